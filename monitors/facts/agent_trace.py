@@ -110,36 +110,36 @@ class _EventReader:
         self._calls: dict[tuple[str, str], list[_OpenStep]] = {}
         self._unplaced: dict[str, list[int]] = {}
 
-    def handle(self, event: TimedEvent) -> None:
+    def add_event(self, event: TimedEvent) -> None:
         fields = event.fields
         match fields.get("type"):
             case str(kind) if kind == _SPAWNED:
                 self._start_agent(fields, event)
             case str(kind) if kind == _CALL:
-                opened = self._begin(build_step(fields).model_copy(update={"kind": StepKind.TOOL}), event)
+                opened = self._open_step(build_step(fields).model_copy(update={"kind": StepKind.TOOL}), event)
                 self._calls.setdefault(_build_call_key(fields), []).append(opened)
             case str(kind) if kind == _RESULT:
                 waiting = self._calls.get(_build_call_key(fields))
                 if waiting:
-                    self._finish(waiting.pop(0), event)
+                    self._close_step(waiting.pop(0), event)
             case str(kind) if kind == _DONE and _find_owner(fields) in self._agents:
-                self._finish(self._agents.pop(_find_owner(fields)), event)
+                self._close_step(self._agents.pop(_find_owner(fields)), event)
             case str(kind) if kind == _NODE:
-                self._record_node(fields)
+                self._record_finished_node(fields)
             case _:
                 return
 
     def _start_agent(self, fields: Fields, event: TimedEvent) -> None:
         name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
-            self._agents[_find_owner(fields)] = self._begin(Step(name=name, kind=StepKind.AGENT), event)
+            self._agents[_find_owner(fields)] = self._open_step(Step(name=name, kind=StepKind.AGENT), event)
             self._unplaced.setdefault(name, []).append(len(self.steps) - 1)
 
-    def _begin(self, step: Step, event: TimedEvent) -> _OpenStep:
+    def _open_step(self, step: Step, event: TimedEvent) -> _OpenStep:
         self.steps.append(step.model_copy(update={"at_ms": event.at_ms}))
         return _OpenStep(len(self.steps) - 1, event.at_ms)
 
-    def _finish(self, opened: _OpenStep, event: TimedEvent) -> None:
+    def _close_step(self, opened: _OpenStep, event: TimedEvent) -> None:
         step = self.steps[opened.place]
         if step is None:
             return
@@ -150,7 +150,7 @@ class _EventReader:
         update = {name: value for name, value in measured.items() if value is not None}
         self.steps[opened.place] = step.model_copy(update=update)
 
-    def _record_node(self, fields: Fields) -> None:
+    def _record_finished_node(self, fields: Fields) -> None:
         """Record a finished node of the graph, and drop the repeated announcements of its inner parts."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
@@ -165,7 +165,7 @@ def read_events(events: Iterable[TimedEvent]) -> AgentPath:
     """Read the steps from a job's events. Hops are the reached nodes, else the called agents."""
     reader = _EventReader()
     for event in events:
-        reader.handle(event)
+        reader.add_event(event)
     steps = tuple(step for step in reader.steps if step is not None)
     agents = sum(step.kind is StepKind.AGENT for step in steps)
     reached = sum(node not in NO_AGENTS for node, _ in reader.reached)

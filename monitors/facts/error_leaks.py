@@ -128,7 +128,7 @@ _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
-def _is_suspect(snippet: str, hints: tuple[str, ...]) -> bool:
+def _may_hold_error(snippet: str, hints: tuple[str, ...]) -> bool:
     return any(map(to_caseless(snippet).__contains__, hints)) or _STATUS_HINT.search(snippet) is not None
 
 
@@ -165,10 +165,12 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
         return None
     question = question[:_HEAD]
     technical, asked = _classify_question(question)
-    trace = None if technical else _find_trace(text)
+    trace = None if technical else _find_stack_trace(text)
     if trace is not None:
         return trace
-    leak = _find_leak(text, _read_pieces(text, asked, hints, technical=technical), asked, technical=technical)
+    leak = _find_leak_by_balance(
+        text, _classify_pieces(text, asked, hints, technical=technical), asked, technical=technical
+    )
     if leak is None or not technical:
         return leak
     quoted = question[-_MAX_PIECE_LENGTH:]
@@ -182,7 +184,7 @@ def _classify_question(question: str) -> tuple[bool, frozenset[str]]:
     return technical, _extract_content_words(question)
 
 
-def _find_trace(text: str) -> ErrorLeak | None:
+def _find_stack_trace(text: str) -> ErrorLeak | None:
     """Find frames of a stack trace anywhere in the text."""
     ends = (
         ((0, text),)
@@ -199,10 +201,12 @@ def _find_trace(text: str) -> ErrorLeak | None:
 # --- the balance ----------------------------------------------------------------------------------------------
 
 
-def _find_leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool) -> ErrorLeak | None:
+def _find_leak_by_balance(
+    text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool
+) -> ErrorLeak | None:
     if not pieces:
         return None
-    taken_up = _is_taken_up(asked, text)
+    taken_up = _repeats_words_of_question(asked, text)
     prose = sum(piece.words for piece in pieces if piece.sort is _Sort.PROSE)
     by_sort = {sort: [piece for piece in pieces if piece.sort is sort] for sort in _Sort}
     errors = by_sort[_Sort.ERROR]
@@ -216,21 +220,21 @@ def _find_leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, techni
         if technical and strongest.strength == 1 and sum(piece.words for piece in pieces) > _MAX_SHORT_ANSWER_WORDS:
             return None
         if prose <= (_MAX_BARE_WORDS if technical or taken_up else allowed_words):
-            return _build_leak(text, strongest)
+            return _build_leak_of_piece(text, strongest)
         if not technical:
             at_end = next((piece for piece in (pieces[0], pieces[-1]) if piece.strength > 1), None)
-            return _build_leak(text, at_end) if at_end in errors else None
+            return _build_leak_of_piece(text, at_end) if at_end in errors else None
         return None
     if by_sort[_Sort.GIVES_UP]:
         first = pieces[0].sort is _Sort.GIVES_UP and not taken_up
         if prose <= (_MAX_BARE_WORDS if technical else _MAX_WRAPPER_WORDS if first else _MAX_GIVE_UP_WORDS):
-            return _build_leak(text, by_sort[_Sort.GIVES_UP][0])
+            return _build_leak_of_piece(text, by_sort[_Sort.GIVES_UP][0])
     if by_sort[_Sort.WEAK] and prose <= _MAX_GIVE_UP_WORDS and not technical:
-        return _build_leak(text, by_sort[_Sort.WEAK][0])
+        return _build_leak_of_piece(text, by_sort[_Sort.WEAK][0])
     return None
 
 
-def _build_leak(text: str, piece: _Piece | None) -> ErrorLeak | None:
+def _build_leak_of_piece(text: str, piece: _Piece | None) -> ErrorLeak | None:
     if piece is None:
         return None
     snippet = text[piece.start : piece.end]
@@ -263,7 +267,7 @@ _LISTED = re.compile(r"^\s*(?:\||#{1,5} |\d{1,2}\. |[-*•] )")
 _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
-def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
+def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
     """Return the pieces in order; none if no piece may be a leak, which is true for most replies."""
     quotes = [
         (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
@@ -271,7 +275,7 @@ def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, te
     suspects = {
         place: _build_suspect_piece(snippet, start, end, asked, technical=technical)
         for place, (snippet, start, end, quoted) in enumerate(quotes)
-        if not quoted and _is_suspect(snippet, hints)
+        if not quoted and _may_hold_error(snippet, hints)
     }
     if _MAY_LEAK.isdisjoint(piece.sort for piece in suspects.values()):
         return []
@@ -352,7 +356,11 @@ def _classify_piece(
         (strength >= _MIN_CERTAIN_SHAPES and not technical) or not _is_explanation(snippet, listed=listed)
     ):
         return _Sort.ERROR
-    if GAVE_UP.search(snippet) and not _is_explanation(snippet, listed=listed) and not _is_taken_up(asked, snippet):
+    if (
+        GAVE_UP.search(snippet)
+        and not _is_explanation(snippet, listed=listed)
+        and not _repeats_words_of_question(asked, snippet)
+    ):
         return _Sort.GIVES_UP
     soft = SOFT.search(snippet)
     weak = may_be_weak
@@ -360,7 +368,7 @@ def _classify_piece(
         core = snippet[: soft.start()]
         weak = FAILED.search(core) is not None and COMPONENT.search(core) is not None
     if weak and not _is_explanation(snippet, listed=listed) and _WEEKDAY.search(snippet) is None:
-        return _Sort.PROSE if _is_taken_up(asked, snippet) else _Sort.WEAK
+        return _Sort.PROSE if _repeats_words_of_question(asked, snippet) else _Sort.WEAK
     if (soft and not listed) or words <= 1 or _DATA.match(snippet):
         return _Sort.AROUND
     return _Sort.PROSE
@@ -403,7 +411,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
     )
 
 
-def _is_taken_up(asked: frozenset[str], snippet: str) -> bool:
+def _repeats_words_of_question(asked: frozenset[str], snippet: str) -> bool:
     """Whether a text repeats words of the question that errors do not use, so that it is an answer."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)

@@ -118,12 +118,12 @@ def find_files(text: str) -> tuple[str, ...]:
     files: dict[str, str] = {}
     for match in _WRITTEN.finditer(text):
         written = match[0].rstrip(".,:;")
-        if _is_file(written):
+        if _is_path_of_file(written):
             files.setdefault(to_canonical_path(written), written)
     return tuple(files.values())
 
 
-def _is_file(written: str) -> bool:
+def _is_path_of_file(written: str) -> bool:
     if "://" in written and not _REMOTE.match(written):
         return False
     path = to_canonical_path(written)

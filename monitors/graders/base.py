@@ -98,7 +98,7 @@ class GraderSettings(BaseModel):
 
 
 class Grader(Protocol):
-    """Grade one aspect of one exchange, or abstain. A grader never guesses and never raises, for any text.
+    """Grade one aspect of one exchange, or abstain. A grader never guesses. It never raises an error.
 
     ``version`` changes if the same input could get another verdict.
     """
@@ -137,39 +137,39 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
 
 
 STATEMENT = "the gold is a statement, and the reply may use other words for it"
-"""Reason to leave a reply to a judge: it shares nothing with the gold's phrase."""
+"""Reason why only a judge can grade a reply: the reply has no word of the gold."""
 
 
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""Reason why quantities do not settle a gold sentence."""
+"""Reason why equal quantities are not enough to pass a gold that is a sentence."""
 
 UNCLEAR = "the reply does not say yes or no, or says both"
-"""Reason to leave a reply to a yes-or-no question to a judge."""
+"""Reason why only a judge can grade a reply to a yes-or-no question."""
 
 CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
-"""Reason to leave a reply to a judge although it seems to answer yes or no."""
+"""Reason why only a judge can grade a reply that seems to answer yes or no."""
 
 SENTENCE = "the gold is a sentence, not a phrase"
-"""Reason to leave a gold of many words to a judge, unless the reply repeats it word for word."""
+"""Reason why only a judge can grade a gold of many words. A reply that repeats the gold word for word passes."""
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""The part that no rule reads in a gold without an amount, in an unsupported language."""
+"""What the rules do not read in an unsupported language, if the gold has no amount."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """Return an abstention with its reason and the party at fault."""
+    """Return an abstention with its reason. ``blame`` is who caused it."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
 def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
-    """Return an abstention of a grader that does not apply, so that a reply can be correct without its grade."""
+    """Return an abstention of a grader that does not apply. The reply can be correct without its grade."""
     return abstain(by, reason).model_copy(update={"needed": False})
 
 
 def abstain_as_unread(by: Grader, skill: str) -> Abstained:
-    """Return an abstention because the language of the case is not supported; ``skill`` is the unreadable part."""
+    """Return an abstention for a case in an unsupported language. ``skill`` is what cannot be read in it."""
     return abstain(by, format_unread_reason(skill))
 
 

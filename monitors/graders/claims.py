@@ -35,20 +35,20 @@ from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.graders.statements import (
-    denies_limit,
     find_asked_units,
     find_roles,
     has_time_before_event,
-    is_always_denied,
+    is_always_open_denied,
+    is_document_reference,
+    is_limit_negated,
     is_negated,
-    is_reference,
     is_time_before_event,
     list_roles,
 )
 
 
 class Status(StrEnum):
-    """Whether a figure of the reply is a current statement (`CURRENT`), or the reason why not."""
+    """Whether the reply states a figure as a current fact (`CURRENT`). The other values say why not."""
 
     __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
 
@@ -56,7 +56,7 @@ class Status(StrEnum):
     PAST = "an earlier value"
     DENIED = "a denied value"
     HEDGED = "a guess"
-    OTHER_COMPANY = "the practice of others"
+    OTHER_COMPANY = "the value of another company"
     QUESTION = "a question"
     TAKEN_BACK = "a value that the reply withdraws"
     INSTEAD = "a value that no longer applies"
@@ -66,12 +66,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure of the gold. ``label`` are the words that distinguish it from the gold's other figures."""
+    """A figure of the gold that the reply must state. ``label``: the words that only this figure has there."""
 
     figure: Figure
     label: Words
     subject: Words
-    """Words of the question, without the labels of the gold's other figures."""
+    """The words of the question, without the labels of other figures."""
     others: Words
     """The other words of the gold."""
     roles: frozenset[str]
@@ -81,14 +81,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A case prepared for comparison: its question, and one of its golds with its claims."""
+    """The question of a case and one of its golds, split into clauses and claims."""
 
     question: Passage
     gold: Passage
     claims: tuple[Claim, ...]
     question_terms: Words
     known_stems: Words
-    """Stems of all words of question and gold, light ones too."""
+    """The stems of all words of the question and the gold."""
     is_past: bool
     before: bool
     how_often: bool
@@ -96,7 +96,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Mention:
-    """A figure of the reply that can be compared with a claim's figure."""
+    """A figure of the reply that can be compared with the figure of a claim."""
 
     figure: Figure
     clause: Clause
@@ -130,7 +130,7 @@ def read_reply_passage(text: str, locale: Locale) -> Passage:
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
-    """Return the stems of all words between two tokens, function words and "checkin" for "check-in" included."""
+    """Return the stems of all words between two tokens. "check-in" also gives the stem of "checkin"."""
     tokens = passage.scan.reader.tokens[first:after]
     joined = {
         stem
@@ -226,7 +226,7 @@ def _apply_lower_bound(figure: Figure, passage: Passage) -> Figure:
 
 
 def _is_stated(gold: Passage, figure: Figure) -> bool:
-    if is_reference(gold.scan.reader, figure.low):
+    if is_document_reference(gold.scan.reader, figure.low):
         return False
     if figure.said_often and len(gold.figures) > 1:
         return False
@@ -238,7 +238,7 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
 
 
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
-    """Return the words beside a figure; figures of other kinds count as words: the price of "20 l"."""
+    """Return the words in the clause of a figure. Figures of other kinds count as words: "20 l" beside a price."""
     others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
     terms = clause.words | clause.names | others
     has_names = any(term[0] in "#=" for term in terms)
@@ -250,7 +250,7 @@ def _list_figure_names(figure: Figure) -> Words:
 
 
 MAX_PLAIN_ORDINAL: Final = 3
-"""Limit of ordinals that count nothing: "the first year" and "the third option"."""
+"""Up to this value, an ordinal is not a quantity: "the first year", "the third option"."""
 
 
 def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
@@ -260,20 +260,20 @@ def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, do
     wanted = claim.label | claim.subject
     for clause in reply.clauses:
         for stated in clause.figures:
-            figure = _complete_figure(stated, claim, clause, reply)
+            figure = _complete_figure_from_clause(stated, claim, clause, reply)
             likeness = _compare_in_clause(claim, figure, clause, asked, reply, leeway)
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
-            if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
+            if likeness is not Likeness.SAME and _is_value_in_question(figure, asked, leeway):
                 continue
-            if likeness is Likeness.OTHER or _is_no_mention(figure, claim, asked, reply):
+            if likeness is Likeness.OTHER or _states_no_value(figure, claim, asked, reply):
                 continue
-            if not clause.is_cell and _is_elsewhere(claim, figure, asked, reply, domain):
+            if not clause.is_cell and _has_other_role_than_claim(claim, figure, asked, reply, domain):
                 continue
             mention = Mention(
-                figure, clause, likeness, find_status(figure, clause, reply, asked, claim), frozenset()
+                figure, clause, likeness, find_mention_status(figure, clause, reply, asked, claim), frozenset()
             )
-            mention.strange = find_strange_terms(mention, asked, reply)
+            mention.strange = find_unknown_words_near_figure(mention, asked, reply)
             words = _collect_terms_beside(figure, clause) | (
                 frozenset[str]() if mention.strange else clause.context
             )
@@ -285,8 +285,8 @@ def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, do
     return mentions
 
 
-def _complete_figure(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
-    """Return a figure of the reply with what its clause says elsewhere: "from", "monthly", the head of a column."""
+def _complete_figure_from_clause(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
+    """Return a figure of the reply with the bound, period or counted noun that its clause or table states."""
     if claim.figure.bound is Bound.AT_MOST:
         figure = _apply_lower_bound(figure, reply)  # "from 80" beside "up to 80"
     if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
@@ -303,10 +303,12 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
     if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
         in_unit = compare_figures(claim.in_asked_unit, figure, leeway)
         likeness = in_unit if in_unit is Likeness.DIFFERENT else likeness
-    if likeness is Likeness.OTHER and _has_unit_before_it(figure, clause, claim, reply):
-        likeness = Likeness.SAME if figure.low.value in _list_bare_values(claim.figure) else Likeness.DIFFERENT
+    if likeness is Likeness.OTHER and _takes_unit_of_earlier_figure(figure, clause, claim, reply):
+        likeness = (
+            Likeness.SAME if figure.low.value in _list_values_without_unit(claim.figure) else Likeness.DIFFERENT
+        )
     if likeness is Likeness.SAME and claim.figure.per and not figure.per:
-        if _is_for_several(claim, clause):
+        if _is_price_for_several(claim, clause):
             return Likeness.NEAR
         if _FOR_ALL.search(reply.scan.normalised.text, figure.end, figure.end + _NEAR_TEXT):
             return Likeness.OTHER_PER
@@ -316,13 +318,13 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
         return Likeness.NEAR  # up to 48 hours before is no later than two days before
     if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
         return Likeness.NEAR
-    is_counted_on = figure.said_often and _is_counted_on(figure, clause, reply)
+    is_counted_on = figure.said_often and _is_counting_continued(figure, clause, reply)
     if likeness is Likeness.DIFFERENT and (is_counted_on or _is_next_birthday(claim.figure, figure, reply)):
         return Likeness.NEAR
     return likeness
 
 
-def _list_bare_values(figure: Figure) -> set[Decimal | None]:
+def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
     """List the numbers that state a figure without its unit: 55 for 55 minutes, 3 for 3 pm."""
     if figure.kind is FigureKind.TIME:
         times = (figure.low.value, figure.low.other_value)
@@ -330,11 +332,11 @@ def _list_bare_values(figure: Figure) -> set[Decimal | None]:
     return {figure.low.original_value, figure.low.value}
 
 
-def _is_no_mention(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure states no value: "the first", "clause 4", "once", "not a penny"."""
+def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
+    """Whether a number is no value to compare: "the first", "clause 4", "once", "not a penny"."""
     if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
         return True
-    if is_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
+    if is_document_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
         return True
     return figure.kind is FigureKind.MONEY and _is_coin_in_words(figure, reply)
 
@@ -343,7 +345,7 @@ _BIRTHDAYS: Final = parse_keys("turn turns birthday geburtstag geburtstags anniv
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether an age is a limit that ends on a birthday: "until they turn seven" is up to 6."""
+    """Whether the reply names the birthday that ends an age limit: "until they turn seven" means up to 6."""
     reader = reply.scan.reader
     beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
     ends = {(end.original_value or end.value) for end in (wanted.low, wanted.high) if end is not None}
@@ -352,8 +354,8 @@ def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
     return bool(keys & _BIRTHDAYS) and any(abs(value - end) == 1 for end in ends)
 
 
-def _is_counted_on(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the sentence goes on counting: "once, and then a second time"."""
+def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bool:
+    """Whether the sentence counts further after a figure: "once, and then a second time"."""
     return any(
         other.low.ordinal and other.first > figure.first
         for later in reply.clauses
@@ -369,7 +371,7 @@ _AGAIN_REACH: Final = 8
 
 
 def _is_coin_in_words(figure: Figure, reply: Passage) -> bool:
-    """Whether an amount is the smallest coin in words, which only denies a price: "not a penny"."""
+    """Whether an amount is the smallest coin, written in words, to deny a price: "not a penny"."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
@@ -380,21 +382,21 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Characters after an amount in which "for the lot" refers to the amount."""
+"""Within this many characters after an amount, "for the lot" is about the amount."""
 _MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
 _MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the clause states the opposite bound: "the largest order is 40" against a gold of at least 40."""
+    """Whether the clause states the opposite bound. "The largest order is 40" is not "at least 40"."""
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
         return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
     return wanted.bound is Bound.AT_MOST and bool(keys & _MIN_WORDS) and not keys & _MAX_WORDS
 
 
-def _has_unit_before_it(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
-    """Whether a bare number takes the unit before it: "a trial lesson lasts 25 minutes, a regular one 55"."""
+def _takes_unit_of_earlier_figure(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
+    """Whether a number has the unit of an earlier figure: "a trial lasts 25 minutes, a lesson 55"."""
     wanted = claim.figure
     is_hour = wanted.kind is FigureKind.TIME and reply.scan.reader.token(figure.first - 1).key in _BEFORE_HOURS
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year:
@@ -418,8 +420,8 @@ _HOUR_MINUTES: Final = 60
 _ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "के", "ka", "ki", "ke"})
 
 
-def _is_for_several(claim: Claim, clause: Clause) -> bool:
-    """Whether the clause prices several items ("two cans are ₹35") while the gold has the price of one."""
+def _is_price_for_several(claim: Claim, clause: Clause) -> bool:
+    """Whether the clause has the price of several items ("two cans are ₹35"), and the gold the price of one."""
     return any(
         other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
         for other in clause.figures
@@ -431,7 +433,7 @@ _AFTER_BEHIND: Final = parse_keys("baad बाद")
 
 
 def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply states "after three days" against a gold of within three days."""
+    """Whether the reply says "after three days" while the gold says "within three days"."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
@@ -440,7 +442,7 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Find the unit that the reply gives to a bare number of the gold ("27 days"); other days then compete."""
+    """Return the unit that the reply adds to a gold without a unit: the days of "27 days" for a gold of "27"."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -451,7 +453,7 @@ def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[F
 
 _WITH_UNIT: Final = frozenset({FigureKind.DURATION, FigureKind.MONEY, FigureKind.PERCENT, FigureKind.QUANTITY})
 _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before", "after", "from"))
-"""Light words that distinguish two figures: open until, not from."""
+"""Small words that distinguish two figures: "open from 9", "open until 5"."""
 
 
 def _list_clause_periods(clause: Clause, reply: Passage) -> Words:
@@ -462,7 +464,7 @@ def _list_clause_periods(clause: Clause, reply: Passage) -> Words:
 _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or key == "annual")
 
 
-def _is_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
+def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
     """Whether the question itself contains this value."""
     if not asked.question.figures:
         return False
@@ -470,8 +472,8 @@ def _is_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
     return any(compare_figures(named, figure, plain) is Likeness.SAME for named in asked.question.figures)
 
 
-def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
-    """Whether a figure of the reply has another role than the claim's figure: a look-back, a grace period."""
+def _has_other_role_than_claim(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
+    """Whether a figure of the reply has another role than the claim: a grace period instead of a waiting period."""
     reader = reply.scan.reader
     if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
@@ -487,19 +489,19 @@ AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERC
 
 
 def has_zero_in_words(claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Whether the reply states a gold of zero in words: "no co-payment" is a co-payment of 0."""
+    """Whether the reply says in words that the value is zero: "no co-payment" for a gold of 0."""
     if claim.figure.low.value != 0 or claim.figure.kind in {
         FigureKind.DATE,
         FigureKind.TIME,
         FigureKind.IDENTIFIER,
     }:
         return False
-    return _find_denial(asked.question_terms | claim.others, reply) is not None
+    return _find_negation_of_topic(asked.question_terms | claim.others, reply) is not None
 
 
 def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
-    """Whether the reply denies any amount: "There is no co-payment", without words foreign to question and gold."""
-    place = _find_denial(asked.question_terms, reply)
+    """Whether the reply says that there is no amount at all: "There is no co-payment"."""
+    place = _find_negation_of_topic(asked.question_terms, reply)
     clause = next(
         (
             denied_clause
@@ -509,36 +511,44 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
         None,
     )
     return (
-        clause is not None and _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply)
+        clause is not None
+        and _is_plain_statement(clause, reply)
+        and not _find_unknown_words_of_clause(clause, asked, reply)
     )
 
 
 def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
-    """Find the only amount above zero that a reply states against a gold that denies any amount."""
+    """Return the amount of a reply, if it has exactly one above zero and the gold says that there is none."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
-    if len(figures) != 1 or figures[0].low.value <= 0 or _find_denial(asked.question_terms, asked.gold) is None:
+    if (
+        len(figures) != 1
+        or figures[0].low.value <= 0
+        or _find_negation_of_topic(asked.question_terms, asked.gold) is None
+    ):
         return None
     clause = reply.find_clause(figures[0])
-    if clause is None or _find_denial(asked.question_terms, reply) is not None:
+    if clause is None or _find_negation_of_topic(asked.question_terms, reply) is not None:
         return None
     return (
-        figures[0] if _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply) else None
+        figures[0]
+        if _is_plain_statement(clause, reply) and not _find_unknown_words_of_clause(clause, asked, reply)
+        else None
     )
 
 
-def _is_plain(clause: Clause, reply: Passage) -> bool:
+def _is_plain_statement(clause: Clause, reply: Passage) -> bool:
     return not clause.is_question and not clause.marks and clause.first >= reply.retracted_before
 
 
-def _find_strange_terms_of_clause(clause: Clause, asked: Asked, reply: Passage) -> Words:
+def _find_unknown_words_of_clause(clause: Clause, asked: Asked, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
-    spans = [_shift_span(figure, clause.first) for figure in clause.figures]
+    spans = [_shift_token_span(figure, clause.first) for figure in clause.figures]
     return frozenset(
         word for word in _collect_terms_outside(tokens, spans) - asked.known_stems if not word.startswith("#")
     )
 
 
-def _find_denial(topic: Words, passage: Passage) -> int | None:
+def _find_negation_of_topic(topic: Words, passage: Passage) -> int | None:
     """Return the position of a negation right before a word of ``topic``; ``None`` without one."""
     tokens = passage.scan.reader.tokens
     near = (
@@ -558,24 +568,24 @@ _DENIALS: Final = parse_keys("not isn't aren't wasn't doesn't don't didn't never
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
-def find_status(  # noqa: C901, PLR0912 - one row for each status
+def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
     """Return whether a figure is a current statement, or the reason why not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
-    if _is_alternative(figure, claim, reply):
+    if _is_one_of_two_alternatives(figure, claim, reply):
         return Status.ALTERNATIVE
-    if _is_for_another_value(figure, clause, asked):
+    if _is_for_other_value_than_asked(figure, clause, asked):
         return Status.ELSEWHERE
     if figure.first < reply.retracted_before:
         return Status.TAKEN_BACK
     if figure.kind is not FigureKind.UNLIMITED and not figure.said_free and _is_denied(figure, reply):
         return Status.DENIED
-    if claim.figure.bound is not Bound.EXACT and denies_limit(reader, figure.low):
+    if claim.figure.bound is not Bound.EXACT and is_limit_negated(reader, figure.low):
         return Status.DENIED
-    if figure.low.date == ALWAYS and is_always_denied(reader, figure.low):
+    if figure.low.date == ALWAYS and is_always_open_denied(reader, figure.low):
         return Status.DENIED
     about = any(mark & Mark.APPROXIMATE and after == figure.first for _, after, mark in reply.marks)
     if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks):
@@ -584,15 +594,15 @@ def find_status(  # noqa: C901, PLR0912 - one row for each status
         near_clause.marks & Mark.HEDGE for near_clause in reply.clauses if near_clause.sentence == clause.sentence
     ):
         return Status.HEDGED
-    if marks & Mark.OTHER or _is_beside_ours(figure, clause, reply):
+    if marks & Mark.OTHER or _belongs_to_other_company(figure, clause, reply):
         return Status.OTHER_COMPANY
     if not marks:
         return Status.CURRENT
-    if marks & Mark.INSTEAD and _follows(figure, clause, reply, Mark.INSTEAD):
+    if marks & Mark.INSTEAD and _is_preceded_by_mark(figure, clause, reply, Mark.INSTEAD):
         return Status.INSTEAD
-    if marks & Mark.CHANGE and _is_old_end(figure, clause, reader):
+    if marks & Mark.CHANGE and _is_old_value_of_change(figure, clause, reader):
         return Status.INSTEAD
-    if not asked.is_past and _is_past(figure, clause, reply):
+    if not asked.is_past and _is_past_value(figure, clause, reply):
         return Status.PAST
     return Status.CURRENT
 
@@ -600,7 +610,7 @@ def find_status(  # noqa: C901, PLR0912 - one row for each status
 _OURS: Final = parse_keys("ours")
 
 
-def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
+def _belongs_to_other_company(figure: Figure, clause: Clause, reply: Passage) -> bool:
     """Whether a figure belongs to another company: "The alley across town has 14 lanes; ours has 10"."""
     tokens = reply.scan.reader.tokens
     own = [
@@ -617,8 +627,8 @@ def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
 _OR: Final = parse_keys("or oder ou ya या")
 
 
-def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
-    """Whether a figure is one of two alternatives ("£72 or £81") that the gold does not have."""
+def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) -> bool:
+    """Whether a figure is one of two alternatives: "£72 or £81"."""
     if claim.figure.high is not None:
         return False
     reader = reply.scan.reader
@@ -637,8 +647,8 @@ def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
     )
 
 
-def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Whether a figure is for another value than the question's: "€980 for ten years", asked about twenty."""
+def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked) -> bool:
+    """Whether a figure is for another value than the question's: "€980 for ten years" is not for twenty."""
     if not asked.question.figures:
         return False
     plain = Leeway()
@@ -654,7 +664,7 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
 
 
 def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
-    """Whether a figure is on the other side of the question's limit: 10 to 15, asked about children under 10."""
+    """Whether a figure is outside the limit of the question: "10 to 15" for a question about children under 10."""
     if (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
         return False
     if other.high is None:
@@ -666,7 +676,7 @@ def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
 
 
 def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
-    """Whether a bound covers a value: 3 kg is within "up to 4 kg"."""
+    """Whether a value is within a limit: 3 kg is within "up to 4 kg"."""
     if limit.high is not None or (value.kind, value.unit) != (limit.low.kind, limit.low.unit):
         return False
     if limit.bound is Bound.AT_MOST:
@@ -675,7 +685,7 @@ def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
 
 
 def is_gold_hedged(asked: Asked) -> bool:
-    """Whether the gold itself is a guess."""
+    """Whether the gold itself says "perhaps" or the like."""
     return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
 
 
@@ -689,8 +699,8 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
     return before[0] in _BE and before[1] in _DENIALS
 
 
-def _follows(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Whether a marked phrase precedes a figure without another figure between."""
+def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
+    """Whether a phrase with this mark stands shortly before a figure, with no other figure between them."""
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -702,17 +712,17 @@ def _follows(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bo
 _REACH: Final = 6
 
 
-def _is_old_end(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
+def _is_old_value_of_change(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
     """Whether a figure is the old value of a change: the 35 of "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
     before = figure.first - 1 - (reader.token(figure.first - 1).key == "the")
     return reader.token(before).key == "from" and place == 0
 
 
-def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
+def _is_past_value(figure: Figure, clause: Clause, reply: Passage) -> bool:
     marks = clause.marks
     if marks & Mark.PAST:
-        return not marks & Mark.NOW or not _follows(figure, clause, reply, Mark.NOW)
+        return not marks & Mark.NOW or not _is_preceded_by_mark(figure, clause, reply, Mark.NOW)
     if not marks & (Mark.PAST_VERB | Mark.PAST_WITH_VERB):
         return False
     if marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB:
@@ -742,8 +752,8 @@ _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", 
 _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "your", "our", "this", "that"})
 
 
-def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
-    """Return the token range of a clause that is about a figure, without additions after a comma or "and you …"."""
+def find_clause_part_about_figure(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
+    """Return the tokens of a clause that are about a figure, without additions such as "and you …"."""
     reader = reply.scan.reader
     after = clause.after
     for at in range(max(figure.last, figure.per_last) + 1, clause.after):
@@ -757,11 +767,11 @@ def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]
     return clause.first, after
 
 
-def find_strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
-    """Find the words near a figure that neither question nor gold has, without numbers and units."""
-    first, after = find_core(mention.figure, mention.clause, reply)
+def find_unknown_words_near_figure(mention: Mention, asked: Asked, reply: Passage) -> Words:
+    """Return the words near a figure that are neither in the question nor in the gold."""
+    first, after = find_clause_part_about_figure(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
-    figures = [_shift_span(figure, first) for figure in reply.figures if first <= figure.first < after]
+    figures = [_shift_token_span(figure, first) for figure in reply.figures if first <= figure.first < after]
     words = extract_content_terms(tokens) if not figures else _collect_terms_outside(tokens, figures)
     return frozenset(
         word
@@ -770,7 +780,7 @@ def find_strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
     )
 
 
-def _shift_span(figure: Figure, by: int) -> tuple[int, int]:
+def _shift_token_span(figure: Figure, by: int) -> tuple[int, int]:
     return figure.first - by, max(figure.last, figure.per_last) - by
 
 
@@ -795,7 +805,7 @@ _AT_LEAST: Final = re.compile(
 
 
 @lru_cache(maxsize=256)
-def find_asked_bound(question: str) -> Bound:
+def find_bound_that_question_asks(question: str) -> Bound:
     """Return the bound that a question asks for: "How long at most?"."""
     most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
     if bool(most) == bool(least):
@@ -809,11 +819,11 @@ def list_periods(passage: Passage) -> Words:
 
 
 _MAX_NAME_WORDS: Final = 8
-"""Words of a gold that is a name or a short phrase; a number in a longer one is a figure."""
+"""A gold of at most this many words may be a name or a short phrase. In a longer one, a number is a figure."""
 
 
-def is_about_figures(asked: Asked) -> bool:
-    """Whether a gold is about its figures. A name that contains a number ("Apollo 11") is not."""
+def is_gold_about_figures(asked: Asked) -> bool:
+    """Whether the figures of a gold are its answer. In a name such as "Apollo 11" they are not."""
     figures = [claim.figure for claim in asked.claims]
     if not figures:
         return False
@@ -836,5 +846,5 @@ def is_about_figures(asked: Asked) -> bool:
 
 
 def list_period_stems(figure: Figure) -> Words:
-    """Return the stems of words that mean a figure's own period: "annual" for "£6 a year"."""
+    """Return the words that repeat the period of a figure: "annual" for "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

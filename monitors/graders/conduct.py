@@ -1,4 +1,4 @@
-"""Graders of conduct: citations, language, refusals and leaked errors."""
+"""Grade how a reply behaves: its citations, its language, a refusal, an error shown as an answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class CitationGrader:
-    """Require a citation in every answer; a refusal, expected or not, needs none.
+    """Require a citation in every answer. A refusal needs none.
 
     The grader searches the visible text, the wire payload's text and the citations in the payload, because pages
     hide parts of the payload. If a target need not cite (``required`` false), it checks nothing, even in an
@@ -92,9 +92,9 @@ def _format_source_count(sources: int) -> str:
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
-"""A citation is in the language of the documents."""
+"""A citation does not count, because it is in the language of the documents."""
 _MIN_TOKENS = 4
-"""Minimal words to determine the language of a reply: "₹60,000 per eye" is good in any language."""
+"""A shorter reply has no language: "₹60,000 per eye" is right in any of them."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
@@ -143,12 +143,12 @@ def has_enough_words(text: str) -> bool:
 UNREAD_REPLY = (
     "the reply is not in English, German, Hindi or Hinglish, so only a judge can decide whether it declines"
 )
-"""Reason to leave a reply open: it declines in no known words and is not yet an answer."""
+"""Reason to leave a reply open: the rules do not read its language."""
 
 UNSURE = "rules cannot decide whether it declines; only a judge can"
-"""Reason to leave a reply open: its words may decline, or may answer although they seem to decline."""
+"""Reason to leave a reply open: its words may be a refusal or an answer."""
 GOES_ON = "it declined, but gives content after the refusal"
-"""Reason to leave a reply open: it continues after its refusal without a value of the requested kind."""
+"""Reason to leave a reply open: it goes on after its refusal, without a value that was asked for."""
 
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:
@@ -182,7 +182,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Limit of words of a reply that may be a name or an amount in any language: a refusal needs more words."""
+"""A reply of at most this many words is no refusal in any language."""
 
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
@@ -202,23 +202,23 @@ def _is_refusal_readable(case: GoldCase, text: str) -> bool:
 
 
 def _is_needless_refusal(case: GoldCase) -> bool:
-    """Whether a reply that declines is wrong: the gold is an answer."""
+    """Whether a refusal is wrong, because the gold is an answer."""
     return not case.expected_refusal and not read_refusal(case.gold).refused
 
 
 def _has_words_of_gold(case: GoldCase, text: str) -> bool:
-    """Whether a reply contains content words of the gold that the question lacks: it may answer after all."""
+    """Whether a reply has words that only the gold has, so that it may be an answer."""
     asked, stated = (set(map(str.casefold, _WORD.findall(part))) for part in (" ".join(case.turns), text))
     gold = {token.text.casefold() for token in scan_gold(case.gold).reader.tokens if token.key not in LIGHT}
     return any(len(word) >= _MIN_TELLING_LETTERS and word in stated for word in gold - asked)
 
 
 _MIN_TELLING_LETTERS = 4
-"""Shorter words are in most replies."""
+"""Shorter words do not count, because most replies have them."""
 
 
 class RefusalGrader:
-    """Grade refusals; for an expected refusal this is also the factual match: a refusal is right.
+    """Grade refusals. For an expected refusal this is also the factual match.
 
     A reply that declines and then gives a value of the requested kind fails. A reply that continues without such
     a value stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer, and one

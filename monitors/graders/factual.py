@@ -56,13 +56,13 @@ from monitors.graders.claims import (
     Mention,
     Status,
     collect_all_stems,
-    find_asked_bound,
-    find_core,
+    find_bound_that_question_asks,
+    find_clause_part_about_figure,
     find_mentions,
     find_stated_amount,
     has_zero_in_words,
-    is_about_figures,
     is_denial_of_amount,
+    is_gold_about_figures,
     list_period_stems,
     list_periods,
     read_claims,
@@ -74,7 +74,7 @@ from monitors.graders.polarity import (
     NEITHER,
     PolarityFinding,
     has_condition_in_reply,
-    is_without_limit,
+    lacks_limit_of_golds,
     read_polarity,
 )
 from monitors.graders.statements import NO_WORDS
@@ -109,7 +109,7 @@ UNREAD_REPLY: Final = "rules do not read the reply's language, so only a judge c
 
 @dataclass(frozen=True, slots=True)
 class ClaimDecision:
-    """The decision about a claim, or about a gold. ``passed`` is ``None`` if it stays ungraded."""
+    """The decision about a claim or a gold. ``passed`` is ``None`` if the rules cannot decide."""
 
     passed: bool | None
     reason: str
@@ -118,7 +118,7 @@ class ClaimDecision:
     kind: FailureKind = FailureKind.WRONG_FACT
     span: tuple[int, int] = (0, 0)
     strange: Words = frozenset()
-    """Words near the figure that neither gold nor question has."""
+    """Words near the figure that are neither in the gold nor in the question."""
     turned: bool = False
     """Whether the reply contains the gold, but with other words that change its meaning.
 
@@ -127,7 +127,7 @@ class ClaimDecision:
 
 
 class FactualGrader:
-    """Grade whether the reply states the facts of the gold; see the module."""
+    """Grade whether the reply states the facts of the gold. The docstring of this module explains how."""
 
     name = "factual"
     version = "16"
@@ -138,7 +138,7 @@ class FactualGrader:
         self._domain = domain
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade the graded text by the parts of the gold."""
+        """Grade the reply: an expected refusal abstains, figures are compared first, then words."""
         reply = exchange.graded_text
         if case.expected_refusal:
             return abstain(self, "an expected refusal has no facts to grade")
@@ -146,7 +146,7 @@ class FactualGrader:
             return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scan_reply(reply, PLAIN).cut:
             return abstain(self, FLOOD)
-        speech = self._find_speech(case, reply)
+        speech = self._find_reply_language(case, reply)
         locale = self._find_locale(case, speech)
         grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(
             case, exchange, speech, locale
@@ -159,8 +159,8 @@ class FactualGrader:
             )
         return grade
 
-    def _find_speech(self, case: GoldCase, reply: str) -> str:
-        """Return the language of the reply if `languages.toml` has it, ``other`` if it is not supported."""
+    def _find_reply_language(self, case: GoldCase, reply: str) -> str:
+        """Return the language of the reply, ``other`` for an unsupported one. Empty for English and Hindi."""
         shown = find_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -185,12 +185,12 @@ class FactualGrader:
     def _grade_by_claims(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
-        """Grade by the figures of each accepted gold; ``None`` if no gold has figures."""
+        """Grade by the figures of each accepted gold. Return ``None`` if no gold has figures."""
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
         read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
-        measured_golds = [asked for asked in read if is_about_figures(asked)]
+        measured_golds = [asked for asked in read if is_gold_about_figures(asked)]
         accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
         for asked in measured_golds:
             leeway = Leeway(
@@ -198,7 +198,7 @@ class FactualGrader:
                 case.relative_tolerance,
                 locale.currency,
                 collect_all_stems(asked.question) | asked.question_terms | list_periods(asked.question),
-                find_asked_bound(case.question),
+                find_bound_that_question_asks(case.question),
             )
             decisions.append(decide_gold(asked, reply, leeway, self._domain, accepted))
         if not decisions:
@@ -217,9 +217,9 @@ class FactualGrader:
             by_terms = decide_terms(named, reply, locale)
             if by_terms.passed or (others and by_terms.passed is None):
                 return self._grade_terms(by_terms, exchange)
-        return self._grade_decision(best, case, exchange, reply, locale)
+        return self._grade_by_claims_and_polarity(best, case, exchange, reply, locale)
 
-    def _grade_decision(
+    def _grade_by_claims_and_polarity(
         self, best: ClaimDecision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
         polarity = self._read_polarity(case, exchange, locale)
@@ -247,15 +247,19 @@ class FactualGrader:
             )
         polarity = self._read_polarity(case, exchange, locale)
         if polarity.agrees is not None:
-            if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
+            if (
+                polarity.agrees
+                and polarity.tokens
+                and not _is_statement_about_present(polarity.tokens[0].start, reply)
+            ):
                 return abstain(self, SAID_OTHERWISE)
             if polarity.agrees and _has_unsupported_waiver(case, text):
                 return abstain(self, LIMITED)
             if polarity.agrees and _denies_condition(case, reply, locale):
                 return abstain(self, LIMITED)
-            if polarity.agrees and _is_of_other_months(case, text):
+            if polarity.agrees and _lacks_month_or_weekday_of_gold(case, text):
                 return abstain(self, OTHER_DAYS)
-            if polarity.agrees and is_without_limit((case.gold, *case.alternatives), text, locale):
+            if polarity.agrees and lacks_limit_of_golds((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
             if polarity.agrees and has_condition_in_reply(
                 (case.gold, *case.alternatives), case.question, text, locale
@@ -305,9 +309,11 @@ class FactualGrader:
 
     def _grade_word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
-        if place is None or not _is_said_of_now(place[0], read_reply_passage(exchange.graded_text, PLAIN)):
+        if place is None or not _is_statement_about_present(
+            place[0], read_reply_passage(exchange.graded_text, PLAIN)
+        ):
             return None
-        if _has_addition(case, exchange.graded_text):
+        if _adds_item_to_gold_list(case, exchange.graded_text):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return give_verdict(self, None, "the reply contains the gold word for word", (span,))
@@ -320,9 +326,9 @@ _WAIVES: Final = re.compile(
     r"|avec ou sans|con o sin)\b|चाहे|भले ही",
     re.IGNORECASE,
 )
-"""Words by which a condition does not matter."""
+"""Words that lift a condition: "even if it rains"."""
 _MAX_BARE_WORDS: Final = 2
-"""Limit of words of a gold that is hardly more than a yes or no: it has no condition that can be waived."""
+"""A gold of at most this many words has no condition."""
 
 
 _ADDS: Final = re.compile(
@@ -330,17 +336,17 @@ _ADDS: Final = re.compile(
     r"|en plus|de plus|además|también|ke saath|ke sath|ke alawa)\b|के साथ|के अलावा",
     re.IGNORECASE,
 )
-"""Words by which another item joins a list."""
+"""Words that add another item to a list."""
 
 
-def _has_addition(case: GoldCase, text: str) -> bool:
-    """Whether the reply adds to a gold that is a list: "entry, train and aquarium, plus a boat ride"."""
+def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
+    """Whether the gold is a list and the reply adds an item to it: "entry and train, plus a boat ride"."""
     known_text = "\n".join((*case.turns, case.gold))
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
 
-def _is_of_other_months(case: GoldCase, text: str) -> bool:
-    """Whether gold and reply name months or weekdays, and the reply lacks one of the gold's."""
+def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
+    """Whether the gold and the reply both name months or weekdays, but the reply lacks one of the gold."""
     wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
     return bool(wanted and stated and wanted - stated)
 
@@ -356,14 +362,14 @@ def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
 
 
 def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
-    """Whether the reply has a "without" or an "even if" that neither question nor gold has."""
+    """Whether only the reply says "without" or "even if", and not the question or the gold."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
     waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)
     return bool(waives or (_WITHOUT.search(text) and not _WITHOUT.search(known_text)))
 
 
 def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
-    """Whether the reply denies what only the gold names: "no note is needed" for "Yes, with a doctor's note"."""
+    """Whether the reply denies a condition of the gold: "no note is needed" for "Yes, with a doctor's note"."""
     gold, question = read_gold_passage(case.gold, locale), read_gold_passage(case.question, locale)
     own = collect_all_stems(gold) - collect_all_stems(question)
     if not own or (_DENIAL_WORDS | NO_WORDS) & {token.key for token in gold.scan.reader.tokens}:
@@ -375,8 +381,8 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
     )
 
 
-def _is_said_of_now(place: int, reply: Passage) -> bool:
-    """Whether the clause at ``place`` is about the present: not about the past, another company, or a guess."""
+def _is_statement_about_present(place: int, reply: Passage) -> bool:
+    """Whether the clause at ``place`` states a present fact, not a past one, a guess or one of another company."""
     tokens = reply.scan.reader.tokens
     clause = next(
         (
@@ -407,7 +413,7 @@ _FIGURE: Final = re.compile(r"\d")
 
 
 def _is_plain_refusal(reply: str) -> bool:
-    """Whether a reply declines, states no figure, and does not refer to a place with the answer."""
+    """Whether a reply declines without a figure and without saying where the answer is."""
     shown = _CITATION.sub(" ", reply)
     return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
 
@@ -420,7 +426,7 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 def decide_gold(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
-    """Decide a gold by its claims: all must pass, and one failed claim fails the gold. Otherwise it stays ungraded.
+    """Decide a gold by its claims. All must pass. One failed claim fails the gold. Otherwise it stays ungraded.
 
     ``accepted`` are the figures of all golds of the case; they do not contradict each other.
     """
@@ -431,7 +437,7 @@ def decide_gold(
     undecided = next((decision for decision in decisions if decision.passed is None), None)
     if undecided is not None:
         return undecided
-    reason = _find_open_reason(asked, reply, decisions, domain)
+    reason = _find_reason_to_leave_open(asked, reply, decisions, domain)
     if reason:
         return ClaimDecision(None, reason)
     return ClaimDecision(
@@ -464,7 +470,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         mention
         for mention in competing
         if not _is_for_another_claim(mention, claim, asked, leeway)
-        and not _is_example(mention, reply)
+        and not _is_example_value(mention, reply)
         and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in other_golds)
     ]
     if live:
@@ -478,7 +484,9 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
             for mention in competing
             if not (mention.clause.sentence in sentences and is_conversion(claim.figure, mention.figure))
         ]
-        elsewhere = [mention for mention in competing if _is_right_elsewhere(mention, claim, asked, reply, leeway)]
+        elsewhere = [
+            mention for mention in competing if _is_right_for_another_claim(mention, claim, asked, reply, leeway)
+        ]
         is_update = any(mention.status in _REPLACED and mention.likeness.is_different for mention in mentions)
         return _decide_stated(claim, live, competing, elsewhere, asked, reply, is_update=is_update)
     different = [
@@ -486,10 +494,14 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         for mention in competing
         if mention.likeness.is_different and not _has_opposite_words(mention, asked, reply)
     ]
-    if _is_interval(asked.gold, claim.figure):
-        different = [mention for mention in different if _is_interval(reply, mention.figure, _OTHER_INTERVAL_WORDS)]
-    if _is_difference(claim.figure, asked.gold):
-        different = [mention for mention in different if _is_difference(mention.figure, reply)]
+    if _is_interval_between_events(asked.gold, claim.figure):
+        different = [
+            mention
+            for mention in different
+            if _is_interval_between_events(reply, mention.figure, _OTHER_INTERVAL_WORDS)
+        ]
+    if _is_distance_from_other_figure(claim.figure, asked.gold):
+        different = [mention for mention in different if _is_distance_from_other_figure(mention.figure, reply)]
     if different and _EVERY.search(reply.scan.normalised.text):
         different = [mention for mention in different if not mention.figure.said_often]
     if not different:
@@ -516,7 +528,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
-"""Words by which another value replaces a value of the reply."""
+"""A figure of the reply with one of these statuses was replaced by another figure."""
 
 
 _EVERY: Final = re.compile(
@@ -524,7 +536,7 @@ _EVERY: Final = re.compile(
     r"(?:day|week|month|quarter|year|tage?|wochen?|monate?|quartal|jahre?|jours?|semaines?|mois|días?|semanas?|mes|din|hafte)",
     re.IGNORECASE,
 )
-"""A frequency in words that no rule reads as a figure: "every quarter" is four times a year."""
+"""A frequency in words, which is not a figure: "every quarter" for four times a year."""
 
 
 _DIFFERENCES: Final = parse_keys(
@@ -532,13 +544,13 @@ _DIFFERENCES: Final = parse_keys(
 )
 
 
-def _is_difference(figure: Figure, passage: Passage) -> bool:
-    """Whether a figure is the distance from another: the £20 of "£20 below the estimate"."""
+def _is_distance_from_other_figure(figure: Figure, passage: Passage) -> bool:
+    """Whether a figure is the difference from another value: the £20 of "£20 below the estimate"."""
     return passage.scan.reader.token(figure.last + 1).key in _DIFFERENCES
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
-    """Whether a figure is right for another claim of the gold that no label distinguishes from this claim."""
+    """Whether a figure equals that of another claim, and no label of the two claims tells them apart."""
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
@@ -546,15 +558,17 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
     )
 
 
-def _is_example(mention: Mention, reply: Passage) -> bool:
-    """Whether a figure is an example: "a group of ten, for example, pays $90"."""
+def _is_example_value(mention: Mention, reply: Passage) -> bool:
+    """Whether the sentence of a figure is an example: "a group of ten, for example, pays $90"."""
     return any(
         clause.sentence == mention.clause.sentence and clause.marks & Mark.EXAMPLE for clause in reply.clauses
     )
 
 
-def _is_right_elsewhere(mention: Mention, claim: Claim, asked: Asked, reply: Passage, leeway: Leeway) -> bool:
-    """Whether a figure is another claim's own, and the reply has none of the words that distinguish the claims."""
+def _is_right_for_another_claim(
+    mention: Mention, claim: Claim, asked: Asked, reply: Passage, leeway: Leeway
+) -> bool:
+    """Whether a figure equals that of another claim, and the reply has no word that tells the claims apart."""
     labels = frozenset[str]().union(*(other.label for other in asked.claims))
     return not any(clause.words & labels for clause in reply.clauses) and any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
@@ -573,7 +587,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     *,
     is_update: bool,
 ) -> ClaimDecision:
-    """Decide a claim with a figure that the reply states. ``elsewhere`` are ``competing`` figures of another claim.
+    """Decide a claim whose figure the reply states. ``elsewhere``: the ``competing`` figures of other claims.
 
     ``is_update``: the figure replaces an old one, which shows its subject.
     """
@@ -584,7 +598,11 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     behind = next(
-        (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
+        (
+            mention
+            for mention in competing
+            if _is_only_content_of_clause(mention) and _is_next_clause(best, mention, reply)
+        ),
         None,
     )
     if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
@@ -599,12 +617,12 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         mention
         for mention in competing
         if (mention.key & claim.label > own if labelled else mention.key - best.key)
-        and not _shares_head(mention, best)
+        and not _begins_sentence_of_mention(mention, best)
     ]
     if nearer:
         contradicting = [
             mention
-            for mention in _select_nearest(nearer)
+            for mention in _select_mention_with_all_key_words(nearer)
             if mention.likeness.is_different
             and mention not in elsewhere
             and not _has_opposite_words(mention, asked, reply)
@@ -630,7 +648,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
-    rival = _find_rival_moment(claim, best, competing, reply)
+    rival = _find_competing_time_or_date(claim, best, competing, reply)
     if rival is not None:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
     # A time belongs to an event: "we close at 4:15, so the last visitors come in at 3:30".
@@ -639,7 +657,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         and bool(claim.subject - best.key)
         and any(mention.clause.sentence == best.clause.sentence for mention in competing)
     )
-    if not labelled and _is_of_another_sort(best, competing, asked, reply):
+    if not labelled and _is_for_another_sort_of_subject(best, competing, asked, reply):
         other = describe_figure(competing[0].figure)
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
     # "Children's tickets are ₹150, adults' ₹300": the question named neither of them.
@@ -653,14 +671,14 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    reason = _find_turn(claim, best, asked, reply)
+    reason = _find_words_that_change_meaning(claim, best, asked, reply)
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the clause of a figure has the opposite of a word of the question: the early shift."""
+    """Whether the clause of a figure has the opposite of a word of the question: "early" for "late"."""
     stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
     return find_opposite(asked.question_terms, stems) is not None
 
@@ -669,8 +687,10 @@ def _list_weekdays(mention: Mention) -> Words:
     return frozenset(word for word in mention.clause.words if word.startswith("weekday"))
 
 
-def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage) -> Mention | None:
-    """Find another time in the same clause, or another date beside a deadline.
+def _find_competing_time_or_date(
+    claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage
+) -> Mention | None:
+    """Return another time in the same clause, or another date beside a deadline.
 
     Example: "register until 9 July; the truck comes on 16 July" against a gold with a day and no deadline.
     """
@@ -687,8 +707,10 @@ def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]
     return next(rivals, None)
 
 
-def _is_of_another_sort(best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage) -> bool:
-    """Whether a word before the subject makes another sort of it, beside others: an express pass."""
+def _is_for_another_sort_of_subject(
+    best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage
+) -> bool:
+    """Whether the figure is for another sort of the subject, and others are too: "an express pass costs …"."""
     tokens = reply.scan.reader.tokens
     is_sort = any(
         STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
@@ -704,7 +726,7 @@ def _is_of_another_sort(best: Mention, competing: Sequence[Mention], asked: Aske
 
 
 def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> bool:
-    """Whether a later clause nearby has a pronoun for its subject: "order from 3 May; it arrives on 9 May"."""
+    """Whether a later clause continues about the same subject: "order from 3 May; it arrives on 9 May"."""
     clause = mention.clause
     if clause.first <= best.clause.first or clause.sentence > best.clause.sentence + 1:
         return False
@@ -713,7 +735,7 @@ def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> b
 
 
 _SUBJECT_REACH: Final = 5
-"""Tokens at the start of a clause in which its subject stands."""
+"""The subject of a clause is among its first tokens, at most this many."""
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
@@ -721,7 +743,7 @@ _PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il el
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether several words of the question's own script, none of them the question's, stand with a figure."""
+    """Whether a figure stands with several words in the script of the question that the question lacks."""
     if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
         return False  # "It lasts 24 months" is about the subject of the question
     is_latin = all(word.isascii() for word in asked.question_terms)
@@ -729,7 +751,7 @@ def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> 
 
 
 def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether no label, light word or order shows which of the gold's figures a figure of the reply is."""
+    """Whether nothing shows which figure of the gold a figure of the reply is: no label and no order."""
     in_order = _is_in_order(asked, reply)
     if claim.label or _has_hyphenated_word(asked.gold):
         return not (claim.label and in_order)
@@ -742,12 +764,12 @@ def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: 
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
-    """Whether small words distinguish the gold's labels, which no rule reads: in-ear and behind-the-ear."""
+    """Whether the gold has a hyphenated word. No rule tells "in-ear" from "behind-the-ear"."""
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
 def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure is next to the light word that labels another figure: "week: 60 km" for a day's 60 km."""
+    """Whether a figure stands behind the label of another figure: "week: 60 km" for 60 km a day."""
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -769,17 +791,17 @@ def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, repl
 
 
 _LABEL_REACH: Final = 8
-"""Tokens before a figure in which its label is looked for."""
+"""The label of a figure is searched in this many tokens before it."""
 
 
 def _is_in_order(asked: Asked, reply: Passage) -> bool:
-    """Whether the reply has the gold's figures in the gold's order, each once: "12 and 16 euros"."""
+    """Whether the reply has all figures of the gold once and in the same order: "12 and 16 euros"."""
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
     stated = [(figure.kind, figure.low.value) for figure in reply.figures]
     return [value for value in stated if value in wanted] == wanted
 
 
-def _is_all_of_clause(mention: Mention) -> bool:
+def _is_only_content_of_clause(mention: Mention) -> bool:
     return not frozenset(word for word in mention.clause.words if not word.startswith("#")) - mention.figure.per
 
 
@@ -788,22 +810,22 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
     return places[1] == places[0] + 1 and first.clause.sentence == second.clause.sentence
 
 
-def _shares_head(other: Mention, best: Mention) -> bool:
+def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
     """Whether ``other`` begins the sentence of ``best``: "A haircut is €24 for women and €19 for men"."""
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
-def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return the mention that has all subject words of the others, if any; else all mentions."""
+def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
+    """Return only the mention that has all subject words of the others. Without such a mention, return all."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
-    """Return why words near a correct figure may make it wrong; empty without such words."""
+def _find_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
+    """Return the reason why words near a correct figure may make it wrong, or an empty text."""
     gold = describe_figure(claim.figure)
-    first, after = find_core(best.figure, best.clause, reply)
+    first, after = find_clause_part_about_figure(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
     for start, end, mark in reply.marks:
         inside = best.figure.first <= start <= best.figure.last
@@ -811,10 +833,10 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
             mark is Mark.TURN
             and first <= start < after
             and not inside
-            and not _is_in_bound(tokens, start, best.figure)
+            and not _is_part_of_bound(tokens, start, best.figure)
         ):
             word = " ".join(token.text for token in tokens[start:end])
-            if not {token.key for token in tokens[start:end]} <= _collect_keys(asked):
+            if not {token.key for token in tokens[start:end]} <= _collect_word_keys_of_case(asked):
                 return TURNED.format(gold=gold, word=word)
     stems = collect_all_stems(reply, best.clause.first, best.clause.after)
     # "Is it early or late?" has both words; then the gold's own word counts.
@@ -823,7 +845,7 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         opposite = find_opposite({STEMS["increase"]}, stems)
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
-    if claim.figure.kind in _MOMENTS and _states_start_for_end(asked, stems):
+    if claim.figure.kind in _MOMENTS and _states_start_instead_of_end(asked, stems):
         return OPPOSITE.format(gold=gold, known="until", word="start")
     if claim.figure.kind is FigureKind.IDENTIFIER and (word := _find_different_code_end(claim, best, asked, reply)):
         return STRANGE.format(gold=gold, word=word)
@@ -832,7 +854,9 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     tokens_before = tokens[best.clause.first : best.figure.first]
     if best.figure.bound is Bound.EXACT and any(token.key in _NEVER for token in tokens_before):
         return TURNED.format(gold=gold, word="never")
-    if _is_interval(asked.gold, claim.figure) and not _is_interval(reply, best.figure, _OTHER_INTERVAL_WORDS):
+    if _is_interval_between_events(asked.gold, claim.figure) and not _is_interval_between_events(
+        reply, best.figure, _OTHER_INTERVAL_WORDS
+    ):
         return NOT_AN_INTERVAL.format(gold=gold)
     if best.figure.noun and not claim.figure.noun and _counts_other_things(best.figure, asked):
         return STRANGE.format(gold=gold, word=", ".join(sorted(best.figure.noun)))
@@ -847,7 +871,7 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         )
         if better:
             return BETTER.format(gold=gold)
-        substitute = _find_substitute(best, missing, asked, reply)
+        substitute = _find_substitute_for_missing_word(best, missing, asked, reply)
         if substitute:
             return STRANGE.format(gold=gold, word=substitute)
     return ""
@@ -858,7 +882,7 @@ _INTERVAL_WORDS: Final = parse_keys("every each per alle jede jeder jeden toutes
 _OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a")
 
 
-def _is_interval(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
+def _is_interval_between_events(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
     """Whether a duration says how often: "every 40 minutes"."""
     key = passage.scan.reader.token(figure.first - 1).key
     return figure.kind is FigureKind.DURATION and key in words
@@ -878,14 +902,14 @@ _STARTS: Final = SIDES[STEMS["start"]] | SIDES[STEMS["शुरू"]]
 _ENDS: Final = SIDES[STEMS["end"]] | SIDES[STEMS["खत्म"]] | SIDES[STEMS["close"]]
 
 
-def _states_start_for_end(asked: Asked, stems: Words) -> bool:
-    """Whether the question asks until when, and the clause says when it starts."""
+def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
+    """Whether the question asks when something ends, and the clause says when it starts."""
     wanted = collect_all_stems(asked.question)
     return bool(wanted & _UNTIL and stems & _STARTS and not wanted & _STARTS and not stems & (_UNTIL | _ENDS))
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the word after a code of the reply if the gold has other capital letters there; empty if the same."""
+    """Return the letters after a code of the reply, if they differ from the letters in the gold."""
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
     is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
@@ -893,25 +917,25 @@ def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: P
 
 
 _MAX_CODE_END: Final = 4
-"""Letters; more are a word in capitals."""
+"""Up to this many capital letters belong to a code. More are a word."""
 _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,
 )
-"""A moment that is relative to another one: "the auction a day later"."""
+"""A time that depends on another one: "the auction a day later"."""
 
 
-def _collect_keys(asked: Asked) -> set[str]:
+def _collect_word_keys_of_case(asked: Asked) -> set[str]:
     return {token.key for passage in (asked.gold, asked.question) for token in passage.scan.reader.tokens}
 
 
-def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
-    """Whether a token is the "than" of a bound ("no more than 5") and not of another comparison."""
+def _is_part_of_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
+    """Whether a token belongs to the bound of a figure, like the "than" of "no more than 5"."""
     return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
-def _find_substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """Find a word of the reply that replaces the question's own word before a shared word; empty without one."""
+def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
+    """Return the word of the reply that stands where the question has another one, or an empty text."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -934,13 +958,13 @@ def _find_substitute(best: Mention, missing: Words, asked: Asked, reply: Passage
 
 
 MIN_SHARE: Final = 3
-"""A figure among other words contradicts only if a third of the words of the question are near it."""
+"""Another figure contradicts the gold only if at least a third of the words of the question are near it."""
 
 
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim without its figure in the reply: the figure nearest to the subject contradicts it."""
+    """Decide a claim whose figure the reply lacks, by the figure that is nearest to the subject."""
     gold = describe_figure(claim.figure)
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -974,20 +998,20 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = parse_keys("if unless only except without provided when once अगर agar jab bina")
 
 
-def _find_open_reason(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
+def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
-    """Return why the gold's other words, days or conditions leave the case ungraded; empty if all agree."""
+    """Return the reason why other words, days or conditions of the gold leave the case open, or an empty text."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
     stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
     if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
-    if _is_about_other_day(asked, reply, decisions):
+    if _is_about_other_weekday(asked, reply, decisions):
         return OTHER_DAYS
     days = any(decision.gold is not None and decision.gold.low.original_unit == "day" for decision in decisions)
     if days:
-        sentence = _find_sentence(decisions, reply)
+        sentence = _find_text_of_stated_clause(decisions, reply)
         if bool(_WORKING.search(known_text)) != bool(_WORKING.search(sentence)):
             return WORKING_DAYS
     sentences = {
@@ -1010,7 +1034,7 @@ def _find_open_reason(  # noqa: C901, PLR0912 - one row for each reason that lea
     if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
     items = split_items(gold_text)
-    if len(items) >= MIN_LIST and (_has_absent_item(items, reply) or _costs_extra(known_text, text)):
+    if len(items) >= MIN_LIST and (_has_absent_item(items, reply) or _adds_extra_cost(known_text, text)):
         return SAYS_MORE
     if _WAIVES.search(text) and not _WAIVES.search(known_text) and len(gold_text.split()) > _MAX_BARE_WORDS:
         return SAYS_MORE
@@ -1041,7 +1065,7 @@ def _find_open_reason(  # noqa: C901, PLR0912 - one row for each reason that lea
 
 
 def _has_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
-    """Whether one of the ``missing`` words names a bare number of the gold: the "Ardena" of "Ardena 3"."""
+    """Whether a number of the gold belongs to a name that the reply lacks: the "Ardena" of "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
         figure.kind is FigureKind.NUMBER
@@ -1058,13 +1082,13 @@ _EXTRA_COST: Final = re.compile(
 )
 
 
-def _costs_extra(known_text: str, text: str) -> bool:
-    """Whether the reply charges extra for something, which neither gold nor question does."""
+def _adds_extra_cost(known_text: str, text: str) -> bool:
+    """Whether only the reply says that something costs extra."""
     return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 
-def _is_about_other_day(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
-    """Whether the clause of a stated figure names other days than the gold: "rabbits Tuesdays 3 to 5 pm"."""
+def _is_about_other_weekday(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
+    """Whether the clause of a stated figure names other days than the gold: "Tuesdays 3 to 5 pm"."""
     expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
     if not expected:
         return False
@@ -1081,11 +1105,11 @@ def _collect_words(passage: Passage) -> Words:
 
 
 MIN_LIST: Final = 3
-"""Minimal items of a list in a gold with a figure; "Yes, after 24 months" is not a list."""
+"""A gold with a figure is a list from this many items on. "Yes, after 24 months" is not a list."""
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
-    """Whether the reply has no word for an item of the gold's list: the case of "2 batteries, charger, case"."""
+    """Whether the reply lacks an item of the list in the gold: "case" of "2 batteries, charger, case"."""
     stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
         all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
@@ -1094,17 +1118,17 @@ def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
 
 _BUT: Final = parse_keys("but except aber lekin par लेकिन पर sauf pero")
 _GENERAL_TURNS: Final = parse_keys("from till until with least most maximum minimum max min over new after")
-"""Words with an opposite that bounds and light words also express."""
+"""Words whose opposites are compared by other rules."""
 
 
 _BOUND_REACH: Final = 4
-"""Words before a figure that turn the figure into a bound: "no more than"."""
+"""A bound such as "no more than" stands within this many words before a figure."""
 _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exclusively", "sirf", "केवल", "सिर्फ"))
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
 
 def _map_prepositions(passage: Passage) -> dict[str, str]:
-    """Map each word to the preposition before it, ignoring articles: "of the booking" maps booking to of."""
+    """Map each word to the preposition before it: "of the booking" maps booking to of."""
     prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
@@ -1117,7 +1141,7 @@ def _map_prepositions(passage: Passage) -> dict[str, str]:
     return prepositions
 
 
-def _find_sentence(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
+def _find_text_of_stated_clause(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
     text = reply.scan.normalised.text
     for decision in decisions:
         clause = reply.find_clause(decision.stated) if decision.stated is not None else None
@@ -1130,13 +1154,13 @@ def _find_sentence(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
 # --- names, phrases, lists --------------------------------------------------------------------------------------
 
 MAX_PHRASE_TERMS: Final = 8
-"""Words; a longer gold is a sentence, and sentences are not compared word by word."""
+"""A gold with more words is a sentence, and is not compared word by word."""
 MAX_NAME_TERMS: Final = 5
-"""Words. A reply that has none of a longer gold's words may paraphrase the gold."""
+"""A gold with more words is no name. A reply may say it in other words."""
 
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
-    """Decide whether the reply states a gold that is a name, a short phrase or a list."""
+    """Decide a gold without figures: whether the reply states its name, short phrase or list."""
     question = read_gold_passage(case.question, locale)
     asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(
         question.figures
@@ -1175,7 +1199,9 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if live is not None and _is_under_other_label(live, reply, asked):
         return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return ClaimDecision(True, "the reply contains the gold", span=_find_span(reply, live.first, live.after))
+        return ClaimDecision(
+            True, "the reply contains the gold", span=_find_original_span_of_tokens(reply, live.first, live.after)
+        )
     if places and all(place.status is PhraseStatus.DENIED for place in places):
         return ClaimDecision(False, "the reply denies the gold")
     if places:
@@ -1194,7 +1220,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
 
 
 def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold: str) -> tuple[str, str] | None:
-    """Return a word of the question, and its opposite in the clause of the phrase: "Mondays we are open"."""
+    """Return a word of question or gold and its opposite in the clause of the phrase: "closed" and "open"."""
     clause = next((part for part in reply.clauses if part.first <= place.first < part.after), None)
     if clause is None:
         return None
@@ -1206,7 +1232,7 @@ _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
 
 
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
-    """Whether another line's label has more words of the question than the label of the phrase: "dryer: C"."""
+    """Whether the label of another line fits the question better than the label of the phrase: "dryer: C"."""
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
     own, others = -1, [0]
@@ -1220,13 +1246,13 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Whether a reply may name a gold's days by the other days: "open from Monday to Saturday"."""
+    """Whether a reply may mean the days of the gold by naming the others: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
     return has_day and bool(find_day_stretches(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Whether the words of a phrase are items of a list in the reply, which may have more items."""
+    """Whether a phrase goes over several lines of the reply, so that its words are items of a list."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
@@ -1234,7 +1260,7 @@ def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
 ) -> ClaimDecision | None:
-    """Decide a list: all items are stated, none denied, none added, and in order if the question asks for it."""
+    """Decide a list. All items must be stated, none denied and none added, in order if the question asks for it."""
     item_places = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
@@ -1284,7 +1310,9 @@ def _decide_list(
                 f"{', '.join(sorted(strange)[:3])}"
             ),
         )
-    return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
+    return ClaimDecision(
+        True, "the reply has all items of the gold", span=_find_original_span_of_tokens(reply, low, high)
+    )
 
 
 _SEQUENCE: Final = re.compile(
@@ -1292,14 +1320,14 @@ _SEQUENCE: Final = re.compile(
     r"|dernier|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
     re.IGNORECASE,
 )
-"""Words that give an order of their own; "then" and "next" follow the order of the text."""
+"""Words that change the order of a list. "then" and "next" keep the order of the text."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
-"""Signs that are not a bullet."""
+"""Signs that are not the bullet of a list item."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
-"""In a list, other items do not compete."""
+"""A phrase with one of these statuses is stated as an item of a list."""
 
 
-def _find_span(reply: Passage, first: int, after: int) -> tuple[int, int]:
+def _find_original_span_of_tokens(reply: Passage, first: int, after: int) -> tuple[int, int]:
     tokens = reply.scan.reader.tokens
     return reply.scan.normalised.find_original_span(tokens[first].start, tokens[after - 1].end)
 

@@ -18,7 +18,7 @@ from monitors.facts.text import WORD, Token, blank_stretches, parse_keys, read_t
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
-"""Square brackets of a source: page numbers in them are not facts of the reply. Bounded, so linear."""
+"""A source in square brackets. Its page numbers are not facts of the reply."""
 
 
 @lru_cache(maxsize=256)
@@ -29,9 +29,9 @@ def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
 
 @lru_cache(maxsize=8)
 def scan_reply(text: str, locale: Locale) -> Scan:
-    """Scan a reply without the text of its citations; positions refer to the reply.
+    """Scan a reply without the text of its citations. Positions count the characters of the reply.
 
-    Of the graders of a case some use the locale of the app and some do not.
+    Cached for each locale, because some graders use the locale of the app and some do not.
     """
     return apply_locale(_scan_open_reply(text, locale.writing), locale)
 
@@ -48,12 +48,12 @@ def _scan_open_reply(text: str, writing: Writing) -> Scan:
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
-"""Limits of a reply: ten pages of prose. A longer reply is a flood, not an answer. A reply that states every number
-states none, and graders should not spend time on it. Measured by tests/bench/bench_grading.py.
+"""Limits of a reply: ten pages of text. A longer reply is not graded: a reply with all numbers is no answer.
+The time is measured by tests/bench/bench_grading.py.
 """
 
 FLOOD = "the reply has too many words or quantities to be an answer"
-"""Reason for a grader's abstention on a reply beyond `MOST`."""
+"""Reason for the abstention on a reply beyond `REPLY_LIMITS`."""
 
 
 def _find_citations(text: str) -> list[tuple[int, int]]:
@@ -65,7 +65,7 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 @lru_cache(maxsize=256)
 def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
-    """Return the stems of a gold's content words, without its quantities, their units and roles."""
+    """Return the first letters of the content words of a gold, without quantities and their roles."""
     gold = scan_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
@@ -77,7 +77,7 @@ def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> 
 
 
 def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """Return the stems of content words: their first letters, and one name for each day of the week."""
+    """Return the first letters of content words. Each day of the week has one name."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens

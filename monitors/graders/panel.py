@@ -1,4 +1,4 @@
-"""The panel of deterministic graders. A grader's exception becomes an abstention here."""
+"""Run all deterministic graders on an exchange. If a grader raises an error, its grade is an abstention."""
 
 from __future__ import annotations
 
@@ -55,4 +55,4 @@ def _grade_safely(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
     except GradingError as error:
         return abstain(grader, str(error), error.blame)
     except Exception as error:  # noqa: BLE001 - a grader's bug must cost one grade, not the run
-        return abstain(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)
+        return abstain(grader, f"the grader failed with an error of Lookout: {type(error).__name__}", Blame.MONITOR)

@@ -33,11 +33,11 @@ from monitors.graders.statements import (
     SPEAKERS,
     STOP_WORDS,
     YES_WORDS,
-    excludes,
+    is_excluding_word,
 )
 
 NEITHER = "the gold is neither yes nor no"
-"""Reason for an abstention of a grader without anything to grade."""
+"""Reason for an abstention: the gold has no yes or no to compare."""
 
 
 class Polarity(StrEnum):
@@ -51,19 +51,19 @@ class Polarity(StrEnum):
 
 
 class PolarityReading(NamedTuple):
-    """A polarity and the words that state it."""
+    """Yes, no or neither, with the words that say so."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
 
 
 class YesNoQuestion(NamedTuple):
-    """The topic words of a question, and the predicates that mean yes unless they are negated."""
+    """The words of a question that name its topic, and the words (``predicates``) that answer it with yes."""
 
     topic: frozenset[str]
     predicates: frozenset[str]
     polar_words: frozenset[str]
-    """All words that may answer the question: only these are read closely."""
+    """All words that can answer the question with yes or no."""
 
 
 class _Clause(NamedTuple):
@@ -73,19 +73,19 @@ class _Clause(NamedTuple):
 
 
 _GRANT_WORDS = PREDICATES["offer"] | parse_keys("accept accepts accepted take takes")
-"""Words for permission that an answer denies: "Can I pay by instalments?" "We do not offer instalments."."""
+"""Words that refuse permission when negated: "Can I pay by instalments?" "We do not offer instalments."."""
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
-"""A reply of one or two sentences answers the question even in other words or another script."""
+"""A reply of at most two sentences counts as an answer, even without a word of the question."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
-"""Words that are negated from behind in English too: there is no limit, has no cap."""
+"""English words with the negation after them: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
 """Negation after a modal verb. "without" does not negate: you may come in without a ticket."""
 _ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
 _ONLY = parse_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Distance in tokens of a negation before or after its word, and of its end ("until …")."""
+"""How many tokens before and after a word a negation can stand, and how far behind it "until …" can."""
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +104,7 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
 
 
 def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
-    """Return the words of a text in the form for comparing topics: singular, ``co-payment`` as ``copay``."""
+    """Return the words of a text without plural endings, and ``co-payment`` as ``copay``, to compare topics."""
     words: list[str] = []
     for place, token in enumerate(tokens):
         key = token.key
@@ -129,8 +129,8 @@ def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
     return ("kya" in keys or "क्या" in keys) and not QUESTION_WORDS & set(keys)
 
 
-def find_opening(tokens: Sequence[Token]) -> PolarityReading | None:
-    """Find a yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``; not "No cover is …"."""
+def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
+    """Return the yes or no at the beginning: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is not one."""
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
             return PolarityReading(Polarity.YES, (token,))
@@ -152,19 +152,19 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
     An opening yes or no decides, unless the rest contradicts it. Without an opening, the clause that shares most
     words with the question decides, unless another clause that shares as many contradicts it.
     """
-    reply_opening = find_opening(tokens)
+    reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None:
-        return _read_clauses(tokens, question, domain)
-    if reply_opening.polarity is Polarity.YES and _is_taken_back(tokens):
+        return _read_polarity_of_clauses(tokens, question, domain)
+    if reply_opening.polarity is Polarity.YES and _ends_first_sentence_in_denial(tokens):
         return PolarityReading(Polarity.OPEN, reply_opening.tokens)  # "Correct, we aren't."
-    stated = _read_clauses(_skip_opening(tokens, reply_opening.tokens[-1]), question, domain)
+    stated = _read_polarity_of_clauses(_skip_opening_yes_or_no(tokens, reply_opening.tokens[-1]), question, domain)
     if {reply_opening.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return PolarityReading(Polarity.OPEN, (*reply_opening.tokens, *stated.tokens))
     return reply_opening
 
 
-def _is_taken_back(tokens: Sequence[Token]) -> bool:
-    """Whether the first sentence ends in a bare denial."""
+def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:
+    """Whether the first sentence ends with a denial: "Correct, we aren't."."""
     first = next(iter(_split_clauses(tokens)), list[Token]())
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
@@ -172,18 +172,20 @@ def _is_taken_back(tokens: Sequence[Token]) -> bool:
 _BARE_DENIALS: Final = parse_keys("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
 
 
-def _skip_opening(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
-    """Return the tokens after an opening: the no of "No, it is excluded" does not negate the rest."""
+def _skip_opening_yes_or_no(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
+    """Return the tokens after an opening yes or no. The "no" of "No, it is excluded" does not negate "excluded"."""
     place = tokens.index(opener)
     is_opening = place + 1 < len(tokens) and tokens[place + 1].kind == SIGN
     return tokens[place + 2 :] if is_opening else tokens
 
 
-def _read_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
-    """Return the polarity of the clauses, ignoring an opening."""
+def _read_polarity_of_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
+    """Return the yes or no of the clause that shares most words with the question."""
     clauses = _split_clauses(tokens)
     statements = [
-        statement for clause in clauses if (statement := _read_clause(clause, question, domain)) is not None
+        statement
+        for clause in clauses
+        if (statement := _read_polarity_of_clause(clause, question, domain)) is not None
     ]
     if not statements:
         return PolarityReading(Polarity.OPEN, ())
@@ -204,7 +206,7 @@ def _read_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
 
 
 def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split a text into sentences, without questions that another sentence answers: "Compulsory? Not here"."""
+    """Split a text into sentences. A question with a sentence after it is left out: "Compulsory? Not here"."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
         if token.key in _CLAUSE_ENDS or (token.key == ":" and not tokens[at - 1].text.isdecimal()):
@@ -216,8 +218,8 @@ def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     return [clause for clause in clauses if clause]
 
 
-def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
-    """Read the polarity of one clause from its first polar word and the negation around it."""
+def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
+    """Return the yes or no of a clause, from its first word that can answer and a negation near that word."""
     keys = [token.key for token in clause]
     may = PREDICATES["allow"] <= question.predicates
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
@@ -232,12 +234,16 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
             (token.key in question.predicates or refused)
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
-            and not _is_purpose(keys, place)
-            and not _is_of_part(keys, place)
+            and not _is_verb_of_purpose(keys, place)
+            and not _is_verb_about_part(keys, place)
             and not _is_auxiliary(keys, place)
         )
-        forbidden = may and _forbids(keys, place)
-        if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
+        forbidden = may and _is_forbidding_word(keys, place)
+        if (
+            not positive
+            and not forbidden
+            and not is_excluding_word(token.key, keys[place - 1] if place else "", domain)
+        ):
             continue
         behind = keys[place + 1 : place + 1 + _BEHIND]
         negated = bool(NEGATIONS & set(before)) or _is_negated_behind(token.key, behind, forbidden=forbidden)
@@ -249,13 +255,13 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
     return None
 
 
-def _is_purpose(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb states a purpose: true for "to cancel, call us", false for "you are able to cancel"."""
+def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:
+    """Whether a verb states a purpose: "cancel" in "to cancel, call us", not in "you are able to cancel"."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
-def _is_of_part(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb only describes a part: "anything that can burn", "…, paint and petrol included, …"."""
+def _is_verb_about_part(keys: Sequence[str], place: int) -> bool:
+    """Whether a verb describes only a part of the sentence: "anything that can burn", "…, petrol included, …"."""
     is_aside = keys[place + 1 : place + 2] == [","] and "," in keys[:place]
     return is_aside or (place > 1 and keys[place - 1] in {"that", "which", "who"})
 
@@ -269,7 +275,7 @@ def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
 _HAVE: Final = frozenset({"have", "has", "having"})
 
 
-def _forbids(keys: Sequence[str], place: int) -> bool:
+def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
     """Whether the word forbids an action: ``cannot``, ``forbidden``, ``must not``."""
     if keys[place] == "must":
         return not _NOT.isdisjoint(keys[place + 1 : place + 2])
@@ -285,8 +291,8 @@ def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> b
 
 @lru_cache(maxsize=512)
 def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
-    """Return the answer of a gold, by its opening or by its statement about the topic of a yes-or-no question."""
-    opened = find_opening(scan_gold(text, locale).reader.tokens)
+    """Return whether a gold means yes or no: by its first words, or by what it says about the question."""
+    opened = find_opening_yes_or_no(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
     if not is_yes_no_question(question, locale):
@@ -301,18 +307,18 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-"""Characters in which a reply can state that something is not stated; later ones are about details."""
+"""Only in this many first characters does "not stated" answer the question. Later it is about a detail."""
 
 
 _MAX_BARE_WORDS: Final = 3
-"""Limit of words of a gold that is hardly more than a yes or no."""
+"""A gold of at most this many words is a plain yes or no."""
 _LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
-"""The rest after these words is often part of a plain answer: "Yes, without a ticket"."""
+"""Words that add a condition. "without" is not one of them: "Yes, without a ticket" is a plain answer."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
 def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether a bare yes or no in the gold has a condition in the reply's first sentence."""
+    """Whether the gold is a plain yes or no, and the first sentence of the reply adds a condition."""
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
@@ -332,8 +338,8 @@ def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, loca
 _EXCEPTIONS: Final = parse_keys("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
 
 
-def is_without_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether each gold has an exception or a condition without any word in the reply."""
+def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
+    """Whether each gold has an exception or a condition, and the reply has no word of it."""
     keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [
         frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
@@ -342,7 +348,7 @@ def is_without_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -
 
 
 _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
-"""Languages with only an opening yes or no read, without sentences that mean it in other words."""
+"""Languages in which only a yes or no at the beginning is read."""
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5
@@ -350,7 +356,7 @@ _WITHOUT: Final = parse_keys("without बिना bina")
 """Words of a question that may reverse its answer. To "Can I come without a ticket?", "You need none" means yes."""
 
 
-def _answers_itself(tokens: Sequence[Token]) -> bool:
+def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
     """Whether a text answers its own question, which may be reversed: "Pay for parking? Certainly not."."""
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
@@ -358,7 +364,7 @@ def _answers_itself(tokens: Sequence[Token]) -> bool:
 
 
 _BUT: Final = parse_keys("but however though must has need aber lekin par लेकिन")
-"""Words by which an answer limits itself, as a gold with "only" does."""
+"""Words that limit an answer, as "only" does in a gold."""
 
 
 class PolarityFinding(NamedTuple):
@@ -372,13 +378,13 @@ class PolarityFinding(NamedTuple):
 def read_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Compare the yes or no of a reply with that of the golds; undecided if the golds or the reply have none."""
+    """Compare the yes or no of a reply with that of the golds. It stays undecided if one of them has none."""
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
     scan = scan_reply(reply, locale)
     tokens = scan.reader.tokens
-    reply_opening = find_opening(tokens)
+    reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None and _UNSTATED.search(scan.normalised.text[:_UNSTATED_CHARACTERS].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
     if reply_opening is None and _WITHOUT & {token.key for token in scan_gold(question, locale).reader.tokens}:
@@ -391,7 +397,7 @@ def read_polarity(
     agrees = _compare_polarity(
         reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds)
     )
-    if agrees is None or (reply_opening is None and _answers_itself(tokens)):
+    if agrees is None or (reply_opening is None and _answers_its_own_question(tokens)):
         return PolarityFinding(None, UNCLEAR)
     if reply_opening is None:
         clause = {
@@ -413,14 +419,14 @@ def read_polarity(
 def _collect_gold_stems(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
-    """Return the stems of words that only the golds have: "You can pay in cash" agrees with "No, cash only"."""
+    """Return the words that only the golds have. By them, "Pay in cash" may agree with "No, cash only"."""
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
     own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
     return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """Return whether the polarities agree, or ``None``. "Not at first" is a yes only if the gold has a limit."""
+    """Return whether two answers agree, or ``None``. "Not at first" counts as yes only if the gold has a limit."""
     if polarity is Polarity.OPEN:
         return None
     if polarity in wanted:

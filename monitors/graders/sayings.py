@@ -1,4 +1,4 @@
-"""Checks the phrases and patterns that a case requires or forbids in a reply."""
+"""Check the phrases and patterns that a case requires or forbids in a reply."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
             return None
         pattern = parse_phrase_or_pattern(plain).pattern
     for match in pattern.finditer(text.text):
-        if not is_phrase or _stands_alone(text.text, *match.span()):
+        if not is_phrase or _is_whole_word(text.text, *match.span()):
             return text.find_original_span(*match.span())
     return None
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether no letter, vowel sign or digit goes on at either end, and no number by its point."""
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    """Whether a match is whole words and whole numbers: "5" does not match in "15" or in "5.2"."""
     before, behind = text[max(0, start - 2) : start], text[end : end + 2]
     if text[start].isalnum() and (
         before[-1:].isalnum() or (text[start].isdigit() and _is_decimal_part(before[::-1]))

@@ -22,11 +22,11 @@ FILLERS = parse_keys("ji जी well so oh in short answer the sir madam * # _ >
 
 _OUTSIDE = parse_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
-"""Words that mean "out of it" after a word of cover."""
+"""Two words that exclude something after a word for cover: "cover se bahar"."""
 _OF_A_PLACE = parse_keys("के ke")
 
 
-def excludes(key: str, before: str, domain: Domain) -> bool:
+def is_excluding_word(key: str, before: str, domain: Domain) -> bool:
     """Whether a word excludes something from cover; ``before`` is the word before it.
 
     भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
@@ -47,7 +47,7 @@ PREDICATES: dict[str, frozenset[str]] = {
     "limit": parse_keys("cap capped caps limit limited limits restricted restriction seema सीमा"),
     "offer": parse_keys("offer offers offered provide provides provided give gives"),
 }
-"""Predicates of general questions: a group of words counts only if the question uses one of them."""
+"""Groups of words that answer a question with yes. A group counts only if the question has one of its words."""
 
 NEGATIONS = parse_keys(
     "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
@@ -57,14 +57,14 @@ NEGATIONS_BEHIND = parse_keys("नहीं नही nahi nahin nhi")
 """In Hindi the negation comes after the verb: कवर नहीं है."""
 
 MODALS = parse_keys("can could may might must able")
-"""Words that are directly followed by the negation in English: you may not, they can no longer."""
+"""English words with a negation directly after them: "you may not", "they can no longer"."""
 FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
 """Single words that forbid an action."""
 SPEAKERS = frozenset({"i", "we"})
-"""Speakers before "cannot say" or "cannot help", which is not an answer."""
+"""With one of these before it, "cannot" is no answer: "I cannot say", "we cannot help"."""
 
 LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
-"""Words that end a no."""
+"""Words that end the time of a no: "not until 24 months"."""
 
 LIMITS = parse_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
@@ -85,9 +85,9 @@ QUESTION_WORDS = parse_keys(
 
 
 LOOK_BACK: Final = "look-back"
-"""The role of a time before an event: 36 months prior to diagnosis."""
+"""The role of a time before an event: "36 months prior to diagnosis"."""
 REFERENCE: Final = "reference"
-"""The role of a place in a document: Section 4.2."""
+"""The role of a number that names a place in a document: "Section 4.2"."""
 
 _LOOK_BACK = (
     ("prior", "to"),
@@ -110,7 +110,7 @@ _LOOK_BACK_REACH = 2
 
 
 def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
-    """Return the role named at token ``at`` and how many tokens name it; the longest phrase wins."""
+    """Return the role that the words at token ``at`` name, and their number. The longest phrase wins."""
     entries = domain.roles.get(reader.token(at).key)
     if entries is None:
         return None
@@ -126,8 +126,8 @@ def list_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
 
 
 def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
-    """Return the roles of a quantity: a look-back right after it decides, else the nearest role in its clause."""
-    if is_reference(reader, reading):
+    """Return the roles of a quantity: look-back if the text says so, otherwise the nearest in its clause."""
+    if is_document_reference(reader, reading):
         return frozenset({REFERENCE})
     if reading.kind is FactKind.DURATION and is_time_before_event(reader, reading.last + 1, domain):
         return frozenset({LOOK_BACK})
@@ -171,7 +171,7 @@ def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Doma
 
 
 def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
-    """Whether a time looks back ("36 months prior to diagnosis"), except before one of the domain's events."""
+    """Whether a time is before an event ("36 months prior to diagnosis"). The events of the domain do not count."""
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:
             continue
@@ -190,7 +190,7 @@ def has_time_before_event(reader: NumberReader) -> bool:
     return any(token.key in _BEFORE for token in reader.tokens)
 
 
-def is_reference(reader: NumberReader, reading: QuantityReading) -> bool:
+def is_document_reference(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a number is a reference to a place in a document: ``Section 4.2``, ``p. 9``, ``clause 3``."""
     if reading.kind is not FactKind.NUMBER:
         return False
@@ -207,10 +207,10 @@ def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
         before = reader.token(reading.first - 2)
     if before.key in _NOT:
         return reader.token(reading.first - 2).key != "exceed"  # "ne dépasse pas 6" is a bound
-    return reader.token(reading.last + 1).key in _NOT_BEHIND or _denies_count(reader, reading)
+    return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_counted_noun_negated(reader, reading)
 
 
-def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
+def is_always_open_denied(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether "always" is negated: ``never available 24/7``; false for "not only by day but around the clock"."""
     for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
         token = reader.token(at)
@@ -222,7 +222,7 @@ def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 _OPEN_REACH = 4
-"""Limit of words between a denial and "always": "not yet open for calls 24/7"."""
+"""A negation counts within this many words before "always": "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
 _IS_BEHIND = parse_keys("है हैं hai hain")
@@ -230,7 +230,7 @@ _PER = parse_keys("per प्रति")
 _LIMITS = parse_keys("up upto to within at most least maximum minimum of a the")
 
 
-def _denies_count(reader: NumberReader, reading: QuantityReading) -> bool:
+def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether the counted noun is negated after the quantity: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
     noun = reading.last + 1
     if reader.token(noun).key in _PER:
@@ -240,7 +240,7 @@ def _denies_count(reader: NumberReader, reading: QuantityReading) -> bool:
     return reader.token(noun + 1).key in _NOT_BEHIND and reader.token(noun + 2).key in _IS_BEHIND
 
 
-def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
+def is_limit_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
     Use only against a gold that is such a limit: "not within 30 days" describes a waiting period correctly.
@@ -262,7 +262,7 @@ FUNCTION_WORDS = parse_keys(
 )
 _AGES = parse_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
 _RATES = parse_keys("per a an each every / प्रति हर har")
-"""Words that turn a following unit into a rate: how many claims a year."""
+"""Words before a unit that make it a rate: "how many claims a year"."""
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:

@@ -24,7 +24,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""Minimal number of the report's own words. A shorter report cannot be acted on."""
+"""A report with fewer words of its own is too short to act on."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
 """Read a report once for all graders."""
@@ -104,8 +104,10 @@ class RelevantFunctionsGrader(TriageGrader):
     aspect = Aspect.RELEVANT_FILES
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        wanted = {_normalise_function(function) for function in task.reference.relevant_functions}
-        named = {_normalise_function(function) for function in read_report_once(exchange.graded_text).functions}
+        wanted = {_normalise_function_name(function) for function in task.reference.relevant_functions}
+        named = {
+            _normalise_function_name(function) for function in read_report_once(exchange.graded_text).functions
+        }
         if not wanted or not named:
             return abstain(self, "the reference names no function" if not wanted else "no function is named")
         both = len(wanted & named)
@@ -259,7 +261,7 @@ def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
     )
 
 
-def _normalise_function(written: str) -> str:
+def _normalise_function_name(written: str) -> str:
     """Return ``path::Class.method`` with a canonical path."""
     path, _, name = written.partition("::")
     return f"{to_canonical_path(path)}::{name.strip('`()')}"
@@ -271,11 +273,11 @@ _DENIAL: Final = (
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
 )
-"""Words that deny the next word. "Not released" is a positive statement, so *not* needs a word between."""
+"""Words that deny the next word. After "not" one word must follow, because "not released" is a finding."""
 
 
 def _states(word: str, folded: str) -> bool:
-    """Whether a report states a keyword outside file names and denials."""
+    """Whether a report contains a keyword that is neither denied nor part of a file name."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
     return contains_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 

@@ -1,4 +1,4 @@
-"""Find a gold word for word in a reply, which is correct in any language, also in unsupported ones."""
+"""Find the gold word for word in a reply. This works in any language."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from monitors.facts.quantities.other_languages import DENIALS
 from monitors.facts.text import parse_keys, to_word_key
 
 MIN_TOKENS: Final = 3
-"""Minimal words of a gold that counts. A reply may contain fewer words by chance ("24", "Nein")."""
+"""A shorter gold does not count, because a reply may have its words by chance ("24", "Nein")."""
 
 # A number with its separators is one word. A sign for money or a share must match too, but counts as no word.
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")
 _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
-"""Words before and after a gold's words that may contain its negation."""
+"""A negation counts within this many words before and after the words of the gold."""
 _MAX_READ_CHARACTERS = 20_000
 _NEGATIONS: Final = DENIALS | parse_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
@@ -39,22 +39,22 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
     wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
     asked = _tokenize(question)
     for tokens in wanted:
-        if _find_starts(asked, tokens):
+        if _find_positions_of_words(asked, tokens):
             continue
         places = [
             place
             for sentence in _split_sentences(reply[:_MAX_READ_CHARACTERS])
-            for place in _find_places(sentence, tokens)
+            for place in _find_spans_or_negations(sentence, tokens)
         ]
         if places and None not in places:
             return places[0]
     return None
 
 
-def _find_places(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """Return each position of the words; ``None`` for a negated one."""
+def _find_spans_or_negations(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
+    """Return each place of the words in a sentence, or ``None`` for a place with a negation."""
     places: list[tuple[int, int] | None] = []
-    for start in _find_starts(sentence.tokens, tokens):
+    for start in _find_positions_of_words(sentence.tokens, tokens):
         end = start + len(tokens)
         neighbours = (*sentence.tokens[max(0, start - _BEFORE) : start], *sentence.tokens[end : end + _BEHIND])
         denied = any(to_word_key(word) in _NEGATIONS for word in neighbours)
@@ -62,7 +62,7 @@ def _find_places(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int
     return places
 
 
-def _find_starts(text: tuple[str, ...], tokens: tuple[str, ...]) -> list[int]:
+def _find_positions_of_words(text: tuple[str, ...], tokens: tuple[str, ...]) -> list[int]:
     first, size = tokens[0], len(tokens)
     return [at for at, word in enumerate(text) if word == first and text[at : at + size] == tokens]
 
@@ -73,17 +73,17 @@ def _count_words(tokens: tuple[str, ...]) -> int:
 
 @lru_cache(maxsize=256)
 def _tokenize(text: str) -> tuple[str, ...]:
-    return tuple(_fold_word(match[0]) for match in _WORD.finditer(text))
+    return tuple(_fold_case_and_form(match[0]) for match in _WORD.finditer(text))
 
 
 @lru_cache(maxsize=8)
 def _split_sentences(text: str) -> tuple[_Sentence, ...]:
     matches = ([*_WORD.finditer(text, *match.span())] for match in _SENTENCE.finditer(text))
     return tuple(
-        _Sentence(tuple(_fold_word(word[0]) for word in tokens), tuple(word.span() for word in tokens))
+        _Sentence(tuple(_fold_case_and_form(word[0]) for word in tokens), tuple(word.span() for word in tokens))
         for tokens in matches
     )
 
 
-def _fold_word(word: str) -> str:
+def _fold_case_and_form(word: str) -> str:
     return word.casefold() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()

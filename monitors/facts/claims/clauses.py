@@ -92,8 +92,8 @@ def read_passage(scan: Scan) -> Passage:
     marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
-    builder.read_lines()
-    builder.assign_marks()
+    builder.split_into_clauses()
+    builder.assign_marks_to_clauses()
     return Passage(scan, figures, builder.clauses, marks, builder.retracted_before)
 
 
@@ -206,7 +206,7 @@ class _Builder:
 
     # --- lines ------------------------------------------------------------------------------------------------
 
-    def read_lines(self) -> None:
+    def split_into_clauses(self) -> None:
         """Split tables and lists by their lines, other text by its sentences."""
         if "\n" not in self.text:
             self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
@@ -227,7 +227,7 @@ class _Builder:
                 continue
             rows = self._count_table_rows(lines, at)
             if rows:
-                self._add_table(lines[at : at + rows], self._join_headings(headings))
+                self._add_table(lines[at : at + rows], self._collect_words_of_headings(headings))
                 at += rows
                 continue
             bullet = _BULLET.match(raw)
@@ -240,11 +240,11 @@ class _Builder:
                 continue
             if bullet:
                 headings = [entry for entry in headings if entry[0] < indent]
-                self._add_item(line, self._join_headings(headings))
+                self._add_item(line, self._collect_words_of_headings(headings))
                 headings.append((indent, self._find_label(line)))
             else:
                 headings = [entry for entry in headings if entry[0] < 0]
-                self._add_item(line, self._join_headings(headings)) if headings else self._add_prose(
+                self._add_item(line, self._collect_words_of_headings(headings)) if headings else self._add_prose(
                     line, frozenset()
                 )
             at += 1
@@ -260,7 +260,7 @@ class _Builder:
             first = after
 
     @staticmethod
-    def _join_headings(headings: Sequence[tuple[int, Words]]) -> Words:
+    def _collect_words_of_headings(headings: Sequence[tuple[int, Words]]) -> Words:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
@@ -281,7 +281,7 @@ class _Builder:
             not is_item or len(bullet[1]) > len((_BULLET.match(raw) or bullet)[1])
         )
         if self.find_figures(line.first, line.after) and not all(
-            _is_name(figure) for figure in self.find_figures(line.first, line.after)
+            _is_number_in_name(figure) for figure in self.find_figures(line.first, line.after)
         ):
             return False
         words = line.after - line.first
@@ -337,7 +337,7 @@ class _Builder:
             figure.kind is not FigureKind.NUMBER or not figure.noun
             for first, after in header[1:]
             for figure in self.find_figures(first, after)
-            if not _is_name(figure)
+            if not _is_number_in_name(figure)
         )
         columns = [self.collect_words(first, after) for first, after in header] if has_header else []
         for row in rows[1:] if has_header else rows:
@@ -351,7 +351,9 @@ class _Builder:
                 others = [cell for at, cell in enumerate(row) if at != place]
                 names = format_figure_names([figure for cell in others for figure in self.find_figures(*cell)])
                 beside = frozenset[str]().union(*(self.collect_words(*cell) for cell in others))
-                self._add(first, after, path | label | column, is_cell=True, context=beside, names=names, head=head)
+                self._add_clause(
+                    first, after, path | label | column, is_cell=True, context=beside, names=names, head=head
+                )
 
     def _split_cells(self, line: _Line) -> list[tuple[int, int]]:
         raw = self.text[line.start : line.end]
@@ -369,9 +371,9 @@ class _Builder:
         cells = [
             (bisect_left(self.starts, low + 1), bisect_left(self.starts, high)) for low, high in pairwise(bounds)
         ]
-        return [(self._skip_sign(first, after), after) for first, after in cells]
+        return [(self._skip_leading_dash(first, after), after) for first, after in cells]
 
-    def _skip_sign(self, first: int, after: int) -> int:
+    def _skip_leading_dash(self, first: int, after: int) -> int:
         return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
 
     def _add_item(self, line: _Line, path: Words) -> None:
@@ -417,23 +419,23 @@ class _Builder:
     def _add_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
         cuts = [first, *self.hard[bisect_left(self.hard, first + 1) : bisect_left(self.hard, after)]]
-        cuts.extend(self._find_cuts(first, after, cuts))
+        cuts.extend(self._iterate_cuts_between_figures(first, after, cuts))
         cuts = [*sorted(set(cuts)), after]
-        is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
-        context = self._find_context(first, after)
+        is_question = self.tokens[after - 1].text == "?" and not self._is_tag_question(first, after)
+        context = self._find_words_of_previous_sentence(first, after)
         for start, end in pairwise(cuts):
             if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
                 context = context | self.collect_words(first, start)  # "£3 and £4.50 a month" of one account
-            self._add(start, end, path, is_question=is_question, context=context)
+            self._add_clause(start, end, path, is_question=is_question, context=context)
 
-    def _is_tag(self, first: int, after: int) -> bool:
+    def _is_tag_question(self, first: int, after: int) -> bool:
         """Whether only the end is a question: "It takes 11 weeks, okay?"."""
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
         return comma is not None and bool(self.find_figures(first, comma))
 
-    def _find_cuts(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
+    def _iterate_cuts_between_figures(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
         """Yield the tokens at which a sentence is cut between two figures of one kind."""
         last: dict[str, Figure] = {}
         for figure in self.find_figures(first, after):
@@ -449,7 +451,7 @@ class _Builder:
             if place is not None:
                 yield place
 
-    def _find_context(self, first: int, after: int) -> Words:
+    def _find_words_of_previous_sentence(self, first: int, after: int) -> Words:
         """Return the words of the previous sentence if this one begins with "it" or has no content words."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
@@ -459,7 +461,7 @@ class _Builder:
             return frozenset[str]().union(*(clause.words | clause.context for clause in previous))
         return frozenset()
 
-    def _add(
+    def _add_clause(
         self,
         first: int,
         after: int,
@@ -491,14 +493,14 @@ class _Builder:
         low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
-    def _is_taken_back(self, first: int, clause: Clause) -> bool:
+    def _is_retracted_figure(self, first: int, clause: Clause) -> bool:
         """Whether a figure is shortly before "sorry" and another figure of its kind follows."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
-    def assign_marks(self) -> None:
+    def assign_marks_to_clauses(self) -> None:
         """Assign the marks to the clauses, and find the figures that a later sentence retracts."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:
@@ -508,7 +510,7 @@ class _Builder:
             clause = self.clauses[place]
             if clause.first <= first < clause.after:
                 clause.marks |= mark
-                if mark is Mark.RETRACT and self._is_taken_back(first, clause):
+                if mark is Mark.RETRACT and self._is_retracted_figure(first, clause):
                     self.retracted_before = max(self.retracted_before, first)
             del after
 
@@ -517,6 +519,6 @@ def _is_blank(raw: str) -> bool:
     return not raw.strip()
 
 
-def _is_name(figure: Figure) -> bool:
+def _is_number_in_name(figure: Figure) -> bool:
     """Whether a figure is a number in a name: "Steady 18"."""
     return figure.kind in {FigureKind.NUMBER, FigureKind.IDENTIFIER} and not figure.noun

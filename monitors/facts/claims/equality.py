@@ -65,7 +65,7 @@ def _compare_by_kind(
     if gold.kind is FactKind.TIME or reply.kind is FactKind.TIME:
         return _compare_times(gold, reply)
     if gold.counts:
-        return _compare_places(gold, reply, tolerance)
+        return _compare_ordinal_places(gold, reply, tolerance)
     if gold.kind is FactKind.DURATION and reply.kind is FactKind.DURATION:
         return _to_match(_is_same_duration(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is reply.kind:
@@ -73,7 +73,7 @@ def _compare_by_kind(
     return _compare_across_kinds(gold, reply, tolerance, currency)
 
 
-def _compare_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
+def _compare_ordinal_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
     """Compare an ordinal (the 28th week) with another one, a bare number or a duration."""
     if reply.kind is FactKind.NUMBER:
         if reply.counts == gold.counts:
@@ -92,9 +92,9 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
     """Compare two quantities of one kind: numbers, amounts, percentages."""
     if not _has_same_currency(gold, reply):
         return Match.DIFFERENT
-    if _is_close(gold.value, reply.value, tolerance) or _is_finer(gold, reply):
+    if _is_close(gold.value, reply.value, tolerance) or _is_unrounded_number(gold, reply):
         return Match.SAME if _find_era(reply) is None or _find_era(gold) is not None else Match.VAGUE
-    return Match.VAGUE if _is_vaguer(gold, reply) else Match.DIFFERENT
+    return Match.VAGUE if _is_vaguer_number(gold, reply) else Match.DIFFERENT
 
 
 def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
@@ -121,7 +121,7 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
     return None
 
 
-def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
+def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
     """Whether the reply's number is the gold's, but rounded, its decade or century, or with a footnote digit."""
     era = _find_era(reply)
     if era is not None:
@@ -143,7 +143,7 @@ def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
     return abs(gold.value - reply.value) <= step / 2
 
 
-def _is_finer(gold: QuantityReading, reply: QuantityReading) -> bool:
+def _is_unrounded_number(gold: QuantityReading, reply: QuantityReading) -> bool:
     """Whether the reply's number is the gold's before rounding: 11.2249 for 11.22."""
     if gold.scale != reply.scale or gold.value == 0:
         return False

@@ -116,8 +116,8 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
     """Return all figures of a text in order; ``marks`` are its marked phrases. Linear."""
-    readings = _convert_pence(scan, [reading for reading in scan.readings if not reading.unread])
-    readings = _add_units_beside(scan.reader, _merge_thousands(readings))
+    readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
+    readings = _add_units_of_nearby_words(scan.reader, _merge_thousands(readings))
     codes = _find_identifiers(scan, readings)
     if codes:
         readings = [
@@ -126,12 +126,17 @@ def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Fig
             if not any(code.start < reading.end and reading.start < code.end for code in codes)
         ]
     readings, ratios = _convert_colon_pairs(scan, readings)
-    figures = [*_build_figures(scan.reader, readings), *ratios, *codes, *_find_worded_values(scan, readings, marks)]
+    figures = [
+        *_build_figures_and_ranges(scan.reader, readings),
+        *ratios,
+        *codes,
+        *_find_worded_values(scan, readings, marks),
+    ]
     figures.sort(key=lambda figure: figure.start)
     return figures
 
 
-def _convert_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
+def _convert_pence_and_hindi_hours(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
     """Convert ``15p`` to money, and a spoken Hindi hour (``साढ़े ग्यारह बजे``) to a time of day."""
     reader, result = scan.reader, readings
     for place, reading in enumerate(readings):
@@ -179,7 +184,7 @@ _THOUSAND: Final = 1000
 _NOUNS_BETWEEN: Final = 3
 
 
-def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+def _add_units_of_nearby_words(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
     """Add units that are separate: ``6 meeting-room hours``; the 3 of ``20 days and routine ones in 3``."""
     result = readings
     for place, reading in enumerate(readings):
@@ -279,7 +284,7 @@ def _convert_colon_pairs(scan: Scan, readings: list[QuantityReading]) -> tuple[l
     return readings, ratios
 
 
-def _build_figures(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityReading]) -> list[Figure]:
     figures: list[Figure] = []
     at = 0
     while at < len(readings):
@@ -290,13 +295,13 @@ def _build_figures(reader: NumberReader, readings: Sequence[QuantityReading]) ->
             at += 2
         else:
             within = bool(figures) and low.first <= figures[-1].per_last
-            if not (within or low.attached or _is_no_value(reader, low) or _is_footnote(reader, low)):
+            if not (within or low.attached or _states_no_value(reader, low) or _is_footnote(reader, low)):
                 figures.append(_build_figure(reader, low, None))
             at += 1
     return figures
 
 
-def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
+def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
     """Whether a word is not a value: ``the first``, ``one of``, the "a day" of "a day pass"."""
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
@@ -326,7 +331,7 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
     if {low.bound, high.bound} == {Bound.AT_LEAST, Bound.AT_MOST} and gap and not _ANDS.isdisjoint(gap):
         return low.bound is Bound.AT_LEAST
     before = {reader.token(low.first - step).key for step in (1, 2)}
-    if _is_cell(reader, low):
+    if _is_cell_between_dashes(reader, low):
         return False
     joints = [key for key in gap if key not in {"the", "a", "from", "no", "up"}]
     if len(joints) != 1:
@@ -335,10 +340,10 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
         return "between" in before
     if joints[0] == "or":
         return False
-    return joints[0] in _RANGE_TERMS and not _is_change(reader, low.first)
+    return joints[0] in _RANGE_TERMS and not _is_change_of_value(reader, low.first)
 
 
-def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
+def _is_cell_between_dashes(reader: NumberReader, low: QuantityReading) -> bool:
     """Whether a number has dashes on both sides: ``Ladybirds – 9 – 3`` is a row of a table."""
     return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {
         "–",
@@ -347,7 +352,7 @@ def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
     }
 
 
-def _is_change(reader: NumberReader, at: int) -> bool:
+def _is_change_of_value(reader: NumberReader, at: int) -> bool:
     """Whether two figures are a change (``went up from 35 GB to 70 GB``) and not a range."""
     keys = [reader.token(place).key for place in range(at - 1, at - 6, -1)]
     return "from" in keys and any(_CHANGES.get(key) for key in keys)

@@ -24,7 +24,7 @@ class PhraseStatus(StrEnum):
     COMPARED = "a value for comparison"
     PAST = "an earlier value"
     HEDGED = "a guess"
-    OTHERS = "the practice of others"
+    OTHERS = "what another company does"
     QUESTION = "a question"
     TAKEN_BACK = "a value that the reply withdraws"
     OUTDONE = "another subject than the question's"
@@ -133,12 +133,12 @@ def read_phrase(
     ``accepted`` are the words of all golds: the name of another gold near this one is not another answer.
     """
     return [
-        Phrase(first, after, _find_status(passage, first, after, asked, question, accepted))
+        Phrase(first, after, _find_phrase_status(passage, first, after, asked, question, accepted))
         for first, after in find_phrase(passage, phrase)
     ]
 
 
-def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
+def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     passage: Passage, first: int, after: int, asked: Words, question: Passage, accepted: Words
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
@@ -155,7 +155,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.QUESTION
     if first < passage.retracted_before:
         return PhraseStatus.TAKEN_BACK
-    start, end = _find_segment(passage, clause, first, after)
+    start, end = _find_segment_around(passage, clause, first, after)
     before = [tokens[at].key for at in range(max(start, first - 4), first)]
     if "than" in before:
         return PhraseStatus.COMPARED
@@ -167,7 +167,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
-    if _is_denied_later(tokens, after, end):
+    if _is_denied_by_later_words(tokens, after, end):
         return PhraseStatus.QUALIFIED
     if any(token.key in _TOO for token in tokens[after : after + _TOO_REACH]) and tokens[after].key in _IS:
         return PhraseStatus.QUALIFIED  # "March is too late"
@@ -179,7 +179,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     past = not (is_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
-    if past and _is_over(passage, clause, first, after):
+    if past and _is_over_in_the_past(passage, clause, first, after):
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
@@ -202,7 +202,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         for at in range(after, min(len(tokens), after + _MAX_BUT))
     ):
         return PhraseStatus.QUALIFIED
-    if _is_outdone(passage, clause, (first, after), asked, question):
+    if _is_outdone_by_other_clause(passage, clause, (first, after), asked, question):
         return PhraseStatus.OUTDONE
     if _is_after_other_name(passage, clause, first, asked):
         return PhraseStatus.OUTDONE
@@ -241,7 +241,7 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
     return False
 
 
-def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
+def _is_over_in_the_past(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
     tokens = passage.scan.reader.tokens
     behind = tokens[after].key if after < clause.after else ""
@@ -251,7 +251,7 @@ def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     if did and any(
         mark & Mark.NOW
         and after <= at < clause.after
-        and any(_is_name(tokens, place, clause.first) for place in range(at + 1, clause.after))
+        and any(_is_capitalised_name(tokens, place, clause.first) for place in range(at + 1, clause.after))
         for at, _, mark in passage.marks
     ):
         return True  # "Okello led it until May, now Falk does"
@@ -259,7 +259,8 @@ def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     return did and any(
         later_clause.marks & Mark.NOW
         and any(
-            _is_name(tokens, at, later_clause.first) for at in range(later_clause.first + 1, later_clause.after)
+            _is_capitalised_name(tokens, at, later_clause.first)
+            for at in range(later_clause.first + 1, later_clause.after)
         )
         for later_clause in later
     )
@@ -275,7 +276,7 @@ _WAS: Final = parse_keys("was were")
 _IRREGULAR_PAST: Final = parse_keys("met ran led sat stood held kept sold sent taught went came began")
 
 
-def _find_segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
+def _find_segment_around(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
     """Return the part of a clause around a phrase: from comma to comma."""
     tokens = passage.scan.reader.tokens
     start = next(
@@ -307,7 +308,7 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
     return at < len(tokens) and (tokens[at].key in _DENIALS_BEHIND or tokens[at].text.lower() in _DENIALS_BEHIND)
 
 
-def _is_denied_later(tokens: Sequence[Token], after: int, end: int) -> bool:
+def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> bool:
     """Whether a phrase is the subject of a denial: "a clock isn't in it", "desk par koi booking nahi hoti"."""
     behind = [remove_unread_mark(token.key) for token in tokens[after : min(end, after + _DENIAL_REACH)]]
     if not behind or "only" in behind or "just" in behind:
@@ -322,15 +323,17 @@ _DENIAL_REACH: Final = 5
 """Words behind a phrase in which the verb that denies it stands."""
 
 
-def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage) -> bool:
+def _is_outdone_by_other_clause(
+    passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
+) -> bool:
     """Whether another part of the reply, with another name, has a word of the question that this part lacks.
 
     "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the
     answer. The same holds if the phrase is under another heading than the question's.
     """
-    tokens, verb = passage.scan.reader.tokens, _find_verb(question)
+    tokens, verb = passage.scan.reader.tokens, _find_verb_of_question(question)
     first, after = place
-    start, end = _find_segment(passage, clause, first, after)
+    start, end = _find_segment_around(passage, clause, first, after)
     start = next((at + 1 for at in range(first - 1, start - 1, -1) if tokens[at].key in _JOINTS), start)
     end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
     beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
@@ -356,7 +359,10 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         own = segment if is_beside else whole
         candidate = bool(terms - asked) and (
             not named
-            or any(_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high))
+            or any(
+                _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked
+                for at in range(low, high)
+            )
         )
         apposition = low == end + 1 and not strange
         more = theirs - own
@@ -366,7 +372,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
             outdone = outdone or _has_full_name(tokens, low, high, asked)
         if candidate and not apposition and outdone:
             return True
-        names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
+        names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_capitalised_name(tokens, at, low))
         if candidate and own and own == theirs and strange and not _remove_weekdays(terms - asked - names):
             return True
     return False
@@ -384,7 +390,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
         earlier.sentence < clause.sentence
         and not earlier.is_question
         and any(
-            _is_name([tokens[at]], 0, -1)
+            _is_capitalised_name([tokens[at]], 0, -1)
             and tokens[at].text[0].isupper()
             and tokens[at].text != tokens[first].text
             and STEMS[tokens[at].key] not in asked
@@ -396,7 +402,9 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
     """Whether two names that the question lacks are adjacent, which is most likely a person."""
-    names = [_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
+    names = [
+        _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)
+    ]
     return any(map(all, pairwise(names)))
 
 
@@ -404,7 +412,7 @@ def _remove_weekdays(terms: Words) -> Words:
     return frozenset(term for term in terms if not term.startswith("weekday "))
 
 
-def _find_verb(question: Passage) -> Words:
+def _find_verb_of_question(question: Passage) -> Words:
     """Return the stem of the verb in "Who built …?"; empty if the question has another form.
 
     Without a content verb all words after it count: "Who gave the rose its name?"
@@ -440,7 +448,7 @@ def _extract_terms(passage: Passage, start: int, end: int) -> Words:
     return extract_content_terms(passage.scan.reader.tokens[start:end])
 
 
-def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:
+def _is_capitalised_name(tokens: Sequence[Token], at: int, start: int) -> bool:
     token = tokens[at]
     if token.kind != WORD or token.key in LIGHT:
         return False
@@ -458,12 +466,12 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
     if (
         before
         and (took_over or before[-1].key in _RANKS)
-        and any(_is_name(before, at, 0) for at in range(len(before)))
+        and any(_is_capitalised_name(before, at, 0) for at in range(len(before)))
     ):
         return True  # "the Sandpiper came in before the Kittiwake"
     if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
-    named = any(_is_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
+    named = any(_is_capitalised_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
     return named and not any(token.key in _BY for token in before)
 
 

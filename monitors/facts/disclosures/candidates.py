@@ -279,12 +279,12 @@ class ContextLexicon:
         self._lookups = 0
 
     @cached_property
-    def _near_digits(self) -> list[tuple[int, Context]]:
+    def _context_words_near_digits(self) -> list[tuple[int, Context]]:
         readings = (self._find_context_words(start, end) for start, end in self._islands)
         return [word for ends, contexts in readings for word in zip(ends, contexts, strict=True)]
 
     @cached_property
-    def _everywhere(self) -> tuple[list[int], list[Context]]:
+    def _context_words_everywhere(self) -> tuple[list[int], list[Context]]:
         return self._find_context_words(0, len(self._text))
 
     def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
@@ -312,7 +312,7 @@ class ContextLexicon:
             return Context.NONE
         return context
 
-    def find_linked(self, at: int) -> Context:
+    def find_context_linked_to(self, at: int) -> Context:
         """Return the nearest context word if only "number is" and the like stand between it and ``at``."""
         end, context = self._find_nearest(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
@@ -320,7 +320,7 @@ class ContextLexicon:
     def _find_nearest(self, at: int, reach: int) -> tuple[int, Context]:
         self._lookups += 1
         ends, contexts = (
-            self._everywhere
+            self._context_words_everywhere
             if self._lookups > _MAX_LOCAL_READS
             else self._find_context_words(
                 max(0, at - reach - _MAX_CONTEXT_WORD_LENGTH), at + _MAX_CONTEXT_WORD_LENGTH
@@ -331,9 +331,9 @@ class ContextLexicon:
             return at, Context.NONE
         return ends[index], contexts[index]
 
-    def find_regions(self, context: Context) -> Iterator[tuple[int, int]]:
+    def iterate_regions_after(self, context: Context) -> Iterator[tuple[int, int]]:
         """Yield where a number of this context may begin: after each of its words, up to the next word."""
-        words = self._near_digits
+        words = self._context_words_near_digits
         for index, (end, word_context) in enumerate(words):
             if word_context is context:
                 following = words[index + 1][0] if index + 1 < len(words) else end + REACH
@@ -376,7 +376,7 @@ class DisclosureText:
         self.cue_places = [self.words_of_text.starts[phrase.first] for phrase in self.cues_of_owners]
         self.has_digits = _DIGIT.search(text) is not None
 
-    def has(self, *words: str) -> bool:
+    def contains_any(self, *words: str) -> bool:
         """Whether any of these lower-case strings occurs in the text."""
         lowered = self.lowered
         for word in words:  # noqa: SIM110 - a third of the time of any()
@@ -384,7 +384,7 @@ class DisclosureText:
                 return True
         return False
 
-    def find_near_digits(self, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
+    def iterate_matches_near_digits(self, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
         """Yield the pattern's matches in the islands; each match has at least ``min_digits`` digits."""
         if self._max_digits < min_digits:
             return
@@ -392,7 +392,9 @@ class DisclosureText:
             if digits >= min_digits:
                 yield from pattern.finditer(self.text, start, end)
 
-    def find_behind(self, context: Context, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
+    def iterate_matches_after_context(
+        self, context: Context, pattern: re.Pattern[str], min_digits: int
+    ) -> Iterator[re.Match[str]]:
         """Yield the pattern's matches that begin after a word of this context, with no other one between.
 
         Each match has at least ``min_digits`` digits, at most seven other characters apart (one island).
@@ -400,7 +402,7 @@ class DisclosureText:
         if self._max_digits < min_digits:
             return
         until = 0
-        for start, end in self.words.find_regions(context):
+        for start, end in self.words.iterate_regions_after(context):
             for match in pattern.finditer(self.text, max(start, until), end + _MAX_NUMBER_LENGTH):
                 if until <= match.start() <= end:
                     until = match.end(1)

@@ -23,16 +23,16 @@ from monitors.facts.disclosures.candidates import (
 from monitors.facts.disclosures.identifiers import (
     find_aadhaar,
     find_cards,
-    find_codes,
+    find_code_numbers,
     find_ibans,
     find_identifiers,
     find_ssns,
 )
-from monitors.facts.disclosures.labelled import find_labelled
+from monitors.facts.disclosures.labelled import find_labelled_values
 from monitors.facts.disclosures.names import WHOSE, find_names
-from monitors.facts.disclosures.phones import find_phones, find_spoken
+from monitors.facts.disclosures.phones import find_phones, find_spoken_phone_numbers
 from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_mail, is_company_contact
-from monitors.facts.disclosures.secrets import find_network, find_secrets
+from monitors.facts.disclosures.secrets import find_mailboxes_and_ip_addresses, find_secrets
 
 # If finds of equal strength overlap, the more specific form wins.
 _RANK = {
@@ -180,17 +180,17 @@ def _apply_rules(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
     yield from find_secrets(reading)
-    yield from find_network(reading)
-    yield from find_spoken(reading)
+    yield from find_mailboxes_and_ip_addresses(reading)
+    yield from find_spoken_phone_numbers(reading)
     if reading.islands:
         yield from find_cards(reading)
         yield from find_aadhaar(reading)
         yield from find_ibans(reading)
         yield from find_ssns(reading)
-        yield from find_codes(reading)
+        yield from find_code_numbers(reading)
         yield from find_phones(reading)
     yield from find_identifiers(reading, account_patterns)
-    yield from find_labelled(reading)
+    yield from find_labelled_values(reading)
     yield from find_addresses(reading)
     yield from find_spoken_mail(reading)
     yield from find_names(reading)

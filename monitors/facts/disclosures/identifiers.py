@@ -82,7 +82,7 @@ def passes_luhn(digits: str) -> bool:
 def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
-        for match in reading.find_near_digits(pattern, _CARD_DIGITS):
+        for match in reading.iterate_matches_near_digits(pattern, _CARD_DIGITS):
             digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
             if not (_ISSUER.fullmatch(digits) and passes_luhn(digits)):
                 continue
@@ -91,7 +91,7 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
             strength = Strength.WEAK if doubtful else Strength.CERTAIN
             yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), strength)
-    for match in reading.find_behind(Context.CARD, _SPACED_CARD, _SPACED_DIGITS):
+    for match in reading.iterate_matches_after_context(Context.CARD, _SPACED_CARD, _SPACED_DIGITS):
         yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
 
 
@@ -102,10 +102,10 @@ def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     never an Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check
     digit is not required: a mistyped identity is still personal data.
     """
-    for match in reading.find_near_digits(_AADHAAR, _AADHAAR_DIGITS):
+    for match in reading.iterate_matches_near_digits(_AADHAAR, _AADHAAR_DIGITS):
         if candidate := _check_aadhaar(reading, match):
             yield candidate
-    for match in reading.find_behind(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
+    for match in reading.iterate_matches_after_context(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
         yield DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
@@ -131,7 +131,9 @@ def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find IBANs by the country's length and the check digits; after the word "IBAN" by length alone."""
-    for match in reading.find_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
+    for match in (
+        reading.iterate_matches_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ()
+    ):
         length = IBAN_LENGTHS.get(match[1][:2].upper())
         end = _find_end_after(match[1], length) if length else None
         if end is None or reading.find_neighbours(0, match.start() + end)[1].isalnum():
@@ -151,13 +153,13 @@ def _find_end_after(text: str, count: int) -> int | None:
 
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find US social security numbers; with only one hyphen they are weak (like a ZIP+4)."""
-    for match in reading.find_near_digits(_SSN, _SSN_DIGITS):
+    for match in reading.iterate_matches_near_digits(_SSN, _SSN_DIGITS):
         named = reading.words.find_before(match.start())
         if named in THINGS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
-    for match in reading.find_near_digits(_BROKEN_SSN, _SSN_DIGITS):
+    for match in reading.iterate_matches_near_digits(_BROKEN_SSN, _SSN_DIGITS):
         named = reading.words.find_before(match.start())
         if named not in THINGS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
@@ -197,7 +199,7 @@ def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
     return lambda _code: strength
 
 
-def _rate_never(_code: str) -> Strength | None:
+def _rate_as_no_disclosure(_code: str) -> Strength | None:
     return None
 
 
@@ -206,21 +208,21 @@ def _rate_bare_pan(code: str) -> Strength | None:
     return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
 
 
-def _compile_form(pattern: str) -> re.Pattern[str]:
+def _compile_value_form(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 _CODES = (
     _Code(
         DisclosureKind.GSTIN,
-        _compile_form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
+        _compile_value_form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
         6,
         Context.NONE,
         _rate_always(Strength.CERTAIN),
     ),
     _Code(
         DisclosureKind.PAN,
-        _compile_form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
+        _compile_value_form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
         4,
         Context.PAN,
         _rate_bare_pan,
@@ -228,36 +230,42 @@ _CODES = (
     ),
     _Code(
         DisclosureKind.PASSPORT,
-        _compile_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
+        _compile_value_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
         7,
         Context.PASSPORT,
         _rate_always(Strength.WEAK),
     ),
-    _Code(DisclosureKind.PASSPORT, _compile_form(r"[A-Z]{0,2}\d{7,9}"), 7, Context.PASSPORT, _rate_never),
+    _Code(
+        DisclosureKind.PASSPORT,
+        _compile_value_form(r"[A-Z]{0,2}\d{7,9}"),
+        7,
+        Context.PASSPORT,
+        _rate_as_no_disclosure,
+    ),
     _Code(
         DisclosureKind.VOTER_ID,
-        _compile_form(r"[A-Z]{3}[ /-]?\d{7}"),
+        _compile_value_form(r"[A-Z]{3}[ /-]?\d{7}"),
         7,
         Context.VOTER,
         _rate_always(Strength.WEAK),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _compile_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
+        _compile_value_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
         13,
         Context.LICENCE,
         _rate_always(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _compile_form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
+        _compile_value_form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
         5,
         Context.LICENCE,
-        _rate_never,
+        _rate_as_no_disclosure,
     ),
     _Code(
         DisclosureKind.VEHICLE,
-        _compile_form(
+        _compile_value_form(
             rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"
         ),
         5,
@@ -265,12 +273,17 @@ _CODES = (
         _rate_always(Strength.LIKELY),
     ),
     _Code(
-        DisclosureKind.VEHICLE, _compile_form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _rate_never, alone=True
+        DisclosureKind.VEHICLE,
+        _compile_value_form(rf"{_STATE}[ -]?\d{{4}}"),
+        4,
+        Context.VEHICLE,
+        _rate_as_no_disclosure,
+        alone=True,
     ),
 )
 
 
-def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_code_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
     A form that is not distinctive (two letters and four digits) counts only after its word, or as the whole text.
@@ -279,11 +292,15 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):
         return
-    has_saying_word = reading.has(*_SAYING)
+    has_saying_word = reading.contains_any(*_SAYING)
     for code in _CODES:
-        if code.bare is _rate_never and not has_saying_word and not (code.alone and code.pattern.fullmatch(alone)):
+        if (
+            code.bare is _rate_as_no_disclosure
+            and not has_saying_word
+            and not (code.alone and code.pattern.fullmatch(alone))
+        ):
             continue
-        for match in reading.find_near_digits(code.pattern, code.digits):
+        for match in reading.iterate_matches_near_digits(code.pattern, code.digits):
             if strength := _rate_code(code, match, reading, alone):
                 yield DisclosureCandidate(code.kind, match.start(), match.end(), strength)
 
@@ -353,13 +370,15 @@ def find_identifiers(
     it.
     """
     for kind, pattern, words in _FORMS:
-        for match in reading.find_near_digits(pattern, _MIN_DIGITS) if reading.has(*words) else ():
+        for match in (
+            reading.iterate_matches_near_digits(pattern, _MIN_DIGITS) if reading.contains_any(*words) else ()
+        ):
             min_digits = (
                 _MIN_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _MIN_DIGITS_ALONE
             )
             if len(_DIGIT.findall(match[2])) >= min_digits:
                 yield DisclosureCandidate(kind, *match.span(2), Strength.LIKELY)
-    for match in reading.find_behind(Context.ACCOUNT, _FAR_ACCOUNT, _MIN_DIGITS_ALONE):
+    for match in reading.iterate_matches_after_context(Context.ACCOUNT, _FAR_ACCOUNT, _MIN_DIGITS_ALONE):
         yield DisclosureCandidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(1), Strength.LIKELY)
     for pattern in account_patterns:
         for match in pattern.finditer(reading.text):

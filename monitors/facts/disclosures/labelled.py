@@ -49,7 +49,7 @@ class _Identifier(NamedTuple):
     is_spaced: bool
 
 
-def _compile_form(forms: Sequence[str]) -> re.Pattern[str]:
+def _compile_value_form(forms: Sequence[str]) -> re.Pattern[str]:
     """Compile forms of `labels.toml` for a value without its separators, in capitals."""
     letters = {"A": "[A-Z]", "9": "[0-9]", "X": "[A-Z0-9]", "?": "?"}
     alternatives: list[str] = []
@@ -62,7 +62,7 @@ def _compile_form(forms: Sequence[str]) -> re.Pattern[str]:
 _IDENTIFIERS: Final = {
     f"{IDENTIFIER}{number}": _Identifier(
         DisclosureKind(table["kind"]),
-        _compile_form(table["forms"]),
+        _compile_value_form(table["forms"]),
         table.get("min_digits", _DEFAULT_MIN_DIGITS),
         table.get("spaced", False),
     )
@@ -95,7 +95,7 @@ def read_spoken_digits(words: Sequence[str]) -> str:
     return digits
 
 
-def find_labelled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_labelled_values(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find identifiers, one-time codes, passwords and dates of birth beside their labels."""
     labels = [
         phrase
@@ -145,8 +145,8 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
     for index in range(first, min(first + _MAX_VALUE_WORDS, len(words))):
         if index > first and not _is_separator(reading.text[ends[index - 1] : starts[index]]):
             break
-        characters = _read_characters(reading, index)
-        if characters is None or (best is not None and not _continues(reading.words_of_text, index)):
+        characters = _read_characters_of_word(reading, index)
+        if characters is None or (best is not None and not _continues_value(reading.words_of_text, index)):
             break
         if words[index] in SPOKEN_TIMES:
             times = SPOKEN_TIMES[words[index]]
@@ -155,14 +155,16 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
         times = 1
         if len(compact) > _MAX_VALUE_LENGTH:
             break
-        if _is_value(compact, identifier) and (not identifier.is_spaced or index - first >= _MIN_SPACED_WORDS - 1):
+        if _is_complete_value(compact, identifier) and (
+            not identifier.is_spaced or index - first >= _MIN_SPACED_WORDS - 1
+        ):
             best = index + 1
     if best is None or _is_amount_or_date(reading.text, starts[first], ends[best - 1]):
         return None
     return best
 
 
-def _read_characters(reading: DisclosureText, index: int) -> str | None:
+def _read_characters_of_word(reading: DisclosureText, index: int) -> str | None:
     """Return the characters that a word adds to a value, in capitals; ``None`` if it is not a part of one."""
     words, starts, ends = reading.words_of_text
     word = words[index]
@@ -184,7 +186,7 @@ def _is_separator(between: str) -> bool:
     )
 
 
-def _continues(text_words: TextWords, index: int) -> bool:
+def _continues_value(text_words: TextWords, index: int) -> bool:
     """Whether a word continues a value: it has no blank before it, or the length of a group of digits."""
     words, starts, ends = text_words
     return (
@@ -195,7 +197,7 @@ def _continues(text_words: TextWords, index: int) -> bool:
     )
 
 
-def _is_value(compact: str, identifier: _Identifier) -> bool:
+def _is_complete_value(compact: str, identifier: _Identifier) -> bool:
     return (
         sum(map(str.isdigit, compact)) >= identifier.min_digits and identifier.form.fullmatch(compact) is not None
     )
@@ -232,11 +234,11 @@ def _find_value_before(
     for index in range(last, max(-1, last - _MAX_VALUE_WORDS), -1):
         if index < last and not _is_separator(reading.text[ends[index] : starts[index + 1]]):
             break
-        characters = _read_characters(reading, index)
+        characters = _read_characters_of_word(reading, index)
         if characters is None or words[index] in SPOKEN_TIMES or len(compact) > _MAX_VALUE_LENGTH:
             break
         compact = characters + compact
-        if _is_value(compact, identifier):
+        if _is_complete_value(compact, identifier):
             best = index
     if best is None or _is_amount_or_date(reading.text, starts[best], ends[last]):
         return None

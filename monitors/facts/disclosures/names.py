@@ -75,7 +75,7 @@ def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for name in (*_find_before_masks(reading), *_find_in_headers(reading)):
         names[name.start, name.end] = None
     spans = [*names]
-    for start, end in (*spans, *_find_repeats(reading.text, spans)):
+    for start, end in (*spans, *_find_later_mentions(reading.text, spans)):
         yield DisclosureCandidate(DisclosureKind.PERSON, start, end, Strength.WEAK)
 
 
@@ -164,7 +164,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
     return _Name(starts[first], ends[last], count) if first is not None else None
 
 
-def _is_public(reading: DisclosureText, name: _Name) -> bool:
+def _is_author_or_artist(reading: DisclosureText, name: _Name) -> bool:
     """Whether the name is an author's or an artist's: it is beside a word for works."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
@@ -199,7 +199,7 @@ def _read_after_title(reading: DisclosureText, phrase: CuePhrase) -> _Name | Non
     name = _read_name(text, at + (text[at : at + 1] == " "))
     if name and text[starts[phrase.first] : at] == _SHIP and not text[name.start : name.end].isupper():
         return None
-    return name if name and not _is_public(reading, name) else None
+    return name if name and not _is_author_or_artist(reading, name) else None
 
 
 _SHIP: Final = "MS"
@@ -250,7 +250,7 @@ _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:
 _SHOP: Final = re.compile(r"['’]s [A-Z]")
 
 
-def _is_shop(text: str, name: _Name) -> bool:
+def _is_first_word_of_company(text: str, name: _Name) -> bool:
     """Whether a name is the first word of a company's: "Oliver's Wheels"."""
     return _SHOP.search(text, name.start, name.end + 3) is not None
 
@@ -272,7 +272,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         return name if name and name.word_count > 1 else None
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
-        if name and _is_shop(text, name):
+        if name and _is_first_word_of_company(text, name):
             return None
         if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):
             return name
@@ -280,8 +280,8 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         name = _read_name(text, being.end())
         if (
             name
-            and not _is_public(reading, name)
-            and not _is_shop(text, name)
+            and not _is_author_or_artist(reading, name)
+            and not _is_first_word_of_company(text, name)
             and (name.word_count > 1 or (before in WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name
@@ -289,7 +289,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         text[starts[phrase.first]].islower() or _is_german_noun(words, phrase)
     ):
         name = _read_name(text, direct.end())
-        if name and name.word_count > 1 and direct[0] == " " and not _is_public(reading, name):
+        if name and name.word_count > 1 and direct[0] == " " and not _is_author_or_artist(reading, name):
             return name
         is_named = name and (before in WHOSE or name.word_count > 1)
         if name and is_named and direct[0] == ", " and text[name.end : name.end + 1] in ",.":
@@ -317,7 +317,7 @@ def _read_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | 
     gap = _RELATION_GAP.match(text, ends[phrase.end - 1])
     name = _read_name(text, gap.end()) if gap else None
     if name and _is_devanagari(text[name.start]):
-        return name if name.word_count <= 1 or not _is_public(reading, name) else None
+        return name if name.word_count <= 1 or not _is_author_or_artist(reading, name) else None
     return name
 
 
@@ -329,7 +329,7 @@ _OWNED_GAP: Final = re.compile(
 def _read_after_owned(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     gap = _OWNED_GAP.match(reading.text, reading.words_of_text.ends[phrase.end - 1])
     name = _read_name(reading.text, gap.end()) if gap else None
-    return name if name and not _is_public(reading, name) else None
+    return name if name and not _is_author_or_artist(reading, name) else None
 
 
 def _read_after_addressed(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
@@ -409,7 +409,7 @@ def _find_in_headers(reading: DisclosureText) -> Iterator[_Name]:
             yield name
 
 
-def _find_repeats(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _find_later_mentions(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield later mentions of names in the text, complete or by one of their words."""
     mentions: dict[str, None] = {}
     for start, end in names[:_MAX_NAMES]:

@@ -100,47 +100,51 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     A European number by its form alone (0176 48213377) is weak: it is masked, but without an alert.
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
-    for match in reading.find_near_digits(_INTERNATIONAL, _LENGTHS.start):
+    for match in reading.iterate_matches_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _build_candidate(match, Strength.CERTAIN)
     yield from _find_dialled_numbers(reading)
-    for match in reading.find_near_digits(_NORTH_AMERICAN, _WITH_AREA):
-        if reading.words.find_linked(match.start()) not in THINGS:
+    for match in reading.iterate_matches_near_digits(_NORTH_AMERICAN, _WITH_AREA):
+        if reading.words.find_context_linked_to(match.start()) not in THINGS:
             yield _build_candidate(match, Strength.LIKELY)
-    for match in reading.find_near_digits(_INDIAN_MOBILE, _WITH_AREA):
+    for match in reading.iterate_matches_near_digits(_INDIAN_MOBILE, _WITH_AREA):
         context = reading.words.find_before(match.start())
-        if reading.words.find_linked(match.start()) not in THINGS and not reading.has_letter_beside(*match.span(1)):
+        if reading.words.find_context_linked_to(match.start()) not in THINGS and not reading.has_letter_beside(
+            *match.span(1)
+        ):
             yield _build_candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
     yield from _find_labelled_numbers(reading)
 
 
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers in European dialling form: 0049 …, 0176 …; weak without groups or a word."""
-    for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
+    for match in reading.iterate_matches_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
-    for match in reading.find_near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
+    for match in reading.iterate_matches_near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
         if len(extract_digits(match[1])) in _NATIONAL_LENGTHS and not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK)
-    for match in reading.find_behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
+    for match in reading.iterate_matches_after_context(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
         if len(extract_digits(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
             yield _build_candidate(match, Strength.LIKELY)
 
 
 def _is_number_of_object(reading: DisclosureText, match: re.Match[str]) -> bool:
     words = reading.words
-    context = words.find_linked(match.start()) if _MOBILE.match(match[1]) else words.find_before(match.start())
+    context = (
+        words.find_context_linked_to(match.start()) if _MOBILE.match(match[1]) else words.find_before(match.start())
+    )
     return context in THINGS or reading.has_letter_beside(*match.span(1))
 
 
 def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    for match in reading.find_behind(Context.PHONE, _GROUPED, _LENGTHS.start):
+    for match in reading.iterate_matches_after_context(Context.PHONE, _GROUPED, _LENGTHS.start):
         if len(extract_digits(match[1])) in _LENGTHS and not (
             _DATE.fullmatch(match[1]) or _YEAR_AND_NUMBER.fullmatch(match[1])
         ):
             yield _build_candidate(match, Strength.LIKELY)
-    if not reading.has(" number", "mer", "मे"):
+    if not reading.contains_any(" number", "mer", "मे"):
         return
-    for match in reading.find_near_digits(_MINE, _OWN_LENGTHS.start):
+    for match in reading.iterate_matches_near_digits(_MINE, _OWN_LENGTHS.start):
         if len(extract_digits(match[1])) in _OWN_LENGTHS and reading.words.find_before(match.start(1)) in _OPEN:
             yield _build_candidate(match, Strength.LIKELY)
 
@@ -164,12 +168,12 @@ _MIN_SPACED_DIGITS = 10
 _COUNTING = "0123456789012345678909876543210"
 
 
-def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find dictated numbers of at least seven digits, and at least ten digits that are written one by one.
 
     Check digits or context decide their kind.
     """
-    for match in reading.find_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
+    for match in reading.iterate_matches_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
         characters = "".join(filter(str.isalnum, match[0])).upper()
         digits = extract_digits(characters)
         context = reading.words.find_before(match.start())

@@ -121,7 +121,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for address in _find_shaped_addresses(reading):
         covered[address.start : address.end] = b"\x01" * (address.end - address.start)
         yield address
-    for match in _DESCRIBED.finditer(reading.text) if reading.has(*_DESCRIPTIONS) else ():
+    for match in _DESCRIBED.finditer(reading.text) if reading.contains_any(*_DESCRIPTIONS) else ():
         end = _ADDRESS_END.search(match["where"])
         where = (match["where"][: end.start()] if end else match["where"]).rstrip()
         start = match.start("where") + len(where) - len(where.lstrip(" .,;"))

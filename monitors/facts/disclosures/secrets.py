@@ -67,9 +67,9 @@ _TELLING_OCTET = 100
 """Numbers of clauses and versions ("2.2.27.6") stay below; 98 % of random addresses have an octet above."""
 
 
-def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_mailboxes_and_ip_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find e-mail addresses UPI ids by handle or context, IPv4 and IPv6 addresses."""
-    if reading.has("@", "[at]", "(at)"):
+    if reading.contains_any("@", "[at]", "(at)"):
         yield from _find_mailboxes(reading)
     if _THREE_DOTS.search(reading.text):
         yield from _find_ipv4(reading)
@@ -107,7 +107,7 @@ def _is_upi(match: re.Match[str], reading: DisclosureText) -> bool:
 
 def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _IPV4.finditer(reading.text):
-        if _has_leading_zero(match[1]) or reading.words.find_linked(match.start()) is Context.VERSION:
+        if _has_leading_zero(match[1]) or reading.words.find_context_linked_to(match.start()) is Context.VERSION:
             continue
         named = reading.words.find_before(match.start()) is Context.IP
         telling = named or max(map(int, match[1].split("."))) >= _TELLING_OCTET
@@ -133,13 +133,18 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             continue
         telling = written == _ANY_HOST or any(map(str.isdigit, written))
         named = telling and reading.words.find_before(match.start()) is Context.IP
-        if not (named or match[2] or _is_address_of_host(address) or _is_whole(reading.text, match, written)):
+        if not (
+            named
+            or match[2]
+            or _is_address_of_host(address)
+            or _is_complete_ipv6_address(reading.text, match, written)
+        ):
             continue
         strength = Strength.LIKELY if address.is_global else Strength.WEAK
         yield DisclosureCandidate(DisclosureKind.IP, match.start(), end, strength)
 
 
-def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
+def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> bool:
     """Whether it can only be an address: eight groups, most of them long; or this machine's own ``::1``, alone."""
     if written == _THIS_HOST:
         neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
@@ -213,19 +218,19 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     text = reading.text
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
-    for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
+    for match in _BEARER.finditer(text) if reading.contains_any("bearer", "basic") else ():
         if is_made_up(match[1]):
             yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _CREDENTIALS.finditer(text):
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
-    for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
+    for match in _LABELLED.finditer(reading.lowered) if reading.contains_any(*_LABELS) else ():
         value = match[1].rstrip(".)?!")
         if len(value) >= _MIN_PASSWORD_LENGTH and is_made_up(value):
             start = match.start(1)
             yield DisclosureCandidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
-    for match in _CODE.finditer(reading.lowered) if reading.has(*_CODE_LABELS) else ():
+    for match in _CODE.finditer(reading.lowered) if reading.contains_any(*_CODE_LABELS) else ():
         yield DisclosureCandidate(
             DisclosureKind.SECRET, *match.span("code" if match["code"] else "pin"), Strength.LIKELY
         )

@@ -30,7 +30,7 @@ def normalise_text(text: str) -> str:
 
 
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
-def canonicalise(kind: DisclosureKind, text: str) -> str:
+def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
     """Return one spelling for all spellings of a value."""
     if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
         return date
@@ -59,14 +59,14 @@ class KnownValues:
     @cached_property
     def _values(self) -> frozenset[str]:
         return frozenset(
-            canonicalise(find.kind, text[find.start : find.end])
+            convert_to_one_spelling(find.kind, text[find.start : find.end])
             for text in self._texts
             for find in find_disclosures(text)
         )
 
     def contains(self, kind: DisclosureKind, value: str) -> bool:
         """Whether one of the texts contains the value, in any format."""
-        key = canonicalise(kind, value)
+        key = convert_to_one_spelling(kind, value)
         if kind is DisclosureKind.PERSON:
             return any(f" {key} " in words for words in self._words)
         if len(key) < _MIN_SHARED_CHARACTERS:

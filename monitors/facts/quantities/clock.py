@@ -219,7 +219,7 @@ def _find_dotted_hours(text: str) -> Iterator[_ClockTime]:
 _AT: Final = re.compile(r"\b(?:at|till|until|by|from|before|after)\s+$", re.IGNORECASE)
 
 
-def _is_range(text: str, match: re.Match[str]) -> bool:
+def _is_number_range(text: str, match: re.Match[str]) -> bool:
     """Whether two numbers are a range (``ten to twelve pupils``) and not a time (``at ten to twelve``)."""
     is_quarter = match["shift"].lower().startswith("quarter")
     return not is_quarter and _AT.search(text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]) is None
@@ -238,7 +238,7 @@ def _find_spoken_times(text: str) -> Iterator[_ClockTime]:
         shift, direction = match["shift"].lower().split()
         if direction == "to" and shift not in {"quarter", "half"} and word not in _HOUR_WORDS:
             continue  # "ten to 12" is a range
-        if direction == "to" and _is_range(text, match):
+        if direction == "to" and _is_number_range(text, match):
             continue
         minutes = _MINUTES_SPOKEN[shift] * (1 if direction == "past" else -1)
         minutes = (60 * in_day + minutes) % (60 * _DAY)
@@ -281,7 +281,7 @@ def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityRead
 def _find_clock_times(text: str) -> Iterator[_ClockTime]:
     for match in _TIME.finditer(text):
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
-        if hour >= _DAY or not (_is_marked(match) or _is_alone(match, text)):
+        if hour >= _DAY or not (_has_time_mark(match) or _is_time_without_mark(match, text)):
             continue
         in_day = _find_hour_of_day(hour, (match["half"] or match["named"] or match["part"] or "").lower())
         if in_day is None:
@@ -292,11 +292,11 @@ def _find_clock_times(text: str) -> Iterator[_ClockTime]:
         yield _ClockTime(start, match.end(), in_day, minute, is_open)
 
 
-def _is_marked(match: re.Match[str]) -> bool:
+def _has_time_mark(match: re.Match[str]) -> bool:
     return any(match[mark] is not None for mark in ("half", "named", "hours", "range"))
 
 
-def _is_alone(match: re.Match[str], text: str) -> bool:
+def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
     """Whether digits without a word of time beside them are a time of day."""
     if match["minute"] is None or text[match.end("hour")] == ".":
         return False

@@ -108,7 +108,7 @@ class GroupReader(Lookup):
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._read_denominator(at + 1)
-            listed = self.token(at - 2).text == "/" or self._is_list(group.value, below)
+            listed = self.token(at - 2).text == "/" or self._is_list_of_numbers(group.value, below)
             if below is not None and group.value < below.value and not listed:
                 return Group(EXACT.divide(group.value, below.value), below.after, numeral=True)
             return group
@@ -122,7 +122,7 @@ class GroupReader(Lookup):
                 )
         return group
 
-    def _is_list(self, above: Decimal, below: Group | None) -> bool:
+    def _is_list_of_numbers(self, above: Decimal, below: Group | None) -> bool:
         """Whether two numbers are alternatives (``24/36 months``) and not a fraction."""
         if below is None or (above, below.value) in _COMMON_FRACTIONS:
             return False
@@ -194,10 +194,19 @@ class GroupReader(Lookup):
         if word is not None and word.part is NumberPart.SMALL:
             rest = self._read_small_words(at, word)
             below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004 - below a hundred
-            if below and not self._is_fraction(rest.after) and not self._is_counted_alone(after, rest.after):
+            if (
+                below
+                and not self._is_fraction_word_at(rest.after)
+                and not self._is_counted_alone(after, rest.after)
+            ):
                 return Group(value + rest.value, rest.after)
         token = self.token(at)
-        if joined and group.numeral and self._is_last_digits(at) and not self._is_counted_alone(after, at + 1):
+        if (
+            joined
+            and group.numeral
+            and self._is_digits_that_end_number(at)
+            and not self._is_counted_alone(after, at + 1)
+        ):
             return Group(value + Decimal(token.text), at + 1)
         return Group(value, after)
 
@@ -241,13 +250,13 @@ class GroupReader(Lookup):
                 return False
         return False
 
-    def _is_last_digits(self, at: int) -> bool:
+    def _is_digits_that_end_number(self, at: int) -> bool:
         """Whether one or two digits end a number: the 21 of "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
 
-    def _is_fraction(self, at: int) -> bool:
+    def _is_fraction_word_at(self, at: int) -> bool:
         return self.part(at) is NumberPart.FRACTION
 
     def _read_quartered(self, at: int, word: NumberWord) -> Group:
@@ -352,7 +361,12 @@ class ScaleReader(GroupReader):
 
     def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
         """Whether a group belongs to the number before it: it is smaller, and not a separate number."""
-        if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
+        if (
+            group.year
+            or scale >= limit
+            or group.value * scale >= limit
+            or self._is_followed_by_fraction_word(group.after)
+        ):
             return False
         if scale > 1 or (group.value >= _HUNDRED and not group.numeral):
             return True
@@ -379,16 +393,16 @@ class ScaleReader(GroupReader):
             if word is not None and not word.english:
                 return False
         noun = following.kind == WORD and following.key not in self._units
-        return words and not self._is_in_digits(joint) and (limit < _LAKH or not joined or not noun)
+        return words and not self._is_joint_behind_digits(joint) and (limit < _LAKH or not joined or not noun)
 
-    def _is_in_digits(self, joint: int) -> bool:
+    def _is_joint_behind_digits(self, joint: int) -> bool:
         """Whether the group before a joint is digits with a scale word: 2 lakh."""
         return self.token(joint - 2).kind == NUMERAL
 
-    def _is_numerator(self, at: int) -> bool:
+    def _is_followed_by_fraction_word(self, at: int) -> bool:
         """Whether the next words make a fraction of the group before: "… and three quarters"."""
         at = self._skip_hyphen(at)
-        return self._is_fraction(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
+        return self._is_fraction_word_at(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
     def _skip_joint(self, at: int) -> int:
         """Return the token after an "and" or a comma between two groups."""

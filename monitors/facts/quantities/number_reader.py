@@ -76,7 +76,7 @@ class NumberSpan(NamedTuple):
 class NumberReader(ScaleReader):
     """Read complete amounts from one text's tokens."""
 
-    def read(self, at: int) -> list[NumberSpan]:
+    def read_amounts(self, at: int) -> list[NumberSpan]:
         """Return the amounts that begin at token ``at``: none, one, or several (192.168.1.2)."""
         token = self.token(at)
         if token.kind == NUMERAL:

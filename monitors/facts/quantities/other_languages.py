@@ -110,7 +110,7 @@ def _is_first_group(token: Token, mark: str) -> bool:
 
 def _remove_ambiguous_dates(tokens: Sequence[Token], text: str) -> list[Token]:
     """Remove the digits of dates that can be read in two ways: ``05/03/2024``, ``10-11-12``."""
-    spans = [match.span() for match in _AMBIGUOUS_DATE.finditer(text) if _is_ambiguous(match)]
+    spans = [match.span() for match in _AMBIGUOUS_DATE.finditer(text) if _is_ambiguous_date(match)]
     left: list[Token] = []
     place = 0
     for token in tokens:
@@ -121,7 +121,7 @@ def _remove_ambiguous_dates(tokens: Sequence[Token], text: str) -> list[Token]:
     return left
 
 
-def _is_ambiguous(match: re.Match[str]) -> bool:
+def _is_ambiguous_date(match: re.Match[str]) -> bool:
     first, second = int(match[1]), int(match[3])
     if len(match[4]) == 2:  # noqa: PLR2004 - 25-12-24 may begin with its year
         return True
@@ -149,7 +149,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
         if token is END or lookup.is_broken(at - 1, at):
             return False
         small = _is_function_word(token)
-        if _is_unread(token) and not small:
+        if _is_unread_word(token) and not small:
             return True
         if (small or token.text in _RANGES) and following.kind == NUMERAL:
             at += 2
@@ -165,10 +165,10 @@ def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
     if at < 2 or lookup.is_broken(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)
-    return _is_unread(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL
+    return _is_unread_word(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL
 
 
-def _is_unread(token: Token) -> bool:
+def _is_unread_word(token: Token) -> bool:
     """Whether a token is a word, or a letter of a script whose words are not split."""
     letter = token.kind == SIGN and token.text.isalpha() and token.text not in SIGNS
     return letter or (token.kind == WORD and token.key.endswith(_OPAQUE))

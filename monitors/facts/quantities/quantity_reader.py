@@ -127,13 +127,13 @@ def read_bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
     if word is not None and word.part is NumberPart.FRACTION and word.english:
         return _read_part_of_unit(reader, at)
     is_single = (word is not None and word.part is NumberPart.ARTICLE) or token.key in WHOLE
-    if is_single and not _is_rate(reader, at):
+    if is_single and not _is_unit_of_rate(reader, at):
         place = at + 2 if reader.token(at + 1).text == "-" else at + 1
         unit = TIME_UNITS.get(reader.token(place).key)
         if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
             return [
                 build_duration_with_half(
-                    reader, _build_single_span(reader, at)._replace(last=place), unit, place + 1
+                    reader, _build_span_of_one(reader, at)._replace(last=place), unit, place + 1
                 )
             ]
         if word is not None and reader.token(at + 1).key in NAMES:
@@ -141,11 +141,11 @@ def read_bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
             if currency is not None and len(reader.token(at + 1).key) > 3:  # noqa: PLR2004 - no codes
                 return [
                     build_money_reading(
-                        reader, _build_single_span(reader, at), currency.code, first=at, last=currency.after - 1
+                        reader, _build_span_of_one(reader, at), currency.code, first=at, last=currency.after - 1
                     )
                 ]
     if TIME_UNITS.get(token.key) == _FORTNIGHT:
-        return [build_duration_reading(reader, _build_single_span(reader, at), TIME_UNITS[token.key], at)]
+        return [build_duration_reading(reader, _build_span_of_one(reader, at), TIME_UNITS[token.key], at)]
     return []
 
 
@@ -153,7 +153,7 @@ _FORTNIGHT = TIME_UNITS["fortnight"]
 _RATED = parse_keys("per once twice times time every each % किमी bar baar")
 
 
-def _is_rate(reader: NumberReader, at: int) -> bool:
+def _is_unit_of_rate(reader: NumberReader, at: int) -> bool:
     """Whether a unit is a rate (``₹500 a day``, ``once a year``) and not a duration."""
     before = reader.token(at - 1)
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
@@ -167,10 +167,10 @@ def _read_part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
     unit = TIME_UNITS.get(reader.token(place).key)
     if unit is None or word is None:
         return []
-    return [build_duration_reading(reader, _build_single_span(reader, at)._replace(value=word.value), unit, place)]
+    return [build_duration_reading(reader, _build_span_of_one(reader, at)._replace(value=word.value), unit, place)]
 
 
-def _build_single_span(reader: NumberReader, at: int) -> NumberSpan:
+def _build_span_of_one(reader: NumberReader, at: int) -> NumberSpan:
     token = reader.token(at)
     return NumberSpan(Decimal(1), at, at, token.start, token.end, worded=True)
 
@@ -202,7 +202,7 @@ def read_quantity(reader: NumberReader, at: int) -> list[QuantityReading]:
         read = _read_prefixed_money(reader, at, before)
         if read:
             return read
-    amounts = reader.read(at)
+    amounts = reader.read_amounts(at)
     if not amounts:
         return read_bare_unit(reader, at)
     if len(amounts) > 1:
@@ -232,7 +232,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
         currency, place = second, second.after
     elif second is not None:
         place = second.after
-    amounts = reader.read(place) if _may_be_amount(reader, place) else []
+    amounts = reader.read_amounts(place) if _may_be_amount(reader, place) else []
     if len(amounts) != 1:
         return []
     amount = _merge_restatement(reader, amounts[0])
@@ -273,7 +273,7 @@ def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
     opening = amount.last + 1
     if reader.token(opening).text != "(":
         return amount
-    again = reader.read(opening + 1) if _may_be_amount(reader, opening + 1) else []
+    again = reader.read_amounts(opening + 1) if _may_be_amount(reader, opening + 1) else []
     if len(again) != 1 or again[0].value != amount.value or reader.token(again[0].last + 1).text != ")":
         return amount
     closing = again[0].last + 1

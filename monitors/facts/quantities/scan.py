@@ -238,7 +238,7 @@ def _join_durations(
             original_unit=second.original_unit,
         )
     minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004 - an hour has 60 minutes
-    if minutes and not second.ordinal and _is_at_end(reader, second.last + 1) and gap != [","]:
+    if minutes and not second.ordinal and _is_at_end_of_phrase(reader, second.last + 1) and gap != [","]:
         return first._replace(
             last=second.last,
             end=second.end,
@@ -249,7 +249,7 @@ def _join_durations(
     return None
 
 
-def _is_at_end(reader: NumberReader, at: int) -> bool:
+def _is_at_end_of_phrase(reader: NumberReader, at: int) -> bool:
     token = reader.token(at)
     return token is END or token.text in {".", ",", ";", ")", "!", "?", "।"}
 
@@ -274,7 +274,7 @@ def _join_hundredths(
     if following.key in MINOR and following.end - following.start == 1:
         return first._replace(value=first.value + second.value / 100, last=second.last + 1, end=following.end)
     behind = not first.prefixed or gap
-    if behind and (_is_at_end(reader, second.last + 1) or following.key in _BEHIND_AMOUNTS):
+    if behind and (_is_at_end_of_phrase(reader, second.last + 1) or following.key in _BEHIND_AMOUNTS):
         return first._replace(value=first.value + second.value / Decimal(100), last=second.last, end=second.end)
     return None
 
@@ -312,10 +312,10 @@ def _align_range_ends(
     ):
         return first, second
     second = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
-    return _copy_scale(first, second), second
+    return _copy_scale_to_first(first, second), second
 
 
-def _copy_scale(first: QuantityReading, second: QuantityReading) -> QuantityReading:
+def _copy_scale_to_first(first: QuantityReading, second: QuantityReading) -> QuantityReading:
     """Copy the scale of the second end to the first if that makes a range: 5 to 10 lakh."""
     shared = (
         second.scale > 1
@@ -336,10 +336,10 @@ def _copy_unit(first: QuantityReading, second: QuantityReading, joint: str) -> Q
     looks_like_year = first.bare and _FIRST_YEAR <= first.value <= _LAST_YEAR and is_multiple(first.value, 1)
     if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
         plain = second.kind is FactKind.NUMBER and first.bare and joint not in _LOOSE and not looks_like_year
-        return _copy_scale(first, second) if plain else first
+        return _copy_scale_to_first(first, second) if plain else first
     if joint in _LOOSE and (looks_like_year or second.kind is FactKind.MONEY or first.scale > second.scale):
         return first
-    first = _copy_scale(first, second)
+    first = _copy_scale_to_first(first, second)
     factor = first.value / second.original_value if second.original_value else Decimal(0)
     return first._replace(
         kind=second.kind,
@@ -424,7 +424,7 @@ def scan_without_locale(
     cut = len(readings) == limits.readings
     readings = merge_times_of_day(reader, normalised.text, merge_readings(reader, readings))
     readings = add_measure_units(reader, normalised.text, readings)
-    return Scan(normalised, reader, [_add_surroundings(reader, reading) for reading in readings], cut)
+    return Scan(normalised, reader, [_add_bound_period_and_noun(reader, reading) for reading in readings], cut)
 
 
 def apply_locale(scanned: Scan, locale: Locale) -> Scan:
@@ -492,7 +492,7 @@ def _build_date_reading(reader: NumberReader, day: Day) -> QuantityReading:
     return QuantityReading(FactKind.DATE, Decimal(0), day.first, day.after - 1, start, end, date=day.iso)
 
 
-def _add_surroundings(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+def _add_bound_period_and_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
     if reading.kind is FactKind.DATE:
         return reading
     reading = add_counted_noun(reader, add_period(reader, reading))

@@ -187,7 +187,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
         ]
     if not expected and not _is_possible_refusal(roles):
         return _find_lecture_refusal(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
-    question_keys = _collect_keys(question)
+    question_keys = _collect_question_keys(question)
     clauses = _mark_questions([*_split_clauses(tokens, roles, head.text)][:_MAX_CLAUSES])
     declines = [_classify_decline(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     if not expected:
@@ -253,7 +253,7 @@ def _is_possible_refusal(roles: Sequence[int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _collect_keys(question: str) -> frozenset[str]:
+def _collect_question_keys(question: str) -> frozenset[str]:
     return frozenset(token.key for token in tokenise(normalise(question).text))
 
 
@@ -283,10 +283,12 @@ def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> 
             bits.append(roles[at])
             every |= roles[at]
             continue
-        stop = (sign and token.key in _STOPS and _is_end_of_word(tokens, at)) or at in breaks
+        stop = (sign and token.key in _STOPS and _is_stop_at_word_end(tokens, at)) or at in breaks
         turn = roles[at] & CONTRAST or (roles[at] & TURN and bits and bits[-1] & (BEING | ABLE))
         if held and (stop or (sign and token.key in _COMMAS) or (turn and len(held) > 1)):
-            yield _ReplyClause(held, bits, every, sentence, _is_turn(bits), token.key == "?", opens, quotes)
+            yield _ReplyClause(
+                held, bits, every, sentence, _begins_with_contrast(bits), token.key == "?", opens, quotes
+            )
             held, bits = list[Token](), list[int]()
             quotes, opens, every = False, False, 0
         if stop:
@@ -298,7 +300,7 @@ def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> 
         elif token.key in _QUOTES:
             quotes = True
     if held:
-        yield _ReplyClause(held, bits, every, sentence, _is_turn(bits), False, opens, quotes)
+        yield _ReplyClause(held, bits, every, sentence, _begins_with_contrast(bits), False, opens, quotes)
 
 
 def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
@@ -316,11 +318,11 @@ def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
     return [clause._replace(asks=True) if clause.sentence in inverted else clause for clause in clauses]
 
 
-def _is_turn(roles: Sequence[int]) -> bool:
+def _begins_with_contrast(roles: Sequence[int]) -> bool:
     return bool(roles[0] & _TURNS)
 
 
-def _is_end_of_word(tokens: Sequence[Token], at: int) -> bool:
+def _is_stop_at_word_end(tokens: Sequence[Token], at: int) -> bool:
     return at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end or tokens[at + 1].kind == SIGN
 
 
@@ -350,7 +352,7 @@ def _classify_decline(
         return _Declines.YES
     if every & HEDGING or (every & DENIAL and _is_short_caveat(clause)):
         return _Declines.CAVEAT
-    if _is_silent(clause, language):
+    if _says_that_sources_are_silent(clause, language):
         return _Declines.SILENT
     if every & DENIAL and every & UNINFORMED and every & HOUSE and not every & YOU:
         return _Declines.SILENT
@@ -378,7 +380,7 @@ def _is_short_caveat(clause: _ReplyClause) -> bool:
 def _classify_closed_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
     """Classify a thing that is "confidential", "only released to the police", "not given out"."""
     every = clause.every
-    if every & CLOSED and not every & (CONDITION | DENIAL) and _is_predicate(clause):
+    if every & CLOSED and not every & (CONDITION | DENIAL) and _is_closed_by_predicate(clause):
         return _Declines.YES if expected or every & (THIS | KNOWING) else _Declines.MAYBE
     if every & GIVEN and every & (DENIAL | ONLY):
         return _Declines.YES if every & DENIAL or expected else _Declines.MAYBE
@@ -412,7 +414,7 @@ def _is_something_of_the_speaker(clause: _ReplyClause) -> bool:
     )
 
 
-def _is_silent(clause: _ReplyClause, language: str) -> bool:
+def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
     """Whether the sources do "not explicitly mention" it; German and Hindi deny after the verb."""
     every = clause.every
     if every & SILENCE:
@@ -443,7 +445,7 @@ def _has_only_in_scope(clause: _ReplyClause) -> bool:
     )
 
 
-def _is_predicate(clause: _ReplyClause) -> bool:
+def _is_closed_by_predicate(clause: _ReplyClause) -> bool:
     """Whether a thing "is private"; "the private pool" does not say so."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
@@ -493,7 +495,7 @@ def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
             if following & DISCLOSING:
                 return _Declines.YES
             continue
-        return _classify_denied_act(roles[place], following, roles[place + 1 :])
+        return _classify_act_that_is_denied(roles[place], following, roles[place + 1 :])
     return _Declines.NO
 
 
@@ -502,7 +504,7 @@ def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
-def _classify_denied_act(denial: int, following: int, roles: Sequence[int]) -> _Declines:
+def _classify_act_that_is_denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
     if any(bits & CAVEAT for bits in roles[:_MAX_TOPIC_WORDS]) or any(
         bits & TRADE for bits in roles[:_MIN_TELLING_WORDS]
     ):
@@ -563,7 +565,11 @@ def _read_contents(
         reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
             limited = _has_only_in_scope(clause) and not clause.every & DENIAL
-            yield _Content.VALUE if limited and _has_value(clause, question_keys, names=False) else _Content.NOTHING
+            yield (
+                _Content.VALUE
+                if limited and _has_new_value(clause, question_keys, names=False)
+                else _Content.NOTHING
+            )
             continue
         quiet = quiet or _is_offer_or_referral(clause)
         if (
@@ -573,7 +579,7 @@ def _read_contents(
             or (clause.every & DENIAL and place < last.get(sentence, 0))
         ):
             yield _Content.NOTHING
-        elif _has_value(
+        elif _has_new_value(
             clause, question_keys, names=expected and not _is_scope_statement(clause), german=language == "de"
         ):
             yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
@@ -593,13 +599,13 @@ def _is_offer_or_referral(clause: _ReplyClause) -> bool:
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
-    if any(token.key == "will" and _is_to_user(clause, at) for at, token in enumerate(clause.tokens)):
+    if any(token.key == "will" and _addresses_user_after(clause, at) for at, token in enumerate(clause.tokens)):
         return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
-def _is_to_user(clause: _ReplyClause, at: int) -> bool:
+def _addresses_user_after(clause: _ReplyClause, at: int) -> bool:
     return any(bits & YOU for bits in clause.roles[at + 1 : at + _MAX_DENIAL_DISTANCE])
 
 
@@ -627,7 +633,9 @@ def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
     return _Content.NOTHING if every & CONDITION else _Content.STATEMENT
 
 
-def _has_value(clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False) -> bool:
+def _has_new_value(
+    clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False
+) -> bool:
     """Whether a clause has a figure or a day that the question lacks, or (``names``) a name or a quote."""
     return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
@@ -724,7 +732,7 @@ class _ReplyReading(NamedTuple):
             for clause in self.clauses
         )
 
-    def has(self, roles: int) -> bool:
+    def has_role(self, roles: int) -> bool:
         return any(clause.every & roles for clause in self.clauses)
 
     def gives_what_was_asked(self, *, elsewhere: bool) -> bool:
@@ -756,7 +764,7 @@ def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
         return (
             RefusalKind.ANSWERED if max_content is _Content.VALUE else None if max_content else RefusalKind.REFUSED
         )
-    if not clauses or (not max_content and not reading.has(DENIAL) and not reading.has(REDIRECT)):
+    if not clauses or (not max_content and not reading.has_role(DENIAL) and not reading.has_role(REDIRECT)):
         return RefusalKind.ANSWERED if clauses and clauses[0].roles[0] & ANSWERS else None
     if clauses[0].roles[0] & ANSWERS and not clauses[0].every & DENIAL:
         return RefusalKind.ANSWERED
@@ -765,7 +773,7 @@ def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
         denies = any(clauses[n].every & (DENIAL | ONLY) for n in first)
         tells = max(reading.contents[n] for n in first) >= _Content.MORE
         return RefusalKind.ANSWERED if tells and not denies else None
-    return RefusalKind.REFUSED if not max_content and reading.has(REDIRECT) else None
+    return RefusalKind.REFUSED if not max_content and reading.has_role(REDIRECT) else None
 
 
 def _may_be_caveat(clause: _ReplyClause) -> bool:
@@ -790,7 +798,7 @@ def _classify_other_reply(reading: _ReplyReading) -> RefusalKind | None:
     if reading.declines >= _Declines.SILENT:
         if max_content is _Content.VALUE:
             return RefusalKind.HELPED_WITH_CAVEAT
-        unread = gives_number or reading.has(POINTS) or (max_content and reading.declines is _Declines.YES)
+        unread = gives_number or reading.has_role(POINTS) or (max_content and reading.declines is _Declines.YES)
         return None if unread or reading.may_help else RefusalKind.REFUSED
     if reading.declines >= _Declines.HEDGE:
         if gives_number or (

@@ -83,7 +83,7 @@ def test_a_broken_grader_has_abstained_and_the_others_speak() -> None:
     assert [grade.grader for grade in grades] == [grader.name for grader in of_answers]
     assert isinstance(grades[0], Abstained)
     assert grades[0].blame is Blame.MONITOR
-    assert grades[0].reason == "the grader broke: KeyError"
+    assert grades[0].reason == "the grader failed with an error of Lookout: KeyError"
 
 
 def test_a_providers_failure_is_the_providers() -> None:
@@ -99,7 +99,7 @@ def test_a_providers_failure_is_the_providers() -> None:
 def test_no_text_breaks_a_grader(answer: str, gold: str, refusal: bool) -> None:
     case = gold_case(gold=gold, expected_refusal=refusal)
     for grade in grade_exchange(PANEL, case, exchange(case, answer)):
-        assert "the grader broke" not in grade.reason
+        assert "failed with an error" not in grade.reason
 
 
 @pytest.mark.parametrize("pattern", ["(", "a*", "[z-a]"])
