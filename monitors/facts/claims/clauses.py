@@ -39,18 +39,18 @@ class Clause:
     words: Words = frozenset()
     """Stems of its content words, with those of its path."""
     context: Words = frozenset()
-    """Words of the sentence before, if this sentence only continues it: "It is now £12"."""
+    """The words of the previous sentence, if this one only continues it: "It is now £12"."""
     marks: int = Mark.NOTHING
     """The `Mark`s of its words and phrases, as bits."""
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
-    """The figures beside a cell as words, which may identify the cell: the flight "at 10:05"."""
+    """The figures in the other cells of the row, as words. They may identify the row: the flight "at 10:05"."""
     figures: list[Figure] = field(default_factory=list[Figure])
 
 
 class Passage(NamedTuple):
-    """A passage prepared for comparison: its tokens, figures and clauses."""
+    """A text split into tokens, figures and clauses, so that it can be compared with another text."""
 
     scan: Scan
     figures: list[Figure]
@@ -72,12 +72,12 @@ _ABBREVIATIONS: Final = parse_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
-"""A quotation inside a sentence that continues: The answer to "Is it free?", is yes."""
+"""A quotation after which the sentence goes on: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""Words before a plural at the beginning of a clause that refer to other things."""
+"""At the beginning of a clause, one of these words and a plural mean other things: "other clinics …"."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -98,7 +98,7 @@ def read_passage(scan: Scan) -> Passage:
 
 
 def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
-    """Return the stems of the content words; digits in names ("Route 66") are also words."""
+    """Return the stems of the content words. A number can be part of a name ("Route 66"), so it counts too."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
@@ -123,7 +123,7 @@ def _format_number_name(figure: Figure) -> str:
 
 
 class _ContentStems(dict[str, str]):
-    """The stem of each key that indicates the topic of a text, empty for a light word. Filled on first use."""
+    """The stem of each word that says what a text is about. Empty for other words. Filled on first use."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -163,7 +163,7 @@ class _Line(NamedTuple):
 
 
 class _Builder:
-    """Read the lines of a text in order and track the open headings."""
+    """Split a text into clauses, line by line. Remember the headings above each line."""
 
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks
@@ -295,14 +295,14 @@ class _Builder:
         )
 
     def _find_label(self, line: _Line) -> Words:
-        """Return the words of an item before its colon or dash: the heading of deeper items."""
+        """Return the words of a list item before its colon or dash. They are the heading of the items below it."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
                 return self.collect_words(line.first, at)
         return self.collect_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """Count the lines from ``at`` that are rows of a table: with bars, or with the same number of dashes."""
+        """Return how many lines from ``at`` on are rows of one table, with bars or the same number of dashes."""
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -377,7 +377,7 @@ class _Builder:
         return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
 
     def _add_item(self, line: _Line, path: Words) -> None:
-        """Add a line of a list; the words before its colon apply to all figures after it."""
+        """Add a line of a list. The words before its colon apply to all figures after the colon."""
         first = line.first
         if self.tokens[first].text in {"-", "*", "•", "·"}:
             first += 1
@@ -429,14 +429,14 @@ class _Builder:
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
     def _is_tag_question(self, first: int, after: int) -> bool:
-        """Whether only the end is a question: "It takes 11 weeks, okay?"."""
+        """Whether a sentence is a statement with a question at its end: "It takes 11 weeks, okay?"."""
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
         return comma is not None and bool(self.find_figures(first, comma))
 
     def _iterate_cuts_between_figures(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
-        """Yield the tokens at which a sentence is cut between two figures of one kind."""
+        """Yield the tokens where a new clause begins, because the sentence has two figures of one kind."""
         last: dict[str, Figure] = {}
         for figure in self.find_figures(first, after):
             kind = f"{figure.kind} {figure.low.unit}" if figure.kind is FigureKind.QUANTITY else figure.kind
@@ -484,7 +484,7 @@ class _Builder:
         self.clauses.append(clause)
 
     def _add_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
-        """Add the currency of the column's head (``Price (€)``) to a bare number in a cell."""
+        """Add the currency in the head of a column (``Price (€)``) to a number in a cell."""
         if figure.kind is not FigureKind.NUMBER:
             return figure
         sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
@@ -494,7 +494,7 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retracted_figure(self, first: int, clause: Clause) -> bool:
-        """Whether a figure is shortly before "sorry" and another figure of its kind follows."""
+        """Whether a figure stands shortly before "sorry", and another figure of its kind follows."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}

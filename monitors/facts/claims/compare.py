@@ -1,4 +1,4 @@
-"""Compare a figure of the reply with the gold's: same, different, near, or not comparable."""
+"""Compare a figure of the reply with a figure of the gold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Words = frozenset[str]
 
 
 class Likeness(StrEnum):
-    """The likeness of a figure of the reply to the gold's."""
+    """The result of comparing a figure of the reply with a figure of the gold."""
 
     __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
 
@@ -29,29 +29,29 @@ class Likeness(StrEnum):
     OTHER_BOUND = "another bound"
     OTHER_SIGN = "the other sign"
     NEAR = "near"
-    """It may be the same: a rounding, an end of a range, a date without its year."""
+    """The figures may be the same: one is rounded, the end of a range, or a date without a year."""
     OTHER = "not comparable"
 
     @property
     def is_different(self) -> bool:
-        """Whether the figure contradicts the gold's, if both have the same subject."""
+        """Whether the figure contradicts the gold, if both have the same subject."""
         return self is Likeness.DIFFERENT or self.is_turned
 
     @property
     def is_turned(self) -> bool:
-        """Whether the figure is the gold's own number with another unit, "per", bound or sign."""
+        """Whether the figure has the number of the gold, but another unit, rate, bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """The tolerances of a case for comparing figures, and the facts that its question fixes."""
+    """How exact the figures of a case must be, and what its question already says."""
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)
     currency: str | None = None
     asked: Words = frozenset()
-    """Stems of the question. The reply need not repeat its "per"."""
+    """The stems of the question. The reply need not repeat a rate that the question has."""
     bound: Bound = Bound.EXACT
     """The bound that the question asks for: "at most"."""
 
@@ -65,11 +65,11 @@ _MATCHES: Final = {
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
-"""Periods that an amount without a "per" hardly has: "€1,400" of a course is not "€1,400 a month"."""
+"""Periods that a reply must name. "€1,400" for a course does not mean "€1,400 a month"."""
 _BUNDLES: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
 """Stems of several things that have one price: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
-"""Minimal digits of a phone number that is the same with and without its country code."""
+"""A phone number needs this many digits to be compared without its country code."""
 
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -97,7 +97,7 @@ _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
 def _is_possible_hour_range(gold: Figure, reply: Figure) -> bool:
-    """Whether a bare range may be a range of hours: ``9–12`` beside ``2–5 pm``."""
+    """Whether a range without a unit may mean hours: ``9–12`` compared with ``2–5 pm``."""
     bare = reply if reply.kind is FigureKind.NUMBER else gold
     times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
     return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
@@ -155,7 +155,7 @@ def _compare_values(gold: QuantityReading, reply: QuantityReading, leeway: Leewa
 
 
 def _compare_measures(gold: QuantityReading, reply: QuantityReading, leeway: Leeway) -> Likeness:
-    """Compare measures in their base unit; the same digits in another unit are another figure."""
+    """Compare two measures in their base unit."""
     first = gold.original_value if gold.original_value is not None else gold.value
     second = reply.original_value if reply.original_value is not None else reply.value
     if gold.kind is reply.kind and gold.unit == reply.unit:
@@ -184,7 +184,7 @@ _GROUP_DIGITS: Final = 3
 
 
 def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
-    """Whether two figures differ only in the reading of a mark: "12.500" is twelve and a half, or 12,500."""
+    """Whether one figure is the other with a thousands mark read as a decimal point: 12.500 and 12,500."""
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
@@ -214,14 +214,14 @@ def is_conversion(first: Figure, second: Figure) -> bool:
 
 
 def _list_parts_of_year(figure: Figure) -> Iterable[int]:
-    """Return how often a year has the period of an amount; each period's if the amount has none."""
+    """Return how often the period of an amount occurs in a year. Without a period, return that of all periods."""
     if not figure.per:
         return _PER_YEAR.values()
     return [_PER_YEAR[period] for period in figure.per if period in _PER_YEAR]
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""Limits for rounding a converted figure: 5 ft for 1.5 m."""
+"""A converted figure may differ by this share: 5 ft for 1.5 m."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -252,7 +252,7 @@ _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.
 
 
 def _is_other_unit(gold: Figure, reply: Figure) -> bool:
-    """Whether the gold's number has another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
+    """Whether the reply has the number of the gold with another unit: ``₹10`` for "10 %"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
@@ -260,7 +260,7 @@ def _is_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Compare two ranges by both ends; a range and a value are near if they touch."""
+    """Compare two ranges by both ends. A range and a value are near if the value is inside."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):
@@ -307,7 +307,7 @@ def _to_comparable_size(reading: QuantityReading) -> Decimal:
 
 
 def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness) -> Likeness:
-    """Compare the "per" of two amounts; a period may be converted (£8 a month is £96 a year)."""
+    """Compare the rates of two amounts. Periods are converted: £8 a month is £96 a year."""
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
     if gold.per and reply.per:
@@ -339,7 +339,7 @@ def _has_count_unit(per: Words) -> bool:
 
 
 def _has_only_extra_words(first: Words, second: Words) -> bool:
-    """Whether the second rate only adds words to the first: per started metre."""
+    """Whether the second rate has all words of the first: "per started metre" for "per metre"."""
     return not first - second
 
 

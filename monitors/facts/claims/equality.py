@@ -18,7 +18,7 @@ class Match(IntEnum):
     """The kinds differ and cannot be compared."""
     DIFFERENT = 1
     VAGUE = 2
-    """Compatible but less precise: the year of a whole date."""
+    """The reply is less exact, but not wrong: the year instead of the date."""
     SAME = 3
 
 
@@ -74,7 +74,7 @@ def _compare_by_kind(
 
 
 def _compare_ordinal_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
-    """Compare an ordinal (the 28th week) with another one, a bare number or a duration."""
+    """Compare an ordinal (the 28th week) with an ordinal, a number without a unit, or a duration."""
     if reply.kind is FactKind.NUMBER:
         if reply.counts == gold.counts:
             return _to_match(gold.value == reply.value)
@@ -122,7 +122,7 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
 
 
 def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply's number is the gold's, but rounded, its decade or century, or with a footnote digit."""
+    """Whether the reply has the number of the gold, but rounded, as a decade, or with a footnote digit."""
     era = _find_era(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
@@ -144,7 +144,7 @@ def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
 
 
 def _is_unrounded_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply's number is the gold's before rounding: 11.2249 for 11.22."""
+    """Whether the gold is the rounded number of the reply: 11.22 for 11.2249."""
     if gold.scale != reply.scale or gold.value == 0:
         return False
     if abs(gold.value - reply.value) <= _NOISE * abs(gold.value):
@@ -168,7 +168,7 @@ _ROUNDED_DECIMALS = 2
 """A gold with this many decimals was rounded. One with fewer may be exact (1.5 % is not 1.52 %)."""
 
 _ROUNDED_FROM = 10_000
-"""Smaller numbers are either exact or wrong."""
+"""Rounding is accepted only from this value on."""
 
 
 def _to_match(same: bool) -> Match:
@@ -252,7 +252,7 @@ def _compare_dates(gold: QuantityReading, reply: QuantityReading) -> Match:
 
 
 def _compare_times(gold: QuantityReading, reply: QuantityReading) -> Match:
-    """Compare two times of day; a bare hour may be one."""
+    """Compare two times of day. A number without a unit may be an hour."""
     if gold.kind is reply.kind:
         return _to_match(gold.value == reply.value)
     time, number = (gold, reply) if gold.kind is FactKind.TIME else (reply, gold)

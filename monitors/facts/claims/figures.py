@@ -1,4 +1,4 @@
-"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", with its "per".
+"""Find the values that a text states: quantities, ranges, ratios, identifiers, "free", each with its rate.
 
 Claims are compared by figures. A figure is built from the readings of `monitors.facts.quantities.scan`.
 """
@@ -58,15 +58,15 @@ class Figure:
     per: frozenset[str] = frozenset()
     noun: frozenset[str] = frozenset()
     per_last: int = -1
-    """The last token of the "per", if the "per" follows the figure."""
+    """The last token of the rate, if the rate follows the figure."""
     said_free: bool = False
-    """Whether "free", "costs nothing" or "half" states it."""
+    """Whether the value is written as "free", "costs nothing" or "half"."""
     said_often: bool = False
-    """Whether "once" or "twice" states it. These count only if the question asks for a number of times."""
+    """Whether the value is written as "once" or "twice". It counts only if the question asks how often."""
 
     @property
     def is_year(self) -> bool:
-        """Whether a bare number is a year: 1998 does not compete with counts."""
+        """Whether a number without a unit is a year, like 1998. A year is not compared with a count."""
         return (
             self.kind is FigureKind.NUMBER
             and self.low.bare
@@ -105,7 +105,7 @@ _IDENTIFIER_HINT: Final = re.compile(
     r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})"
     r"|(?<=0\d)(?=\d\d))"
 )
-"""A part of each identifier. The set of first characters makes the search fast."""
+"""A part of each identifier. The search is fast, because only a digit can begin a match."""
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
 _MAX_HOUR: Final = 24
 _MINUTES: Final = 60
@@ -185,7 +185,7 @@ _NOUNS_BETWEEN: Final = 3
 
 
 def _add_units_of_nearby_words(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Add units that are separate: ``6 meeting-room hours``; the 3 of ``20 days and routine ones in 3``."""
+    """Add units that do not stand directly after a number: ``6 meeting-room hours``, ``20 days, others in 3``."""
     result = readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
@@ -302,7 +302,7 @@ def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityR
 
 
 def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether a word is not a value: ``the first``, ``one of``, the "a day" of "a day pass"."""
+    """Whether a number word is no value: ``the first``, ``one of``, the "a day" of "a day pass"."""
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
     if low.kind is FactKind.DURATION:
@@ -421,7 +421,7 @@ _BOUNDS_BEHIND: Final = {
     "longer": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST, "shorter": Bound.AT_MOST,
 }  # fmt: skip
 _MAX_BOUND_DISTANCE: Final = 4
-"""Limit of words between a figure and the "or more" that makes it a bound."""
+""""or more" makes a figure a bound within this many words after it."""
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
@@ -442,17 +442,17 @@ def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 _DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh", "tarikh"))
-"""The day of "the 18th of every month" is not an amount for a month."""
+""""the 18th of every month" is a date, not a rate per month."""
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
-"""Words between a number and its "per": "3 times a day". A word of a language without a row keeps its mark."""
+"""Words between a number and its rate: "3 times a day". Untranslated words end with a mark."""
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
 _MAX_PER_BEFORE: Final = 10
-"""Limit of words between "each hour" and its amount: "each hour that you are late costs 5 euros"."""
+"""A rate can stand this many words before its amount: "each hour that you are late costs 5 euros"."""
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
@@ -464,7 +464,7 @@ def _find_period_stem(key: str) -> str:
 def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
-    """Return the "per" after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
+    """Return the rate after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     stems = list[str]()
     if reader.token(at).key in _TIMES:
         at += 1
@@ -531,13 +531,13 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _is_price_of_period(reader: NumberReader, end: QuantityReading, at: int) -> bool:
-    """Whether a period directly after an amount is its "per": ``₹200 mahina``, but not ``£5 day ticket``."""
+    """Whether a period directly after an amount is its rate: ``₹200 mahina``, but not ``£5 day ticket``."""
     following = reader.token(at + 1)
     return end.kind is FactKind.MONEY and at == end.last + 1 and (following.kind != WORD or following.key in LIGHT)
 
 
 def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
-    """Return the "per" before a figure: ``each session is £34``, ``हर किलोमीटर के ₹12``."""
+    """Return the rate before a figure: ``each session is £34``, ``हर किलोमीटर के ₹12``."""
     for at in range(first - 1, max(first - _MAX_PER_BEFORE, 0) - 1, -1):
         token = reader.token(at)
         if token.kind == SIGN and token.text in ".;!?,(":
@@ -551,7 +551,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
 
 
 def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
-    """Return the words after a bare number that name the counted thing, and their number of tokens."""
+    """Return the stems of the counted thing after a number, and how many tokens they are."""
     stems: list[str] = []
     at = end.last + 1
     while at < end.last + 5:
@@ -567,7 +567,7 @@ def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[froz
 
 
 _COUNTED: Final = frozenset({"person", "people"})
-"""Light words that can still be counted."""
+"""Small words that can name a counted thing."""
 
 
 def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
@@ -613,7 +613,7 @@ _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "bui
 
 
 def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
-    """Whether a string is an identifier; "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
+    """Whether a text is an identifier. "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
     digits = sum(character.isdigit() for character in text)
     letters = sum(character.isalpha() for character in text)
     if letters:

@@ -1,4 +1,4 @@
-"""Find a name, a short phrase or the items of a list in a reply, and whether the reply affirms them."""
+"""Find a name, a short phrase or list items in a reply, and decide whether the reply affirms them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Phrase(NamedTuple):
 
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
-"""Up to three words in brackets distinguish namesakes ("(2016 film)"). More words may be the gold's subject."""
+"""Up to this many words in brackets only tell namesakes apart: "(2016 film)". They may be left out."""
 _ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
 _EXCEPTIONS: Final = parse_keys("except excluding")
 _DENIALS: Final = DENIALS | parse_keys(
@@ -56,12 +56,12 @@ _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
 """Signs inside a phrase: "R. J. Mitchell"."""
 _MAX_ABBREVIATION: Final = 3
-"""Limit of letters of a word after which a full stop may be inside the phrase."""
+"""A full stop after a word of at most this many letters can be inside a phrase."""
 
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """Return the words of a phrase that the reply must contain: folded, without asides and articles."""
+    """Return the words of a phrase that the reply must contain, without brackets and articles."""
     tokens = _tokenise_words(_ASIDE.sub(" ", text)) or _tokenise_words(text)
     letters = {
         token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
@@ -115,7 +115,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
 
 
 def to_comparable_word(token: Token) -> str:
-    """Return a token's word in the form for comparing phrases: by its spelling, also if it was translated."""
+    """Return the word of a token as it is written, without accents, to compare phrases."""
     if token.kind != WORD:
         return token.key
     return (
@@ -225,7 +225,7 @@ _AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
 
 
 def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """Whether a name is beside another name that neither gold nor question has: ``between Ada and Bo``."""
+    """Whether a name stands beside another name that is not in the gold or question: ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
@@ -277,7 +277,7 @@ _IRREGULAR_PAST: Final = parse_keys("met ran led sat stood held kept sold sent t
 
 
 def _find_segment_around(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
-    """Return the part of a clause around a phrase: from comma to comma."""
+    """Return the part of a clause around a phrase, from one comma to the next."""
     tokens = passage.scan.reader.tokens
     start = next(
         (at + 1 for at in range(first - 1, clause.first - 1, -1) if tokens[at].text in _SEPARATORS), clause.first
@@ -320,7 +320,7 @@ def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> 
 _DENIED_VERBS: Final = parse_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
 _HINDI_DENIALS: Final = parse_keys("नहीं nahi nahin nhi")
 _DENIAL_REACH: Final = 5
-"""Words behind a phrase in which the verb that denies it stands."""
+"""A verb that denies a phrase stands within this many words after it."""
 
 
 def _is_outdone_by_other_clause(
@@ -401,7 +401,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Whether two names that the question lacks are adjacent, which is most likely a person."""
+    """Whether two names stand together that the question lacks. That is most likely a person."""
     names = [
         _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)
     ]
@@ -456,7 +456,7 @@ def _is_capitalised_name(tokens: Sequence[Token], at: int, start: int) -> bool:
 
 
 def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
-    """Whether another name precedes the phrase with a verb between, and no "by": "Lund hired Osei"."""
+    """Whether another name and a verb stand before the phrase: "Lund hired Osei". With "by", it is not so."""
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False

@@ -47,14 +47,14 @@ class DisclosureKind(StrEnum):
     IP = "ip"
     US_SSN = "us_ssn"
     SOCIAL_INSURANCE = "social_insurance"
-    """A number of the social insurance of another country: UK, Germany, India."""
+    """A social insurance number of the UK, Germany or India."""
     TAX_ID = "tax_id"
     HEALTH_ID = "health_id"
     ID_CARD = "id_card"
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
     PERSON = "person"
-    """A name that the text marks: after a greeting, a title, "belongs to". Other names are not searched for."""
+    """A name after a greeting, a title, "belongs to" and the like. Other names are not found."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
@@ -67,11 +67,11 @@ class Strength(IntEnum):
     CONTACT = 0
     """A company's own contact (a toll-free line, a role mailbox, "our hotline"): masked only in public places."""
     WEAK = 1
-    """Only its form, a name, or a private network address."""
+    """Only the form shows it. Names and addresses of private networks are weak too."""
     LIKELY = 2
-    """Its form, and words around it that name its meaning."""
+    """The form shows it, and words near it say what it is."""
     CERTAIN = 3
-    """A check digit, or a unique form."""
+    """Its check digit is right, or nothing else has this form."""
 
 
 class Disclosure(Record):
@@ -188,7 +188,7 @@ class Context(StrEnum):
 
     NONE = "none"
     ORDER = "order"
-    """A thing's number, not a person's: an order, an invoice, a parcel, a time stamp, a part."""
+    """The number of a thing: an order, an invoice, a parcel, a time stamp, a part."""
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
@@ -313,7 +313,7 @@ class ContextLexicon:
         return context
 
     def find_context_linked_to(self, at: int) -> Context:
-        """Return the nearest context word if only "number is" and the like stand between it and ``at``."""
+        """Return the nearest context word, if only words such as "number is" stand between it and ``at``."""
         end, context = self._find_nearest(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
 
@@ -332,7 +332,7 @@ class ContextLexicon:
         return ends[index], contexts[index]
 
     def iterate_regions_after(self, context: Context) -> Iterator[tuple[int, int]]:
-        """Yield where a number of this context may begin: after each of its words, up to the next word."""
+        """Yield the stretches where a number of this context may begin: after each of its words, up to the next."""
         words = self._context_words_near_digits
         for index, (end, word_context) in enumerate(words):
             if word_context is context:
@@ -341,7 +341,7 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Whether "card" only completes the word before it: an Aadhaar card is not a payment card."""
+    """Whether "card" belongs to the word before it: an "Aadhaar card" is not a payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
@@ -353,7 +353,7 @@ _ISLAND_LENGTH_BEFORE = 88
 """Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
-"""A text up to this length is one island: it may be a bare number."""
+"""A text up to this length is one island, because it may be only a number."""
 _MAX_NUMBER_LENGTH = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
@@ -413,7 +413,7 @@ class DisclosureText:
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Whether a letter touches the stretch on either side, for example in a hash or a part number."""
+        """Whether a letter stands directly before or after a stretch, as in a hash or a part number."""
         before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()
 

@@ -141,9 +141,9 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""A word for whose address a role mailbox is. Another address between them takes the word."""
+"""A word before a role mailbox that says whose it is. No other address may stand between them."""
 _OWN_REACH = 40
-"""Characters before a mailbox in which such a word stands."""
+"""Such a word counts within this many characters before a mailbox."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
@@ -171,7 +171,7 @@ _SALES_TAX = frozenset({"ust", "umsatzsteuer", "vat", "tva", "iva"})
 """Only businesses have a number of sales tax."""
 _WE = frozenset({"we", "wir", "nous", "hum", "हम"})
 _HAVE = frozenset({"have", "hold", "stored", "noted", "haben", "avons"})
-"""What we have is somebody else's: "we have the tax number 12 345 on file"."""
+"""After one of these, the number belongs to a customer: "we have the tax number 12 345 on file"."""
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
 _CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
 
@@ -197,7 +197,7 @@ def _apply_rules(
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
-    """Remove overlaps: the stronger candidate wins, and the rest of the weaker one stays."""
+    """Remove overlaps. The stronger candidate wins. The weaker one keeps the rest of its text."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):

@@ -146,7 +146,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_end_after(text: str, count: int) -> int | None:
-    """Return the index after the ``count``-th letter or digit, or ``None`` if the text has fewer."""
+    """Return the place after ``count`` letters and digits, or ``None`` if the text has fewer."""
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
 
@@ -177,9 +177,9 @@ slow.
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Words that are required before searching for a form that is not distinctive."""
+"""Without one of these words, a form that other numbers also have is not searched."""
 _BARE_FORM_REACH = 20
-"""Reach of a word for a form that is not distinctive: "licence number is" and no more."""
+"""The word must stand within this many characters before such a form: "licence number is"."""
 
 
 class _Code(NamedTuple):
@@ -188,11 +188,11 @@ class _Code(NamedTuple):
     kind: DisclosureKind
     pattern: re.Pattern[str]
     digits: int
-    """Minimal digits of the form."""
+    """The form has at least this many digits."""
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether it counts as the whole text."""
+    """Whether the form counts if it is the whole text."""
 
 
 def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:

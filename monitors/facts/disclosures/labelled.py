@@ -1,4 +1,4 @@
-"""Personal numbers, codes, passwords and dates of birth, by the label beside them (`labels.toml`).
+"""Find personal numbers, codes, passwords and dates of birth by a label beside them (`labels.toml`).
 
 A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
 The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or
@@ -82,7 +82,7 @@ SPOKEN_TIMES: Final = {
 
 
 def read_spoken_digits(words: Sequence[str]) -> str:
-    """Return the digits of a text that only contains words for digits; empty for any other text."""
+    """Return the digits of a number in words: "nine eight seven". Empty if another word is among them."""
     digits, times = "", 1
     for word in words:
         if word in SPOKEN_TIMES:
@@ -165,7 +165,7 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
 
 
 def _read_characters_of_word(reading: DisclosureText, index: int) -> str | None:
-    """Return the characters that a word adds to a value, in capitals; ``None`` if it is not a part of one."""
+    """Return the characters that a word adds to a value, in capitals. ``None`` if it cannot be part of a value."""
     words, starts, ends = reading.words_of_text
     word = words[index]
     if word in SPOKEN_TIMES:
@@ -283,7 +283,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _FIRST_YEAR: Final = 1905
-"""Earlier birth years belong to persons of history."""
+"""A person with an earlier year of birth is a person of history."""
 
 
 def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
@@ -335,7 +335,7 @@ _DATE_PARTS: Final = 3
 
 
 def read_date(text: str) -> str:
-    """Return the parts of a date as sorted numbers, so that day and month may change places; empty for no date."""
+    """Return the numbers of a date, sorted, so that 3/4 and 4/3 are equal. Empty without a date."""
     numbers = [int(word) for word in re.findall(r"\d+", text)]
     month = next((_MONTH_NUMBERS[word] for word in list_words(text.lower()) if word in _MONTH_NUMBERS), None)
     parts = [*numbers, *([month] if month else [])]

@@ -40,10 +40,10 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 """The label of each kind in a redacted text."""
 
 _KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
-"""Kinds that a suite has of its own: hotlines, branches, and the people in its questions."""
+"""Kinds that stay readable in a suite: its hotlines, branches, and the people in its questions."""
 
 WITHHELD: Final = "[withheld]"
-"""Replaces a whole text that cannot be masked piece by piece."""
+"""Written instead of a whole text that could not be masked in parts."""
 
 _MASKED: Final = re.compile(rf"\[(?:{'|'.join(re.escape(label[1:]) for label in LABELS.values())})")
 _OWN_ID: Final = re.compile(
@@ -185,7 +185,7 @@ def _list_spans(disclosures: Iterable[Disclosure]) -> list[tuple[int, int]]:
 
 
 def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of a text between the taken ones."""
+    """Yield the parts of a text between the stretches ``taken``."""
     at = 0
     for start, end in sorted(taken):
         if at < start:
@@ -196,7 +196,7 @@ def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[
 
 
 def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the stretches in order; of two that overlap, only the first."""
+    """Return the stretches in order. Of two that overlap, keep only the first."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(stretches):
         if not apart or start >= apart[-1][1]:

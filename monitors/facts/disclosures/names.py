@@ -1,4 +1,4 @@
-"""Names of people, if the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
+"""Find names of people, if the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
 
 The rules have no list of names: a name without such a word stays. A name with a word of organisations, and a name
 beside a word for works of authors and artists, is not a private person's.
@@ -34,7 +34,7 @@ _LABEL_WORDS: Final = frozenset(
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
-"""Titles in small letters too."""
+"""Titles that are also written in small letters."""
 
 _NAME_WORD: Final = re.compile(
     r"[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]\.(?=[ \w])|[^\W\d_]+(?:['’\-][^\W\d_]+)*(?![\d_@])"
@@ -47,7 +47,7 @@ _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
 """A word in capitals up to this length is an abbreviation: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Limit of names with a search for later mentions."""
+"""Later mentions are searched for at most this many names."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
 """Words for a person that are not a name: "Driver ka number"."""
@@ -105,7 +105,7 @@ def _skip_titles(text: str, at: int) -> int:
 
 
 def _read_name(text: str, at: int) -> _Name | None:
-    """Read the name that begins at a place; titles before it are skipped."""
+    """Return the name that begins at a place, without titles before it."""
     start = end = None
     position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
@@ -137,7 +137,7 @@ def _read_name(text: str, at: int) -> _Name | None:
 
 
 def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _MAX_NAME_WORDS) -> _Name | None:
-    """Read the name whose last word is word number ``last``."""
+    """Return the name that ends with word number ``last``."""
     words, starts, ends = reading.words_of_text
     first, count, between = None, 0, ""
     for index in range(last, max(-1, last - max_words * 2), -1):

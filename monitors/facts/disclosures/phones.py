@@ -1,4 +1,4 @@
-"""Telephone numbers, and dictated numbers of any kind.
+"""Find telephone numbers, and dictated numbers of any kind.
 
 A distinctive form identifies a telephone number; otherwise the words before the number decide. Numbers may be
 spelled out digit by digit: "nine eight seven …", "nau aath saat …".
@@ -78,7 +78,7 @@ _TOLL_FREE = re.compile(
 _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
 """British numbers for organisations only, as they are written: 0345 600 1180. Halle in Germany has 0345 too."""
 _YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
-"""A reference: the 2026/114 of a shelf mark."""
+"""A number with a slash in a reference: the 2026/114 of a shelf mark."""
 _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
 """The start of a German or a French mobile number, which nothing else has."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
@@ -89,7 +89,7 @@ _OWN_LENGTHS = range(7, 14)
 """Digits of "my … number"; other lengths are as likely something else."""
 
 _WITH_AREA = 10
-"""Minimal digits of an Indian or American number."""
+"""An Indian or American number has at least this many digits."""
 _TELEPHONES = frozenset({Context.PHONE, Context.EUROPEAN_PHONE})
 _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 

@@ -1,4 +1,4 @@
-"""Street addresses, e-mail addresses in words, and the owner of a contact (`places.toml`).
+"""Find street addresses and e-mail addresses in words, and decide who owns a contact (`places.toml`).
 
 An address is found backwards from its postcode, over words with capitals, numbers and words for streets, up to
 the word that introduces it. A street without a postcode counts only after words for a person. The nearest word
@@ -62,7 +62,7 @@ _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 def is_company_contact(
     reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
 ) -> bool | None:
-    """Whether the nearest word before a contact marks it as a company's; ``None`` without such a word.
+    """Whether the nearest word before a contact says that a company owns it. ``None`` without such a word.
 
     The words ``skipped`` are ignored.
     """
@@ -110,7 +110,7 @@ _ADDRESS_END: Final = re.compile(
     r"|,?\s(?:and|but|so|who|which|until|since|now|yet|please|mein)(?=\s+[a-z]|[.,]?$)"
 )
 _WEB: Final = re.compile(r"\S*://\S*")
-"""An address on the web: its digits and commas do not form a street."""
+"""An address on the web. Its digits and commas are not a street."""
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -202,7 +202,7 @@ _NUMBER_BEHIND_STREET: Final = re.compile(
 
 
 def _find_address_start(reading: DisclosureText, country: str, at: int) -> int | None:
-    """Return the start of the address that ends in a postcode; ``None`` if no street precedes it."""
+    """Return the start of the address that ends in a postcode. ``None`` if no street stands before it."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     anchor = bisect_left(starts, at)
     begin: int | None = None
@@ -298,7 +298,7 @@ def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
 
 
 def _find_domain_end(reading: DisclosureText, first: int, *, allow_dots: bool) -> int | None:
-    """Return the last word of a domain in words that begins at a word: "brisk mail dot co dot uk"."""
+    """Return the last word of a domain that is written in words: "brisk mail dot co dot uk"."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     last = None
     for index in range(first, min(first + _MAX_DOMAIN_WORDS, len(words))):

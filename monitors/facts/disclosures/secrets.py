@@ -1,4 +1,4 @@
-"""Technical addresses and secrets: e-mail addresses, UPI ids, IP addresses, keys, tokens and passwords."""
+"""Find e-mail addresses, UPI ids, IP addresses, keys, tokens and passwords."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _TELLING_OCTET = 100
 
 
 def find_mailboxes_and_ip_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find e-mail addresses UPI ids by handle or context, IPv4 and IPv6 addresses."""
+    """Find e-mail addresses, UPI ids, and IPv4 and IPv6 addresses."""
     if reading.contains_any("@", "[at]", "(at)"):
         yield from _find_mailboxes(reading)
     if _THREE_DOTS.search(reading.text):
@@ -154,7 +154,7 @@ def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> 
 
 
 def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
-    """Whether hosts have such addresses.
+    """Whether the address is in a range that hosts use.
 
     `a::b` of a program, `10::30` and a fingerprint in pairs have the form of addresses too.
     """
@@ -210,7 +210,7 @@ _MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
 _AMOUNT = re.compile(r"\d+-[a-z]+")
 """A "24-hour" or a "30-day" value is not a password."""
 _NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,3}|md5|hmac-sha\d{1,3}|oauth-?\d")
-"""Words for the notation or the making of a secret, not for its value: "a secret is base64"."""
+"""Words for the format of a secret, which are not its value: "a secret is base64"."""
 
 
 def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -237,6 +237,6 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def is_made_up(value: str) -> bool:
-    """Whether a value looks like a secret: letters with digits or punctuation; not an address or "24-hour"."""
+    """Whether a value looks like a secret: letters with digits or signs. An address or "24-hour" does not."""
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

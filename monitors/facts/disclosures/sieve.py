@@ -150,7 +150,7 @@ _SAID_NUMBER = (
     r"\d(?:[ .\-/:,]{0,2}\d){11}",
     rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{4}}",
 )
-"""Digits that count only after words."""
+"""Numbers that count only after a word such as "passport"."""
 _SAYING_WORDS = (
     "aadh?aa?r|adh?aa?r|uid|card|visa|master|maestro|amex|rupay|debit|credit|cc|lic|dl|passport|vehicle|plate|reg|car|bike"
     "|scooter|truck|gad|gaad|polic|acc|a/c|folio|cif|crn|uhid|khata|khaata|customer|member|client|subscriber|patient|claim"
@@ -192,7 +192,7 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 
 
 def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
-    """Whether any of the texts may disclose something; all are tested together at the cost of one."""
+    """Whether any of the texts may disclose something. All texts are tested in one pass."""
     whole = "\n".join(texts)
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)

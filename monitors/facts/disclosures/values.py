@@ -16,9 +16,9 @@ from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Minimal letters and digits that two spellings of one value must share."""
+"""A shorter value must be equal to a known one. A longer value may also be a part of it."""
 _PHONE_DIGITS: Final = 8
-"""Last digits that are equal in a number with its country code and one with a trunk zero."""
+"""Phone numbers are compared by this many last digits, without country code and leading zero."""
 _MAIL_WORDS: Final = frozenset(
     word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
 ) - {"@"}
@@ -31,7 +31,7 @@ def normalise_text(text: str) -> str:
 
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
 def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
-    """Return one spelling for all spellings of a value."""
+    """Return the value in one spelling, so that two spellings of it are equal."""
     if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
         return date
     words = list_words(build_view(text).text.lower())
@@ -43,7 +43,7 @@ def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
 
 
 class KnownValues:
-    """The values of some texts."""
+    """The values that some texts contain."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)

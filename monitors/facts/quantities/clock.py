@@ -48,7 +48,7 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""Text before two figures with points that makes them hours: "Monday to Thursday, 8.30 to 15.30"."""
+"""Words before two numbers with points that make them hours: "Monday to Thursday, 8.30 to 15.30"."""
 _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )

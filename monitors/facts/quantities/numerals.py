@@ -18,12 +18,12 @@ EXACT = Context(prec=60)
 """Arithmetic on quantities: 60 digits, so that no written number is rounded."""
 
 MAX_VALUE = Decimal("1e36")
-"""Larger numbers are not quantities and are not read."""
+"""Larger numbers are not read."""
 
 _GROUP = 3
 _MAX_DIGITS = 36
 _MAX_PARTS = 40
-"""Digits with more separators than this are not a list of numbers."""
+"""Digits with more separators than this are not read."""
 
 _WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
@@ -152,7 +152,7 @@ _BEGINNINGS = frozenset(
     }
 )
 _LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
-"""Words that begin a number only right before another part of it (or, an article, before a unit)."""
+"""Words that begin a number only directly before another part of it. An article also begins one before a unit."""
 
 
 class Lookup:
@@ -168,7 +168,7 @@ class Lookup:
     word: Callable[[int], NumberWord | None]
     """The number word at a place, if the place has one and it can be a number there."""
     part: Callable[[int], NumberPart | None]
-    """The role of the word at a place in a number."""
+    """The part of a number that the word at a place can be."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class Lookup:
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether digits are among ordinary words or punctuation here, so that they are just a number."""
+        """Whether the digits at a place are a number without a unit, because ordinary words or signs follow."""
         token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():
             return False

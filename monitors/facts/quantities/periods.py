@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(parse_keys("annum"), "year"),
 }
-"""Periods that are not units of time elsewhere."""
+"""Words that are a period only after an amount."""
 _LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
@@ -65,7 +65,7 @@ def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReadin
 
 
 def _find_period(reader: NumberReader, at: int) -> str:
-    """Return the period at token ``at``; empty without a period."""
+    """Return the period at token ``at``, or an empty text."""
     if reader.token(at).key == "(":
         at += 1
     if reader.token(at).key in _EACH and reader.token(at + 1).key in _OF_PEOPLE:

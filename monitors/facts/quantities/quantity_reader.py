@@ -1,4 +1,4 @@
-"""Read one quantity at a time: the text before and after an amount decides its kind.
+"""Read one quantity. The text before and after an amount decides its kind.
 
 Quantities without a number before the unit are read too: ``a month``, ``half an hour``, ``a dollar``, ``third``.
 """
@@ -86,7 +86,7 @@ def build_duration_with_half(
 
 
 def build_number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:
-    """Build a number; mark decades, centuries, and digits that letters touch."""
+    """Build the reading of a number. Mark decades, centuries, and digits with a letter directly after them."""
     reading = build_reading(reader, FactKind.NUMBER, amount, last=amount.last)
     following = reader.token(amount.last + 1)
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal

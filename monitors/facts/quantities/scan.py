@@ -106,7 +106,7 @@ _AT_LEAST_BEHIND = frozenset(
 
 
 def _find_bound_before(reader: NumberReader, at: int) -> Bound:
-    """Return the bound that the nearest words before set, in the same sentence."""
+    """Return the bound that words before the quantity set, in the same sentence."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
         if key == "." and earlier in {"max", "min"}:
@@ -174,7 +174,7 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 
 def merge_readings(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Join compounds and copy units along ranges; the order stays."""
+    """Join the parts of compounds, and copy units to both ends of a range. The order stays."""
     joined: list[QuantityReading] = []
     for reading in readings:
         if joined:
@@ -283,7 +283,7 @@ def _join_hundredths(
 
 
 def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Copy units from the end of a range or list to its start (``30 or 90 days``), signs the other way."""
+    """Copy the unit at the end of a range or list to its start (``30 or 90 days``), or a sign from start to end."""
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
@@ -367,7 +367,7 @@ _NAMED = re.compile(
 """Addresses, paths, lines of files, versions, identifiers: their numbers are not quantities. Linear."""
 
 _NAMED_HINT = re.compile(r"[/\\#\d](?:(?<=[/\\#])|(?<=[A-Za-z]\d)|(?=[a-f])|(?<=\w[:(]\d)|(?<=\w[:(]L\d))")
-"""A part of each of them. The set of first characters makes the search fast."""
+"""A part of each match of `_NAMED`. The search is fast, because few characters can begin a match."""
 
 _DAY_DIGITS = Decimal("1e-9")
 """Hours and seconds as parts of a day, to a tenth of a millisecond."""
@@ -380,11 +380,11 @@ class Scan(NamedTuple):
     reader: NumberReader
     readings: list[QuantityReading]
     cut: bool = False
-    """Whether a limit was reached and the rest was not read."""
+    """Whether the text was too long, so that its rest was not read."""
 
 
 class ReadLimits(NamedTuple):
-    """The limit of reading a text; ``None`` means all."""
+    """How many tokens and quantities of a text are read. ``None`` means all."""
 
     tokens: int | None = None
     readings: int | None = None
@@ -553,7 +553,7 @@ def to_fact(reading: QuantityReading, text: str, normalised: Normalised) -> Fact
 
 
 def compute_fact_value(reading: QuantityReading) -> Decimal:
-    """Return a duration in days (365 a year, 30 a month); any other value unchanged."""
+    """Return the value of a fact. A duration is converted to days: 365 a year, 30 a month."""
     if reading.kind is not FactKind.DURATION:
         return reading.value
     years, months = EXACT.divmod(reading.months, Decimal(12))

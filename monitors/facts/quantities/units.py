@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, WORD, normalise, parse_keys, to_word_ke
 
 DAYS_PER_YEAR = Decimal(365)
 DAYS_PER_MONTH = Decimal(30)
-"""Calendar units in days, for `Fact.value` alone; comparisons treat months and days separately."""
+"""Days of a month and a year, only for `Fact.value`. Comparisons keep months and days separate."""
 
 
 class TimeUnit(NamedTuple):
@@ -64,10 +64,10 @@ BETWEEN = parse_keys(
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
-"""Words that may occur between an amount and its unit: 24 continuous months."""
+"""Words that may stand between an amount and its unit: "24 continuous months"."""
 
 WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
-"""All day, पूरे दिन: one unit."""
+"""Words before a unit that mean one of it: "all day", "पूरे दिन"."""
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
@@ -103,7 +103,7 @@ PERCENT_WORDS = parse_keys(
 
 
 def skip_percent(reader: NumberReader, at: int) -> int:
-    """Return the token after a percent sign or word at ``at``; ``at`` itself without one."""
+    """Return the token after a percent sign or word at ``at``. Without one, return ``at``."""
     token = reader.token(at)
     if token.text in {"%", "٪"} or token.key in PERCENT_WORDS:
         return at + 1
@@ -115,7 +115,7 @@ def skip_percent(reader: NumberReader, at: int) -> int:
 
 
 def is_percent_before(reader: NumberReader, at: int) -> bool:
-    """Whether the text begins with "percents of"; elsewhere "percent of 500 people" is not 500 %."""
+    """Whether "percents of" begins the text, before the number. Elsewhere, "percent of 500 people" is not 500 %."""
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])
 

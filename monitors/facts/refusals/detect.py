@@ -40,12 +40,12 @@ from monitors.records.base import Record
 _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
 """Words inside an address have no meaning: ``r.falk.private@brassmail.example``."""
 _MAX_READ_LENGTH: Final = 1_200
-"""Limit of characters read: a refusal is at the beginning of a reply."""
+"""Only this many characters are read, because a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""Limit of words of a clause that is about one thing."""
+"""A clause of at most this many words is about one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
-"""Limit of words between a denial and the denied word."""
+"""A denial counts for words at most this far behind it."""
 
 
 class RefusalKind(StrEnum):
@@ -73,17 +73,17 @@ class Refusal(Record):
 
     @property
     def refused(self) -> bool:
-        """Whether it surely declines and tells nothing."""
+        """Whether the reply declines and gives no answer."""
         return self.kind is RefusalKind.REFUSED
 
     @property
     def hedged(self) -> bool:
-        """Whether it declines, or names a limit, and answers all the same."""
+        """Whether the reply declines or names a limit, but still answers."""
         return self.kind in {RefusalKind.REFUSED_THEN_ANSWERED, RefusalKind.HELPED_WITH_CAVEAT}
 
 
 class _Declines(IntEnum):
-    """The certainty that a clause declines."""
+    """How surely a clause declines, from no to yes."""
 
     NO = 0
     MAYBE = 1
@@ -102,21 +102,21 @@ class _Content(IntEnum):
 
     NOTHING = 0
     STATEMENT = 1
-    """A sentence that may be an answer or a reason."""
+    """A sentence that may be an answer, or the reason for a refusal."""
     MORE = 2
-    """An instruction, or a statement that continues about a person."""
+    """An instruction, or a statement about a person."""
     VALUE = 3
-    """A figure, a name or a quote that the question lacks."""
+    """A figure, a name or a quote that is not in the question."""
 
 
 class _ReplyClause(NamedTuple):
     tokens: Sequence[Token]
     roles: Sequence[int]
     every: int
-    """The roles of all its words."""
+    """The roles of all words of the clause, as bits."""
     sentence: int
     turns: bool
-    """Whether a "but" opens it."""
+    """Whether the clause begins with "but" or a similar word."""
     asks: bool
     first: bool
     quotes: bool
@@ -158,9 +158,9 @@ _MAY_DECLINE: Final = (
     | HINT
 )
 _UNABLE: Final = DENIAL | ABLE
-"""A reply without one of these answers, unless a refusal is expected: most replies are read no further."""
+"""If no word has one of these roles, the reply answers. Most replies are read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Words of a reply that may only point to another person."""
+"""A reply with fewer words may do no more than name another person to ask."""
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -272,7 +272,7 @@ _TURNS: Final = CONTRAST | TURN
 
 
 def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
-    """Yield the clauses in order: cut at stops, line ends, commas, colons, and before a "but"."""
+    """Yield the clauses of a reply. They end at stops, line ends, commas and colons, and before "but"."""
     breaks = find_tokens_after_breaks(tokens, text)
     held, bits = list[Token](), list[int]()
     sentence, quotes, opens, every = 0, False, True, 0
@@ -415,7 +415,7 @@ def _is_something_of_the_speaker(clause: _ReplyClause) -> bool:
 
 
 def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
-    """Whether the sources do "not explicitly mention" it; German and Hindi deny after the verb."""
+    """Whether the clause says that the documents do "not explicitly mention" something."""
     every = clause.every
     if every & SILENCE:
         return not every & CONDITION  # "if the alarm is silent"
@@ -437,7 +437,7 @@ def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
 
 
 def _has_only_in_scope(clause: _ReplyClause) -> bool:
-    """Whether the speaker "can only answer", "only has", or a company "only gives out"."""
+    """Whether the clause limits what the speaker does: "we can only answer", "only gives out"."""
     speaks = SPEAKER | HOUSE if clause.every & DISCLOSING else SPEAKER
     return any(
         bits & ONLY and any(before & speaks for before in clause.roles[max(0, at - _MAX_DENIAL_DISTANCE + 2) : at])
@@ -446,7 +446,7 @@ def _has_only_in_scope(clause: _ReplyClause) -> bool:
 
 
 def _is_closed_by_predicate(clause: _ReplyClause) -> bool:
-    """Whether a thing "is private"; "the private pool" does not say so."""
+    """Whether the clause says that a thing is closed: "it is private", but not "the private pool"."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
         for at, bits in enumerate(clause.roles)
@@ -458,7 +458,7 @@ _AND: Final = "and"
 
 
 def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
-    """Classify an English denial by the speaker: the following words show the denied thing."""
+    """Classify an English denial by the speaker, by the words that follow it."""
     roles = clause.roles
     for at, bits in enumerate(roles):
         starts = at == 0 and bits & DENIAL and (bits & ABLE or (len(roles) > 1 and roles[1] & ABLE))
@@ -500,7 +500,7 @@ def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
 
 
 def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
-    """Whether an ability follows: there is "nothing that I could offer"."""
+    """Whether a word for an ability follows: "nothing that I could offer"."""
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
@@ -519,7 +519,7 @@ def _classify_act_that_is_denied(denial: int, following: int, roles: Sequence[in
 def _classify_clause_denial(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
-    """Classify a German or Hindi denial by all words of the clause: the verb comes last."""
+    """Classify a German or Hindi denial by all words of its clause, because the verb comes last."""
     every, whole = clause.every, 0
     for other in clauses:
         if other.sentence == clause.sentence:
@@ -551,7 +551,7 @@ def _read_contents(
     *,
     expected: bool,
 ) -> Iterator[_Content]:
-    """Yield the information of each clause; offers, reasons and referrals continue to the end of their sentence."""
+    """Yield how much each clause tells. After an offer or a referral, the rest of its sentence tells nothing."""
     sentence, quiet, reasons, limited = -1, False, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
@@ -590,7 +590,7 @@ def _read_contents(
 
 
 def _is_scope_statement(clause: _ReplyClause) -> bool:
-    """Whether a name only describes the speaker's scope: "I only know about renting a bike at Northside Bikes"."""
+    """Whether a clause only says what the speaker deals with: "I only know about bikes at Northside"."""
     return _has_only_in_scope(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
@@ -610,15 +610,15 @@ def _addresses_user_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""Words of a clause that may state a rule of the company."""
+"""A clause with fewer words states no rule of the company."""
 _CONTENT_LENGTH: Final = 5
-"""Letters of a word that names a thing, and is not only a connective."""
+"""A word with fewer letters names no thing."""
 _MIN_TELLING_WORDS: Final = 3
-"""Minimal words of a clause that tells something by itself."""
+"""A clause with fewer words tells nothing."""
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
-    """Classify the information of a clause without a value."""
+    """Classify how much a clause without a value tells."""
     every = clause.every
     if clause.roles[0] & PERSON and not every & DENIAL:
         return _Content.MORE
@@ -636,7 +636,7 @@ def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
 def _has_new_value(
     clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False
 ) -> bool:
-    """Whether a clause has a figure or a day that the question lacks, or (``names``) a name or a quote."""
+    """Whether a clause has a figure or a day (with ``names``: a name or a quote) that the question lacks."""
     return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
@@ -650,11 +650,11 @@ _FITS: Final = {
     "name": _NAME | _QUOTE,
     "place": _FIGURE | _NAME,
 }
-"""The values that can answer a question for each kind."""
+"""For each kind of question, the kinds of values that answer it."""
 
 
 def _find_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:
-    """Return the kinds of new values in a clause as bits; German writes every noun like a name."""
+    """Return the kinds of values in a clause that are not in the question, as bits."""
     kinds = _QUOTE if clause.quotes and all(token.key not in question_keys for token in clause.tokens) else 0
     for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
         if token.key in question_keys:
@@ -676,7 +676,7 @@ _NUMBERED_PLACES: Final = parse_keys(
 
 
 def _has_numbered_place(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether a clause numbers a place: ``send the flowers to suite 508``."""
+    """Whether a clause has the number of a place: ``send the flowers to suite 508``."""
     return any(
         token.kind == NUMERAL and token.key not in question_keys and before.key in _NUMBERED_PLACES
         for before, token in pairwise(clause.tokens)
@@ -687,7 +687,7 @@ _ARTICLES: Final = frozenset({"the", "our"})
 
 
 def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether two new capitalised words stand together, not after "the" or "our": most likely a person."""
+    """Whether a clause has two names together that are not in the question: most likely a person."""
     new = [
         token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in question_keys
         for token, bits in zip(clause.tokens, clause.roles, strict=True)
@@ -701,7 +701,7 @@ def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
 
 
 class _ReplyReading(NamedTuple):
-    """All clauses of a reply, the certainty that one declines, and the information of each."""
+    """The clauses of a reply, how surely one of them declines, and how much each tells."""
 
     clauses: Sequence[_ReplyClause]
     declines: _Declines
@@ -710,7 +710,7 @@ class _ReplyReading(NamedTuple):
     asked: frozenset[str]
     german: bool
     gives_contact: bool
-    """Whether it has an e-mail address or a link."""
+    """Whether the reply has an e-mail address or a link."""
 
     @property
     def max_content(self) -> _Content:
@@ -718,7 +718,7 @@ class _ReplyReading(NamedTuple):
 
     @property
     def may_help(self) -> bool:
-        """Whether a clause of another sentence states a rule of the company about a thing that was asked about."""
+        """Whether a later sentence states a rule of the company about the subject of the question."""
         first = self.clauses[0].sentence if self.clauses else 0
         return any(
             len(clause.tokens) >= _MIN_RULE_WORDS
@@ -736,7 +736,7 @@ class _ReplyReading(NamedTuple):
         return any(clause.every & roles for clause in self.clauses)
 
     def gives_what_was_asked(self, *, elsewhere: bool) -> bool:
-        """Whether a value is of a requested kind, in a clause that tells something or points elsewhere."""
+        """Whether the reply has a value that was asked for. ``elsewhere``: in a clause that tells no value."""
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
@@ -777,14 +777,14 @@ def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
 
 
 def _may_be_caveat(clause: _ReplyClause) -> bool:
-    """Whether a clause may be a caveat that no rule reads: the speaker denies something, or refers to a trade."""
+    """Whether a clause may limit the answer: the speaker denies something, or sends the user to an expert."""
     every = clause.every
     denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
 
 
 def _may_lead_away(clause: _ReplyClause) -> bool:
-    """Whether a reply with this clause may be no answer, although it declines nowhere."""
+    """Whether a reply with this clause may be no answer, although no clause declines."""
     return bool(clause.every & (REDIRECT | OFFER)) or _may_be_caveat(clause)
 
 

@@ -33,9 +33,9 @@ HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
-"""Minimal weight, in tenths, of words of admonition that alone make a lecture."""
+"""A text with at least this weight of moral words is a lecture, without other signs. In tenths."""
 _MAX_READ_LENGTH: Final = 900
-"""Limit of characters that count: a lecture is visible in its first paragraph."""
+"""Only this many characters are read, because a lecture shows in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _CITED = re.compile(r"\[[^\[\]\n]{0,400}\]")
 _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hints))
@@ -66,7 +66,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
 
 
 def sum_admonitions(head: str, plain: str, at_least: int) -> int:
-    """Return admonition minus instruction, in tenths; instruction counts only from ``at_least`` on."""
+    """Return the weight of moral words in tenths. From ``at_least`` on, instructions are subtracted."""
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:
         return against

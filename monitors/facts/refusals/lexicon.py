@@ -1,4 +1,4 @@
-"""The words of `words.toml`: the possible roles of each in a sentence, by language."""
+"""Load the words of `words.toml`, with their possible roles in a sentence, by language."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
         return entry
 
     def find_roles(self, keys: Sequence[str]) -> list[int]:
-        """Return the roles of each word; a phrase adds its role to all of its words."""
+        """Return the roles of each word, as bits. A phrase adds its role to all its words."""
         entries = [self[key] for key in keys]
         roles = [bits for bits, _ in entries]
         for at, phrases in [(at, phrases) for at, (_, phrases) in enumerate(entries[:-1]) if phrases]:
@@ -100,7 +100,7 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language with the most everyday words among the first tokens; English for none."""
+    """Return the language of the most everyday words among the first tokens. Without any, English."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         key = token[1]
