@@ -16,13 +16,13 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Limit of stored characters of a step's arguments."""
+"""At most this many characters of the arguments of a step are stored."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
 """Services cut previews of arguments to 60 characters and more. A preview of this length may be cut."""
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
 )
-"""Nodes of a graph that hand work on, ask or carry out calls. Reaching them is not a hop."""
+"""Nodes of a graph that only pass work on. Reaching one of them is not counted as a hop."""
 HANDOFF: Final = "transfer_to_"
 """The name that LangGraph's supervisors and swarms give to the tool that hands work to an agent."""
 
@@ -50,14 +50,14 @@ _TOKENS: Final = (
 
 
 class AgentPath(NamedTuple):
-    """The steps of an agent, in order, and the number of handoffs; ``None`` if that cannot be read."""
+    """The steps of an agent in order, and the number of handoffs, or ``None`` if the trace does not show it."""
 
     steps: tuple[Step, ...] = ()
     hops: int | None = None
 
 
 def read_trace(items: Sequence[object]) -> AgentPath | None:
-    """Read an agent's steps from the items of a trace; ``None`` for an unknown shape."""
+    """Return the steps of an agent from the items of a trace, or ``None`` for an unknown format."""
     records = [cast("Fields", item) for item in items if isinstance(item, dict)]
     if not records:
         return None
@@ -162,7 +162,7 @@ class _EventReader:
 
 
 def read_events(events: Iterable[TimedEvent]) -> AgentPath:
-    """Read the steps from a job's events. Hops are the reached nodes, else the called agents."""
+    """Return the steps from the events of a job. A hop is a reached node, or without nodes a called agent."""
     reader = _EventReader()
     for event in events:
         reader.add_event(event)
@@ -177,7 +177,7 @@ def _find_owner(fields: Fields) -> str:
 
 
 def _build_call_key(fields: Fields) -> tuple[str, str]:
-    """Return the key that a call and its result share: the call's id, else the agent and the tool."""
+    """Return the key that a call and its result share: the id of the call, or the agent and the tool."""
     call = _find_first_text(fields, ("call_id", "tool_call_id"))
     return ("", call) if call else (_find_owner(fields), _find_first_text(fields, _NAMES) or "")
 
@@ -231,14 +231,14 @@ def _build_step_from_run(run: Fields, kind: StepKind, began: datetime | None) ->
 
 
 def _unwrap_message(item: Fields) -> Fields | None:
-    """Return a message without its serialisation envelope; ``None`` for anything else."""
+    """Return the fields of a message, without the wrapper of LangChain. ``None`` if it is not a message."""
     inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
     fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
     return fields if "content" in fields or "tool_calls" in fields else None
 
 
 def _collect_calls(message: Fields) -> list[Fields]:
-    """Return the calls of a message: from its own list, else from the parts of its content."""
+    """Return the calls of a message, from its list of calls or from the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
         for value in collect_values(message, key):
             listed = [cast("Fields", call) for call in _to_list(value) if isinstance(call, dict)]
@@ -264,13 +264,13 @@ def _build_step_from_call(call: Fields, tokens: int | None) -> Step:
 
 
 def _count_handoffs(steps: Iterable[Step]) -> int | None:
-    """Count the handoffs by tool; ``None`` without any."""
+    """Count the handoffs to other agents. Return ``None`` without any."""
     to = (step.name.removeprefix(HANDOFF) for step in steps if step.name.startswith(HANDOFF))
     return sum(name not in NO_AGENTS for name in to) or None
 
 
 def _is_update(item: Fields) -> bool:
-    """Whether the value is LangGraph's stream of a node: one key, the node, with its changes."""
+    """Whether a value is a node update of LangGraph: one key, which is the node, with its changes."""
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 

@@ -1,4 +1,4 @@
-"""The sources that a text names, in the forms of `citations.toml`, or by a target's own patterns."""
+"""Find the sources that a text names, by the forms in `citations.toml` or the patterns of a target."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Citation(Record):
 
 
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
-    """Return all citations in order; a mark inside another mark is part of the outer one.
+    """Return all citations in order. A citation inside another one is not returned.
 
     Each of ``patterns`` is the name of a form or a regular expression, without regard to case. The source is its
     group ``source``, else its first group, else the whole match. A mark without a source (``[Source: ]``) is not
@@ -78,7 +78,7 @@ def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Cita
 
 
 def holds_only_sources(text: str, question: str = "") -> bool:
-    """Whether a text only lists sources; always false if the question asks for sources."""
+    """Whether a text is only a list of sources, and the question does not ask for sources."""
     heading = _HEADING.match(text)
     if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():
         return False
@@ -91,7 +91,7 @@ def holds_only_sources(text: str, question: str = "") -> bool:
 
 
 def is_citation_of(citation: str, expected: str) -> bool:
-    """Whether a citation contains the expected source: literally, or its document and its clause apart.
+    """Whether a citation contains the expected source, word for word or as document and clause.
 
     Letter case, spacing, invisible characters and the word for a clause do not count: ``§ 4.2`` is ``clause
     4.2``, and not ``clause 4.20``.
@@ -106,7 +106,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
 
 
 def has_source_in_text(text: str, expected: str) -> bool:
-    """Whether a text contains document and clause, or the name of a file, with any text around them."""
+    """Whether a text names the document and the clause of the expected source, or its file."""
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_source(wanted)
     if not clauses:
@@ -121,7 +121,7 @@ def _split_source(wanted: str) -> tuple[str, frozenset[str]]:
 
 
 def is_citation_form(written: str) -> bool:
-    """Whether a pattern is the name of a form; raises ``ValueError`` for any other plain word."""
+    """Whether a pattern is the name of a form. Raise ``ValueError`` for a word that is not one."""
     if written in _FORMS:
         return True
     if re.fullmatch(r"[a-z-]+", written):

@@ -14,11 +14,11 @@ MAX_WORDS: Final = 70
 """A longer reply is an answer even if it ends with a question."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""Sentences at the end that may contain the question; its purpose may follow."""
+"""The question must be in one of this many last sentences."""
 _MAX_HINT_WORDS: Final = 10
-"""Limit of words after a question that give its purpose or a place to look. A longer sentence is an answer."""
+"""At most this many words may follow the question. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
-"""Limit of words of a reply with a request without a question mark. Longer replies give instructions."""
+"""A reply without a question mark asks only if it is not longer than this many words."""
 
 _NOTE: Final = re.compile(
     r"\[[^\[\]]{0,200}\]|\((?:source|sources|स्रोत)\b[^()]{0,200}\)|[*_`#>\"“”]", re.IGNORECASE
@@ -96,7 +96,7 @@ _ELSEWHERE: Final = re.compile(
 
 
 def is_counter_question(reply: str) -> bool:
-    """Whether the reply is a clarifying question: true for one of the forms above, false otherwise."""
+    """Whether the reply asks the user for missing facts, instead of an answer."""
     text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
     words = len(text.split())
     if not words or words > MAX_WORDS:

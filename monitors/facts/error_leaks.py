@@ -73,7 +73,7 @@ NAME = re.compile(
 """A name from a program."""
 
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
-"""Addresses and quotations, with words that explain nothing."""
+"""Addresses and quotations. Words in them do not explain an error."""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["ENVELOPE"],),
@@ -85,7 +85,7 @@ FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["REPR"],),
     (_SHAPES["RUNTIME"],),
 )
-"""Patterns that each count as a shape; an identifier or an address only adds to one."""
+"""The shapes of errors. Each group counts once."""
 
 
 class ErrorLeakKind(StrEnum):
@@ -108,21 +108,21 @@ class ErrorLeak(Record):
 _HEAD, _TAIL = 6_000, 1_500
 """Characters read closely. In a longer text only frames of a stack are searched for in between."""
 _TRACE_SEARCH_LENGTH = 100_000
-"""Characters of either end that are searched for frames of a stack."""
+"""This many characters at both ends are searched for frames of a stack."""
 _MAX_PIECE_LENGTH = 500
 _MAX_PIECES = 60
 _MAX_WRAPPER_WORDS: Final = 25
-"""Limit of words of prose around an error if the question is not about errors: an app's wrapper."""
+"""An error may have this many words of other text around it, if the question is not about errors."""
 _MAX_BARE_WORDS: Final = 3
-"""Limit of words of prose around an error if the question is about errors."""
+"""An error may have this many words of other text around it, if the question is about errors."""
 _MAX_GIVE_UP_WORDS: Final = 9
-"""Limit of words of prose around an app's own words for giving up."""
+"""A message such as "something went wrong" may have this many words of other text around it."""
 _MAX_SHORT_ANSWER_WORDS: Final = 15
-"""Limit of words; a longer answer to a question about errors needs two shapes."""
+"""A longer answer to a question about errors needs two shapes of an error to count as one."""
 _MIN_CERTAIN_SHAPES: Final = 3
-"""Shapes that prove an error: no sentence about an error has so many."""
+"""This many shapes prove an error. A sentence about an error has fewer."""
 _MAX_WEAK_WORDS: Final = 20
-"""Limit of words; a longer sentence with a component and a failure explains something."""
+"""A longer sentence that names a failed component explains something."""
 
 _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
@@ -268,7 +268,7 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """Return the pieces in order; none if no piece may be a leak, which is true for most replies."""
+    """Return the pieces of a text in order, each with its kind. Empty if no piece can be a leak."""
     quotes = [
         (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
     ]
@@ -286,7 +286,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
 
 
 def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield each piece, its place, and whether it is inside a code fence; the fences are skipped."""
+    """Yield each piece, its place, and whether it is inside a code block. The marks of a block are left out."""
     fenced = False
     for start, end in _find_piece_places(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -379,7 +379,7 @@ def _is_explanation(snippet: str, *, listed: bool) -> bool:
 
 
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b", re.IGNORECASE)
-"""Business days: "Our service is not available on Sundays". Errors do not name days."""
+"""Days of the week. "Our service is not available on Sundays" is not an error."""
 
 _MIN_LONG_WORD_LENGTH = 4
 _COMMON = frozenset(

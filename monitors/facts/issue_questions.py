@@ -23,9 +23,9 @@ class QuestionWorth(StrEnum):
     """The usefulness of a question."""
 
     NEEDLESS = "needless"
-    """The issue answers it."""
+    """The issue already has the answer."""
     USEFUL = "useful"
-    """It asks for something that the issue lacks."""
+    """The issue does not have the answer."""
     UNSURE = "unsure"
 
 
@@ -40,7 +40,7 @@ UNSURE: Final = QuestionReading(QuestionWorth.UNSURE)
 USEFUL: Final = QuestionReading(QuestionWorth.USEFUL)
 
 Search = Callable[[str, str, frozenset[str]], QuestionReading]
-"""Take the question, the issue and the project's names; return the answer in the issue."""
+"""A function that searches an issue for the answer to a question, with the names of the project."""
 
 _MAX_QUOTE_LENGTH: Final = 120
 _MIN_NAME_LENGTH: Final = 3
@@ -75,7 +75,7 @@ def read_question(question: str, issue: str, *, scripted: str | None = None, pro
 def read_questions(
     issue: Issue, asked: Sequence[AgentQuestion]
 ) -> tuple[tuple[AgentQuestion, QuestionReading], ...]:
-    """Return an agent's questions about an issue, each with its reading; unsure without a text."""
+    """Return the questions of an agent about an issue, each with its usefulness."""
     place = _REPOSITORY.search(issue.url or "")
     project = " ".join(place.groups()) if place else ""
     return tuple(
@@ -106,7 +106,7 @@ _EMPTY: Final = frozenset(
 
 
 def _extract_terms(text: str) -> set[str]:
-    """Return the content words of a text, cut to a stem; numbers and versions are complete."""
+    """Return the content words of a text, cut to their first letters. Numbers and versions stay whole."""
     terms = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
@@ -231,7 +231,7 @@ def _build_heading_search(names: str, hint: str) -> Search:
 _NOTHING: Final = re.compile(
     r"[:\n]\W*(?:n/?a|none|unknown|tbd|todo|not sure|see (?:above|below)|\?+)?\W*\Z", re.IGNORECASE
 )
-"""The content of an empty section of a template."""
+"""What an empty section of a template contains."""
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -398,7 +398,7 @@ MIN_SHARED_WORDS: Final = 4
 
 
 def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
-    """Return needless if one sentence of the issue answers a yes-or-no question."""
+    """Decide a yes-or-no question: it is needless if one sentence of the issue answers it."""
     wanted = _extract_terms(question)
     if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:
         return UNSURE

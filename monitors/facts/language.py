@@ -47,11 +47,11 @@ _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _NOISE = re.compile(r"\[[^\[\]\n]{0,200}\]|https?://\S{1,300}|`[^`\n]{0,200}`")
 
 HINDI_SHARE = 0.25
-"""Minimal share of words in Devanagari for Hindi; names of policies and medical words stay Latin."""
+"""A text is Hindi from this share of words in Devanagari on. Product names often stay Latin."""
 _MAX_READ_LENGTH = 3_000
-"""Limit of characters read. More would not change the result, and a hostile text of megabytes costs no more."""
+"""Only this many characters are read. More would not change the result."""
 _HINGLISH_SHARE = 0.12
-"""Minimal share of Hindi words among all words for Hinglish in Latin text: one in eight."""
+"""A Latin text is Hinglish from this share of Hindi words on: one in eight."""
 
 _LEXICONS = {code: frozenset(f"{lexicon} {_MORE_OTHER.get(code, '')}".split()) for code, lexicon in OTHER.items()}
 _OTHER_ONLY = (
@@ -69,7 +69,7 @@ _LISTS_OF = {
     word: sum(bit for bit, lexicon in zip(_BITS, _LISTS, strict=True) if word in lexicon)
     for word in frozenset[str]().union(*_LISTS)
 }
-"""The lists that contain each word, as bits: a text's words are looked up once."""
+"""The lists that contain each word, as bits."""
 _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
@@ -78,7 +78,7 @@ _CODES_OF = {
 _ROW_OF = {word: (_LISTS_OF.get(word, 0), _CODES_OF.get(word, ())) for word in _LISTS_OF.keys() | _CODES_OF}
 _ROWS = sorted(set(_ROW_OF.values()))
 _ROW_NUMBERS = {word: _ROWS.index(row) for word, row in _ROW_OF.items()}
-"""The row of each known word in `_ROWS`: words are counted by their row, which has their lists and languages."""
+"""The place of each word in `_ROWS`. Words are counted by their row, which has their lists and languages."""
 
 
 _NAMED_LANGUAGES = frozenset({Language.GERMAN, Language.FRENCH, Language.SPANISH})
@@ -89,9 +89,9 @@ class LanguageEvidence(StrEnum):
 
     READ = "read"
     UNREAD = "unread"
-    """They show another language."""
+    """The words show another language."""
     NONE = "none"
-    """They show nothing: a name, a number, a word that two languages share."""
+    """The words show no language: a name, a number, a word that two languages share."""
 
 
 class _WordCounts(NamedTuple):
@@ -104,7 +104,7 @@ class _WordCounts(NamedTuple):
     other_only: int
     """Words of another language that neither English nor Hinglish has."""
     foreign: int
-    """Words of the one other language with most of them."""
+    """The number of words of the other language that has most of them."""
     foreign_language: Language
     """That language, if it is German, French or Spanish and no other has as many of these words."""
 
@@ -141,7 +141,7 @@ def find_language_evidence(text: str) -> LanguageEvidence:
 
 @lru_cache(maxsize=64)  # the same user questions recur, and several callers ask about one reply
 def _read_language(text: str) -> Language | _WordCounts:
-    """Return the language of a text that its script shows; for other texts, its words in each language."""
+    """Return the language that the script of a text shows. For Latin text, return its word counts."""
     plain = _remove_noise(text)
     by_script = _detect_by_script(plain)
     return _count_words(plain.lower()) if by_script is None else by_script
@@ -149,7 +149,7 @@ def _read_language(text: str) -> Language | _WordCounts:
 
 @lru_cache(maxsize=64)
 def find_spoken_language(text: str) -> str:
-    """Return the language other than English and Hindi with most function words; empty without any."""
+    """Return the language with most function words, without English and Hindi. Empty if there are none."""
     words = _WORD.findall(_remove_noise(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
@@ -165,7 +165,7 @@ def name_language(text: str) -> str:
 
 
 def find_case_language(question: str, gold: str) -> Language:
-    """Return the language of a case without a configured language: of its question, in doubt also of its gold."""
+    """Return the language of a case from its question, and if that shows none, also from its gold."""
     if (
         find_language_evidence(question) is not LanguageEvidence.READ
         and find_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
@@ -179,7 +179,7 @@ def _remove_noise(text: str) -> str:
 
 
 def _detect_by_script(plain: str) -> Language | None:
-    """Return Hindi or another language by its letters; ``None`` for Latin letters."""
+    """Return the language that the letters of a text show. ``None`` for Latin letters."""
     if plain.isascii():
         return None
     hindi = len(_DEVANAGARI.findall(plain))

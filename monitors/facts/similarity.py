@@ -26,7 +26,7 @@ from monitors.facts.quantities.scan import scan
 from monitors.facts.text import normalise
 
 GRAM_LENGTH = 4
-"""Characters of an n-gram: long enough that questions about different things share few, short enough for a typo."""
+"""Length of an n-gram. Questions about different things share few, and a typo changes only some."""
 
 _PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
@@ -37,7 +37,7 @@ def fold_text(text: str) -> str:
 
 
 def build_grams(text: str) -> frozenset[str]:
-    """Return the character n-grams of a folded text with a space at either end; a short text is one gram."""
+    """Return the character n-grams of a folded text, with a space added at both ends."""
     padded = f" {fold_text(text)} "
     return frozenset(padded[at : at + GRAM_LENGTH] for at in range(max(1, len(padded) - GRAM_LENGTH + 1)))
 
@@ -71,7 +71,7 @@ MIN_COMPARED_OVERLAP: Final = 0.35
 """Questions with less overlap are not compared word by word; two typos in a short one leave about 0.5."""
 
 MIN_WORD_LENGTH: Final = 3
-"""Letters; shorter words ("is", "of", "me") do not distinguish two questions."""
+"""Words with fewer letters ("is", "of", "me") do not distinguish two questions."""
 
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -85,7 +85,7 @@ def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _has_same_words(own: Counter[str], others: Counter[str]) -> bool:
-    """Whether the words that differ are typos of each other; words below `MIN_WORD_LENGTH` are ignored."""
+    """Whether two questions differ only in typos. Words shorter than `MIN_WORD_LENGTH` are ignored."""
     left = [word for word in others.elements() if len(word) >= MIN_WORD_LENGTH]
     for word in own.elements():
         if len(word) < MIN_WORD_LENGTH:
@@ -116,7 +116,7 @@ def is_one_typo(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimal words. A quote of one or two words is in every document and proves nothing."""
+"""A quote needs this many words. A shorter one is in every document and proves nothing."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})

@@ -95,7 +95,7 @@ _ENDINGS: Final = (
     "txt lock mod sum j2 tpl tmpl env csv tsv service"
 )
 SUFFIXES: Final = frozenset(_ENDINGS.split())
-"""Endings that make a name without a folder a file and not a domain, a version or a method."""
+"""Endings of source files. A name without a folder and with another ending is not a file."""
 _BARE_NAMES: Final = frozenset(
     {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
 )

@@ -101,7 +101,7 @@ _MAX_SINGLE_REPLACEMENTS = 8
 
 
 def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
-    """Replace characters one for one; a few are replaced in turn, which is faster than a table."""
+    """Replace characters one for one. For a few characters, replacing each in turn is faster than a table."""
     if len(changed) > _MAX_SINGLE_REPLACEMENTS:
         return text.translate(_FOLDING)
     for character, folded in changed:
@@ -121,7 +121,7 @@ def to_caseless(text: str) -> str:
 
 
 class Hinted(NamedTuple):
-    """A pattern that is searched only in texts with one of its hints: a quick scan that spares most texts.
+    """A pattern that is searched only in texts with one of its hints, because a search is slow.
 
     Every match contains one of ``hints`` in the form of `to_caseless`. A hint elsewhere only costs a search.
     """
@@ -146,7 +146,7 @@ def to_word_key(word: str) -> str:
 
 
 def parse_keys(words: str) -> frozenset[str]:
-    """Return the keys of space-separated words: the form of the readers' word lists."""
+    """Return the lookup keys of words with spaces between them."""
     return frozenset(to_word_key(normalise(word).text) for word in words.split())
 
 
@@ -190,7 +190,7 @@ class _Forms(dict[str, tuple[int, str, str]]):
 
 _MAX_CACHED_PIECE_LENGTH: Final = 24
 _MAX_CACHED_PIECES: Final = 20_000
-"""Pieces, some 4 MB: the words of most conversations of an application."""
+"""The cache holds this many pieces, some 4 MB: the words of most conversations of an application."""
 
 
 def _classify_piece(piece: str) -> tuple[int, str, str]:
@@ -207,7 +207,7 @@ def _classify_piece(piece: str) -> tuple[int, str, str]:
 
 _FORMS: Final = _Forms()
 _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
-"""Faster: a named tuple's own constructor takes twice as long."""
+"""Build a token. The constructor of the named tuple takes twice as long."""
 
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
@@ -268,7 +268,7 @@ _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
 def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """Return the tokens after a line break or a tab, where no number continues. Linear."""
+    """Return the tokens that follow a line break or a tab. A number does not continue there."""
     first: set[int] = set()
     at = 0
     for line_break in _BREAK.finditer(text):
@@ -279,21 +279,21 @@ def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[in
 
 
 END = Token(SIGN, "", -1, -1, "")
-"""The token beyond either end of a text."""
+"""The empty token before the first and after the last token of a text."""
 
 
 MAX_TEXT_LENGTH: Final = 1_000_000
-"""Longer texts are read only at both ends; two hundred times a long answer of a real application."""
+"""Longer texts are read only at both ends. A long answer of a real application has 5,000 characters."""
 
 PART_LENGTH: Final = 400_000
 """Characters read at each end of a longer text. Both parts with their masks stay below `MAX_TEXT_LENGTH`."""
 
 MARGIN_LENGTH: Final = 1_000
-"""Characters read beyond a part, so that no find is cut in two: a find has at most some hundred characters."""
+"""Characters that are read beyond each part, so that a find at its border is not cut in two."""
 
 
 class Unread(NamedTuple):
-    """The stretch of a text that is not read; ``start`` and ``end`` count its characters."""
+    """The part of a text that is not read, from character ``start`` to ``end``."""
 
     start: int
     end: int
@@ -316,6 +316,6 @@ def find_unread(text: str) -> Unread | None:
 
 
 def split_around_unread(text: str, unread: Unread) -> tuple[str, str, int]:
-    """Return both ends with their margins, and where the second begins."""
+    """Return the first and the last part of a long text with their margins, and where the last one begins."""
     tail_start = unread.end - MARGIN_LENGTH
     return text[: unread.start + MARGIN_LENGTH], text[tail_start:], tail_start
