@@ -26,6 +26,7 @@ from monitors.facts.claims.clauses import (
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, PERIODS, STEMS, Mark
+from monitors.facts.claims.wording import describe_figure
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import Locale
@@ -75,6 +76,8 @@ class Claim:
     others: Words
     """The other words of the gold."""
     roles: frozenset[str]
+    description: str
+    """The figure in the words of a reason: "up to ₹40,000"."""
     in_asked_unit: Figure | None = None
     """A bare number of the gold in the unit that the question asks for: months of "how many months"."""
 
@@ -172,6 +175,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 - figure.per
                 - figure.noun,
                 find_roles(gold.scan.reader, figure.low, domain) or roles,
+                describe_figure(figure),
                 _convert_to_asked_unit(figure, question),
             )
         )

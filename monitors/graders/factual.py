@@ -450,7 +450,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 ) -> ClaimDecision:
     """Decide whether the reply states a claim for its subject."""
     mentions = find_mentions(claim, asked, reply, leeway, domain)
-    gold = describe_figure(claim.figure)
+    gold = claim.description
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_current_statement]
     subjects = frozenset[str]().union(*(mention.key for mention in live))
@@ -591,7 +591,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
 
     ``is_update``: the figure replaces an old one, which shows its subject.
     """
-    gold = describe_figure(claim.figure)
+    gold = claim.description
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
@@ -824,7 +824,7 @@ def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[
 
 def _find_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
     """Return the reason why words near a correct figure may make it wrong, or an empty text."""
-    gold = describe_figure(claim.figure)
+    gold = claim.description
     first, after = find_clause_part_about_figure(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
     for start, end, mark in reply.marks:
@@ -965,7 +965,7 @@ def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
     """Decide a claim whose figure the reply lacks, by the figure that is nearest to the subject."""
-    gold = describe_figure(claim.figure)
+    gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
     )

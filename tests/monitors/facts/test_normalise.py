@@ -1,10 +1,12 @@
 """Folding what looks the same, with the way back to the text as given."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.text import normalise, parse_keys, to_word_key
+from monitors.facts.text import blank_stretches, normalise, parse_keys, read_tokens, to_word_key, tokenise
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,19 @@ def test_keys():
     assert to_word_key("हज़ार") == to_word_key("हजार")
     assert to_word_key("पाँच") == to_word_key("पांच")
     assert parse_keys("Rs हज़ार") == {"rs", "हजार"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The sum [Source: Nova, clause 4.2] is 5.\t[p. 3].5",
+        "[page 1][page 2]",
+        "a'[doc x]'s 5[ref 2],000",
+    ],
+)
+def test_blanked_stretches_have_no_tokens(text: str) -> None:
+    """The tokens around a blanked stretch are those of the text with spaces in its place."""
+    spans = [match.span() for match in re.finditer(r"\[[^\]]*\]", text)]
+    blanked = read_tokens(text).blank(spans)
+    assert blanked.normalised.text == blank_stretches(text, spans)
+    assert blanked.tokens == tokenise(blanked.normalised.text)
