@@ -70,7 +70,7 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
     from playwright.async_api import Error  # 0.4 s
 
     async with Chromium(browser_path=candidate.executable) as chromium:
-        browser = await chromium.browser()
+        browser = await chromium.start_if_needed()
         try:
             page = await run_within_deadline(
                 PAGE_TIMEOUT_S, browser.new_page(), f"opening a page of {candidate.executable}"

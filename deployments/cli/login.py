@@ -16,7 +16,7 @@ from flows.terminal import write_note, write_text
 from flows.waiting import show_waiting
 from monitors.config.file import build_target_record, load_config
 from monitors.errors import ConfigError
-from monitors.probes.browser.login import Login, import_state
+from monitors.probes.browser.login import Login, read_storage_state
 from monitors.probes.browser.sign_in import read_state_from_window, sign_in
 from monitors.probes.settings import ProbeSettings
 
@@ -56,7 +56,7 @@ def login_command(
         raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
     address = build_target_record(target, configured).address
     settings = configured.probe.use_browser(variables)
-    state = import_state(from_file) if from_file is not None else None
+    state = read_storage_state(from_file) if from_file is not None else None
     asyncio.run(_sign_in(address, settings, login, state=state, by_person=by_person))
     write_text(f"{_format_summary(target, address, login, state is not None or by_person)}\n")
     return ExitCode.PASS
@@ -86,6 +86,6 @@ def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> s
     again = (
         "When the session ends, runs sign in again with the form."
         if login.settings.has_form
-        else (f"When the session ends, you get an alert; {login.command} renews it.")
+        else (f"When the session ends, you get an alert; {login.login_command} renews it.")
     )
     return f"{summary} The session is in {login.file.path}; only its owner can read the file. {again}"

@@ -12,7 +12,7 @@ from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
-from monitors.probes.browser.login import resolve_secret
+from monitors.probes.browser.login import read_login_secret
 from monitors.records.targets import Target
 from monitors.request_headers import HeaderTable, build_request_headers
 from monitors.sources.privacy import PrivacyMode
@@ -30,7 +30,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
         yield from _list_header_checks(target.probe.headers, environment, f"{place}.probe.headers")
     if target.login is not None:
         for key, named in target.login.secrets():
-            yield partial(resolve_secret, f"{place}.login.{key}", named, environment)
+            yield partial(read_login_secret, f"{place}.login.{key}", named, environment)
     tracing = config.find_tracing_settings(name)
     if tracing is not None:
         yield partial(

@@ -274,7 +274,7 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
         )
         driver = await stack.enter_async_context(opening)
         if isinstance(driver, BrowserDriver):
-            await driver.chromium.browser()
+            await driver.chromium.start_if_needed()
         yield driver
 
 

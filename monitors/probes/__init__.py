@@ -1,1 +1,1 @@
-"""Ask the app: drivers, page profiles, and the runner that turns failures into `NoAnswer` values."""
+"""Ask the app questions. Drivers send them, and the runner stores a failed question as a `NoAnswer`."""

@@ -1,9 +1,9 @@
-"""The interface of a driver: it sends one conversation to the application."""
+"""Define what a driver is: it sends the turns of one conversation to the app and returns the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, Self
 from uuid import uuid4
 
 from monitors.records.base import Record
@@ -22,6 +22,10 @@ class Answer(Record):
     app_version: str | None = None
     evidence: Evidence = Evidence()
 
+    def with_files(self, files: Evidence) -> Self:
+        """Return the answer with the evidence that was stored in files after it was read."""
+        return self.model_copy(update={"evidence": files.with_reading(self.evidence)})
+
 
 class EvidenceFilter(Record):
     """Which evidence of an answer to store."""
@@ -31,12 +35,12 @@ class EvidenceFilter(Record):
 
 
 def create_conversation_id() -> str:
-    """Return a new unique id for a conversation at an app. Lookout makes no decision from it."""
+    """Return a new unique id for a conversation. The app may use it, but Lookout does not."""
     return uuid4().hex
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""Called while the page is still open, so that the answer can be graded and a screenshot taken."""
+"""Selects the evidence to store for an answer. Called while the page is open, so that a screenshot is possible."""
 
 
 async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
@@ -45,13 +49,13 @@ async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
 
 
 class ChatDriver(Protocol):
-    """Send one conversation to the app per call; calls may overlap.
+    """Hold one conversation with the app per call. Calls may run at the same time.
 
-    `ask` sends each of `turns` in a new conversation and returns the last answer. `name` is the prefix of
-    evidence files. `worth_storing` is called once, with the complete answer, before the page closes. The evidence
-    that it selects is returned with the answer. A driver without pages also calls it, but has no screenshot.
+    `ask` sends all `turns` in a new conversation and returns the last answer. The names of evidence files start
+    with `name`. `worth_storing` is called once with the complete answer, and the evidence that it selects is
+    returned with the answer.
 
-    Raises a `ProbeError` with the partial text and the evidence if no gradable answer arrived.
+    Raises a `ProbeError` with the partial text and the evidence if no complete answer arrived.
     """
 
     async def ask(

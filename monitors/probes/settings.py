@@ -1,7 +1,6 @@
-"""The settings of the live probe, with their defaults and the reasons for them.
+"""Settings of a target: how Lookout asks questions, runs jobs of an agent, and signs in to a page.
 
-Also the settings for an agent that works on a job (start it, poll its state, fetch its report: V4), and for a page
-behind a login, `[targets.NAME.login]`. Settings name environment variables that hold the secrets.
+Secrets are in environment variables. The settings contain only the names of these variables.
 """
 
 from __future__ import annotations
@@ -35,14 +34,15 @@ ASKING = (
     *("awaiting_human", "awaiting_input", "waiting_for_human", "waiting_for_input", "waiting_for_user"),
     *("human_input", "input_required", "input-required", "needs_input", "interrupted"),
 )
-"""States of an agent that waits for an answer. A plain "waiting" may also be waiting for a worker."""
+"""States of an agent that waits for a person. "waiting" is missing, because the job may wait for a worker."""
 
 
 class JobSettings(Record):
-    """`driver = "job"`. Paths as in `WireRule`.
+    """Settings of `driver = "job"`. Paths have the format of `WireRule`.
 
-    In an address ``{start}`` is where the job was posted, ``{job}`` its id, ``{location}`` the ``Location`` header
-    of the reply. A reply to the start that already says that the job is finished is taken at its word.
+    An address may contain three placeholders: ``{start}`` is the address to which the job was posted, ``{job}`` is
+    the id of the job, and ``{location}`` is the ``Location`` header of the reply. If the reply already says that
+    the job is finished, Lookout does not poll.
     """
 
     url: str | None = Field(default=None, description="the address to post to; default: the target's address")
@@ -205,7 +205,7 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class FromEnvironment(Record):
-    """A value that must not stand in a file: `{ env = "BOT_PASSWORD" }`."""
+    """The environment variable with a secret, written as `{ env = "BOT_PASSWORD" }`."""
 
     env: Annotated[
         str,
@@ -218,14 +218,17 @@ class FromEnvironment(Record):
 
 
 class BasicAuth(Record):
-    """The credentials of HTTP authentication, which a browser asks for in its own dialog."""
+    """User name and password for HTTP authentication, which a browser asks for in its own dialog."""
 
     user: FromEnvironment = Field(description='the user name, as `{ env = "VARIABLE" }`')
     password: FromEnvironment = Field(description='the password, as `{ env = "VARIABLE" }`')
 
 
 class LoginSettings(Record):
-    """One way in, or several together. With an empty table a person signs in, by `lookout login NAME`."""
+    """How Lookout signs in: by a form, headers, cookies or HTTP authentication.
+
+    If the table is empty, a person signs in with `lookout login NAME`.
+    """
 
     url: HttpUrl | None = Field(
         default=None, description="the address of the login page; default: the target's address"
@@ -262,7 +265,7 @@ class LoginSettings(Record):
     @model_validator(mode="after")
     def _check_form_fields(self) -> Self:
         if self.user is not None and self.password is None:
-            raise ValueError("`password` beside `user`")
+            raise ValueError("set `password` together with `user`")
         if self.password is None and (self.user_field or self.password_field or self.submit):
             raise ValueError(
                 "set `user` and `password` together with the form's fields; without them, a person signs in"
@@ -271,16 +274,16 @@ class LoginSettings(Record):
 
     @property
     def has_form(self) -> bool:
-        """Whether Lookout signs in by itself."""
+        """Whether Lookout signs in by the form of the page."""
         return self.password is not None
 
     @property
     def needs_person(self) -> bool:
-        """Whether only a session that a person started opens the page."""
+        """Whether a person must sign in, because nothing else is configured."""
         return not (self.has_form or self.headers or self.cookies or self.basic)
 
     def secrets(self) -> Iterator[tuple[str, FromEnvironment]]:
-        """Yield every value that comes from the environment, with its key."""
+        """Yield each configured secret with the name of its setting."""
         named = {"user": self.user, "password": self.password}
         if self.basic is not None:
             named |= {"basic.user": self.basic.user, "basic.password": self.basic.password}
@@ -295,14 +298,14 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Isolation(StrEnum):
-    """How one case is separated from the next."""
+    """How Lookout separates one case from the next."""
 
     CONTEXT = "context"
-    """A browser context of its own: no cookie, no storage is shared."""
+    """Each case has a new browser context, without the cookies and storage of other cases."""
     RELOAD = "reload"
-    """The page is loaded again; cookies and storage stay."""
+    """The page is loaded again. Cookies and storage stay."""
     NEW_CHAT = "new-chat"
-    """Press the page's own "new chat" button; load the page again where there is none."""
+    """Lookout clicks the "new chat" button of the page. Without such a button, it loads the page again."""
 
 
 class CapturePolicy(StrEnum):
@@ -310,14 +313,17 @@ class CapturePolicy(StrEnum):
 
     NEVER = "never"
     FAILURES = "failures"
-    """When asking failed, and when the answer was judged wrong while its page was still open."""
+    """When a question has no answer, or its answer is graded as wrong."""
     FAILURES_AND_SEVERE = "failures-and-severe"
-    """The same, and every case of severity 3."""
+    """The same, and for each case of severity 3."""
     ALWAYS = "always"
 
 
 class Selectors(Record):
-    """CSS selectors that a target configures; others are found automatically. They reach into open shadow roots."""
+    """CSS selectors that a target configures. Lookout finds the elements without a selector.
+
+    A selector also matches elements in open shadow roots.
+    """
 
     message_box: Selector | None = Field(default=None, description="the box for the question")
     send: Selector | None = Field(
@@ -330,9 +336,17 @@ class Selectors(Record):
     busy: Selector | None = Field(default=None, description="visible while the app is answering")
     error: Selector | None = Field(default=None, description="visible if the app shows an error")
 
+    def with_overrides(self, given: Selectors) -> Self:
+        """Return these selectors, replaced by each selector that ``given`` has."""
+        return self.model_copy(update=given.model_dump(exclude_none=True))
+
+    def with_answer(self, answer: str | None) -> Self:
+        """Return these selectors with another selector of the answer."""
+        return self.model_copy(update={"answer": answer})
+
 
 class ReadinessSettings(Record):
-    """How long a target is waited for, and how it says which commit it runs."""
+    """How long Lookout waits for a target, and where the target says which commit it runs."""
 
     deadline_s: Seconds = Field(
         default=600.0, description="for a deploy to start serving; a Space builds for minutes"
@@ -349,7 +363,7 @@ class ReadinessSettings(Record):
 
 
 class ApiSettings(Record):
-    """How a chat API is spoken to, for targets that are not asked through their page. Paths as in `WireRule`."""
+    """How Lookout asks a target through its API. Paths have the format of `WireRule`."""
 
     url: str | None = Field(default=None, description="the address to post to; default: the target's address")
     function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
@@ -389,7 +403,7 @@ class ApiSettings(Record):
 
 
 class ProbeSettings(Record):
-    """Everything about asking one target. All durations in seconds."""
+    """How Lookout asks questions to one target. All times are in seconds."""
 
     driver: Identifier = Field(default="browser", description="the protocol: browser, gradio, json, sse or job")
     profile: Identifier | None = Field(
@@ -474,14 +488,19 @@ class ProbeSettings(Record):
     )
 
     def use_browser(self, environment: Mapping[str, str]) -> Self:
-        """Return the settings with the environment's browser, unless they name one."""
+        """Return the settings with the browser that CHROMIUM_PATH names, unless they already name one."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
 
+    def without_message_box(self) -> Self:
+        """Return the settings without a selector of the message box, so that the box is searched."""
+        selectors = self.selectors.model_copy(update={"message_box": None})
+        return self.model_copy(update={"selectors": selectors})
+
 
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
-    """Return how many questions to run at once: as configured, or else two per core.
+    """Return the number of parallel questions: the configured number, or two for each core.
 
-    Measured on 2 cores: four pages at 1 s a reply use both cores fully; eight take longer for the same questions.
+    Measured on 2 cores: 4 pages whose answers take 1 s use both cores fully, and 8 pages take longer.
     """
     return settings.concurrency if settings.concurrency is not None else max(1, 2 * cores)

@@ -50,6 +50,10 @@ class PageInfo(Record):
     shell: str
     versions: Mapping[str, str] = {}
 
+    def with_versions(self, versions: Mapping[str, str]) -> Self:
+        """Return the page with the versions that its response headers name."""
+        return self.model_copy(update={"versions": versions})
+
 
 class WirePayload(Record):
     """The answer as the application sent it.
@@ -172,6 +176,12 @@ class Evidence(Record):
     parts: tuple[AnswerPart, ...] = ()
     refused: tuple[str, ...] = ()
     page: PageInfo | None = None
+
+    def with_reading(self, reading: Evidence) -> Self:
+        """Return this evidence with the parts that were read together with the answer: samples and other texts."""
+        return self.model_copy(
+            update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
+        )
 
 
 class Attempt(Record):

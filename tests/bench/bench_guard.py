@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from monitors.probes.browser.chromium import SAFE_FLAGS, run_within_deadline
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.greetings import Greetings
-from monitors.probes.browser.inpage import load_script
+from monitors.probes.browser.inpage import load_page_script
 from monitors.probes.browser.pages import VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Pages, Tab
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
@@ -53,7 +53,7 @@ class DirectPages(Pages):
             service_workers="block",
         )
         context = await run_within_deadline(deadline_s, opening, "opening a browser context")
-        await context.add_init_script(load_script())
+        await context.add_init_script(load_page_script())
         unused = GuardedProxy(self._guard)
         return Tab(context, await context.new_page(), unused, Visit(self._guard, unused))
 
@@ -67,7 +67,7 @@ def build_driver(address: str, folder: str, *, guarded: bool = True, silent: boo
         driver._pages = DirectPages(driver.chromium, address, settings)
     if not silent:
         driver._greetings = Greetings()
-        driver._silent.end()
+        driver._silent.stop_early()
         driver._silent._task = asyncio.ensure_future(asyncio.sleep(0))  # begun already, as far as it knows
     return driver
 

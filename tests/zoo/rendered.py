@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from monitors.probes.browser.inpage import load_script
+from monitors.probes.browser.inpage import load_page_script
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -112,7 +112,7 @@ async def read_many(
 
 async def open_page(page: Page) -> None:
     """A page with the renderers and the reader on it."""
-    await page.add_init_script(load_script())
+    await page.add_init_script(load_page_script())
     await page.goto("about:blank")
     await page.add_style_tag(path=BUNDLE.with_suffix(".css"))
     await page.add_script_tag(path=BUNDLE)

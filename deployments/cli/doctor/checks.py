@@ -176,13 +176,14 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
     assert login is not None
     if login.session is None and login.settings.needs_person:
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found="not signed in yet", to_do=login.command.strip("`")
+            name=check_name, health=Health.BROKEN, found="not signed in yet", to_do=login.login_command.strip("`")
         )
     state = "the variables are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
         state = (
-            f"signed in {made} ({login.session.by}); {login.command} checks that the session still opens the page"
+            f"signed in {made} ({login.session.by}). "
+            f"To check that the session still opens the page, run {login.login_command}"
         )
     return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 

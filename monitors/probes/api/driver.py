@@ -1,6 +1,6 @@
-"""Ask a chat API over HTTP (V4): JSON in, JSON or an event stream out. No browser and no screenshots.
+"""Ask a chat API over HTTP. The request is JSON, the response is JSON or a stream of server-sent events.
 
-Server-sent events are read line by line. Each conversation borrows one HTTP client and starts without cookies.
+No browser is used, so there are no screenshots. Each conversation starts without cookies.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ from monitors.request_headers import RequestHeaders
 from monitors.retry import parse_retry_after_s
 
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
-"""Line ends of the standard. A carriage return at the end of a chunk may be the first half of CR LF."""
+"""Line ends in the standard for server-sent events.
+
+A carriage return at the end of a chunk does not match, because it may be the first half of CR LF.
+"""
 
 
 MAX_LINE_CHARACTERS = 20_000_000
-"""Limit of the characters in one line. The longest reports are about a hundredth of it."""
+"""Maximum number of characters in one line. The longest answers that we saw are about 100 times shorter."""
 
 
 class Event(Record):
@@ -56,9 +59,9 @@ class Event(Record):
 
 
 async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE_CHARACTERS) -> AsyncGenerator[str]:
-    """Yield whole lines. Only CR and LF end a line: answers may hold U+2028, where Python and httpx would split.
+    """Yield complete lines. Raises `PageNotUnderstood` if a line has more than ``max_characters`` characters.
 
-    Raises `PageNotUnderstood` when a line is longer than ``max_characters`` characters.
+    Only CR and LF end a line. Python and httpx also split at U+2028, which an answer may contain.
     """
     pending: list[str] = []
     length = 0
@@ -70,13 +73,13 @@ async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE
         pending.append(pieces_of_line[-1])
         length += len(pieces_of_line[-1])
         if length > max_characters:
-            raise PageNotUnderstood(f"a line of the stream is longer than {max_characters} characters")
+            raise PageNotUnderstood(f"the stream has a line of more than {max_characters} characters")
     if any(pending):
         yield "".join(pending).removesuffix("\r")
 
 
-async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
-    """Yield events as they arrive. Drop an event that the end of the stream cut off, as the standard demands."""
+async def parse_server_sent_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
+    """Yield server-sent events as they arrive. An event that the stream did not complete is dropped."""
     name, data = "", list[str]()
     async for line in lines:
         field, _, value = line.partition(":")
@@ -92,15 +95,15 @@ async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
 
 
 MAX_ANSWER_BYTES = 20 * MEGABYTE_BYTES
-"""Limit of the bytes in one response, streams included. The longest reports are about a hundredth of it."""
+"""Maximum number of bytes in one response or stream. The longest answers that we saw are 100 times shorter."""
 
 
-class Clients:
-    """Lend HTTP clients and reuse them with their connections.
+class HttpClientPool:
+    """A pool of HTTP clients, so that conversations reuse open connections.
 
-    One shared client scans all its connections at every request: with 32 concurrent conversations this scan took
-    a third of the time. ``headers`` authenticate and are sent only to the host of ``address``. ``guard`` checks
-    the address of each request.
+    One shared client would be slow: it scans all connections at each request, which took a third of the time with
+    32 parallel conversations. ``headers`` authenticate and are sent only to the host of ``address``. ``guard``
+    checks the address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
@@ -109,8 +112,8 @@ class Clients:
         self._idle: list[GuardedClient] = []
 
     @asynccontextmanager
-    async def lend(self) -> AsyncGenerator[GuardedClient]:
-        """Yield a client without cookies for one conversation. Discard a client after an error."""
+    async def lend_client(self) -> AsyncGenerator[GuardedClient]:
+        """Yield an HTTP client without cookies for one conversation. After an error, the client is not reused."""
         client = self._idle.pop() if self._idle else self._create_client()
         try:
             yield client
@@ -121,7 +124,7 @@ class Clients:
         self._idle.append(client)
 
     async def aclose(self) -> None:
-        """Close the clients that are not lent."""
+        """Close all clients that no conversation uses."""
         while self._idle:
             await self._idle.pop().aclose()
 
@@ -144,7 +147,7 @@ TOO_MANY_REQUESTS = 429
 PATH_ERRORS = {404: "the path does not exist", 405: "the server does not accept questions at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
-"""Characters of a response that an error shows."""
+"""Maximum number of characters of a response in an error message."""
 Message = dict[str, str]
 
 
@@ -160,13 +163,13 @@ class ApiReply:
         self.total_ms = 0.0
 
     def update_text(self, text: str) -> None:
-        """Store the text so far."""
+        """Replace the text with a longer one. The first text sets the time of the first token."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
         self.text = replace_surrogates(text)
 
     def finish(self) -> None:
-        """Mark the text as whole."""
+        """Record how long the complete answer took."""
         self.total_ms = self.elapsed_ms
 
     @property
@@ -176,18 +179,19 @@ class ApiReply:
 
 
 class ApiDriver:
-    """A `ChatDriver` for a JSON API, streaming or not (by the content type). An async context manager.
+    """A `ChatDriver` for a JSON API. Use it as an async context manager.
 
-    `headers` authenticate. They appear in no record and no error.
+    The content type of a response shows whether it is a stream. `headers` authenticate, and are never stored or
+    shown in an error.
     """
 
     def __init__(self, address: str, settings: ProbeSettings, *, headers: RequestHeaders) -> None:
         self._url = settings.api.url or address
         self._settings = settings
         self._headers = headers
-        self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
+        self._clients = HttpClientPool(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether a stream ended with the configured end mark. Only then a missing mark means a cut-off answer."""
+        """Whether any stream had the configured end mark. If none had it, the configured mark may be wrong."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -198,12 +202,12 @@ class ApiDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Earlier turns and their answers are sent as ``{history}``."""
-        del name  # no evidence, so no name for it
+        """See `ChatDriver.ask`. Earlier turns and their answers replace ``{history}`` in the request."""
+        del name  # names evidence files, which an API does not have
         conversation = create_conversation_id()
         history: list[Message] = []
         reply = ApiReply()
-        async with self._clients.lend() as client:
+        async with self._clients.lend_client() as client:
             for turn in turns:
                 reply = await self._ask_turn(client, turn, history, conversation)
                 history += [{"role": "user", "content": turn}, {"role": "assistant", "content": reply.text}]
@@ -216,63 +220,61 @@ class ApiDriver:
         self, client: httpx.AsyncClient, turn: str, history: list[Message], conversation: str
     ) -> ApiReply:
         api = self._settings.api
-        body = fill_template(json.loads(api.request), turn, history, conversation)
+        body = fill_request_template(json.loads(api.request), turn, history, conversation)
         reply = ApiReply()
         async with (
             translate_http_errors(reply, self._settings),
             client.stream("POST", self._url, json=body) as response,
         ):
-            check_path(response)
-            check_status(response, self._headers)
+            _raise_if_path_rejected(response)
+            raise_if_error_status(response, self._headers)
             reply.headers = response.headers
             if "event-stream" in response.headers.get("content-type", ""):
-                await self._read_stream(response, reply)
+                await self._read_streamed_reply(response, reply)
             else:
-                await self._read_document(response, reply)
+                await self._read_json_reply(response, reply)
         reply.finish()
-        return check_has_text(reply, api)
+        return require_answer_text(reply, api)
 
-    async def _read_document(self, response: httpx.Response, reply: ApiReply) -> None:
+    async def _read_json_reply(self, response: httpx.Response, reply: ApiReply) -> None:
         document = parse_json(self._headers.hide_secrets((await response.aread()).decode("utf-8", "replace")))
         raise_if_api_error(self._settings.api, document, "")
         reply.documents.append(document)
-        reply.update_text(extract_text(self._settings.api, reply.documents))
+        reply.update_text(extract_answer_text(self._settings.api, reply.documents))
 
-    async def _read_stream(self, response: httpx.Response, reply: ApiReply) -> None:
+    async def _read_streamed_reply(self, response: httpx.Response, reply: ApiReply) -> None:
         api = self._settings.api
         last: Event | None = None
-        async for event in parse_events(split_lines(response.aiter_text())):
+        async for event in parse_server_sent_events(split_lines(response.aiter_text())):
             last = event
             if api.done in (event.data, event.name):
                 self._end_seen = True
                 if event.data != api.done:
-                    self._apply_event(event, reply)
+                    self._add_event_to_reply(event, reply)
                 return
-            self._apply_event(event, reply)
+            self._add_event_to_reply(event, reply)
         without = f"the stream ended without {api.done!r}"
         if self._end_seen or last is None:
             raise AnswerIncomplete(without, partial_text=reply.text)
-        raise EndNotFound(
-            f"{without}; {self._describe_event(last)}: probe.api.done may be wrong", partial_text=reply.text
-        )
-
-    def _describe_event(self, last: Event) -> str:
         data = replace_surrogates(self._headers.hide_secrets(last.data))[:MAX_SHOWN_CHARACTERS]
         name_prefix = f"{last.name!r}, " if last.name != "message" else ""
-        return f"its last event was {name_prefix}{data}"
+        raise EndNotFound(
+            f"{without}. Its last event was {name_prefix}{data}. Check the setting probe.api.done",
+            partial_text=reply.text,
+        )
 
-    def _apply_event(self, event: Event, reply: ApiReply) -> None:
+    def _add_event_to_reply(self, event: Event, reply: ApiReply) -> None:
         document = parse_json(self._headers.hide_secrets(event.data))
         raise_if_api_error(self._settings.api, document, reply.text)
         reply.documents.append(document)
-        piece = extract_text(self._settings.api, [document])
+        piece = extract_answer_text(self._settings.api, [document])
         if piece:
             reply.update_text(reply.text + piece if self._settings.api.joins else piece)
 
 
 @asynccontextmanager
 async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
-    """Translate HTTP errors and timeouts into `ProbeError`s that carry the partial answer."""
+    """Raise HTTP errors and timeouts as `ProbeError`s, which contain the part of the answer that arrived."""
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
         async with asyncio.timeout(settings.answer_deadline_s):
@@ -280,28 +282,28 @@ async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> Asy
     except (TimeoutError, httpx.ReadTimeout) as error:
         if reply.text:
             raise AnswerIncomplete(f"the answer did not end {time_limit}", partial_text=reply.text) from error
-        raise AnswerTimeout(f"no answer began {time_limit}") from error
+        raise AnswerTimeout(f"the answer did not start {time_limit}") from error
     except httpx.HTTPError as error:
         if reply.text:
-            message = f"the stream ended early: {describe_http_error(error)}"
+            message = f"the stream broke before the answer was complete: {describe_http_error(error)}"
             raise AnswerIncomplete(message, partial_text=reply.text) from error
         raise Unreachable(f"the API does not answer: {describe_http_error(error)}") from error
 
 
-def check_path(response: httpx.Response) -> None:
+def _raise_if_path_rejected(response: httpx.Response) -> None:
     """Raise `NoSuchPath` if the server responds but accepts no questions at this path."""
     status = response.status_code
     if status in PATH_ERRORS:
         raise NoSuchPath(f"HTTP {status} at {replace_surrogates(response.url.path)}: {PATH_ERRORS[status]}")
 
 
-def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
-    """Raise the error for an HTTP status. A rejected token is an error in the monitor's configuration."""
+def raise_if_error_status(response: httpx.Response, headers: RequestHeaders) -> None:
+    """Raise the error for an HTTP error status. A rejected token raises `AccessDenied`."""
     status = response.status_code
     if status in REFUSED_STATUSES:
         raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
     if status in WALL_STATUSES:
-        raise AccessDenied(f"the API answered HTTP {status}: a login or quota wall")
+        raise AccessDenied(f"the API answered HTTP {status}: it requires a login or a higher quota")
     if status == TOO_MANY_REQUESTS:
         raise RateLimited(
             "the API answered HTTP 429: too many requests", retry_after_s=parse_retry_after_s(response.headers)
@@ -310,49 +312,46 @@ def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
         raise Unreachable(f"the API answered HTTP {status}")
 
 
-def fill_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
-    """Fill the turn into the request. Parsed JSON is filled in, so a question cannot change its structure."""
+def fill_request_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
+    """Return the request with its placeholders replaced by the turn, the history and the conversation id.
+
+    The template is parsed JSON, so a question with quotes or braces cannot change the structure of the request.
+    """
     match template:
         case "{history}":
             return list(history)
         case str():
             return template.replace("{conversation}", conversation).replace("{question}", turn)
         case list():
-            return [
-                filled_item
-                for item in cast("list[Any]", template)
-                for filled_item in _fill_list_item(item, turn, history, conversation)
-            ]
+            filled_items: list[Any] = []
+            for item in cast("list[Any]", template):
+                filled = fill_request_template(item, turn, history, conversation)
+                filled_items += filled if item == "{history}" else [filled]  # one item for each message
+            return filled_items
         case dict():
             fields = cast("dict[str, Any]", template).items()
-            return {key: fill_template(value, turn, history, conversation) for key, value in fields}
+            return {key: fill_request_template(value, turn, history, conversation) for key, value in fields}
         case _:
             return template
 
 
-def _fill_list_item(item: Any, turn: str, history: list[Message], conversation: str) -> list[Any]:
-    """Fill in one list item and return what replaces it: ``"{history}"`` becomes one item for each message."""
-    filled = fill_template(item, turn, history, conversation)
-    return filled if item == "{history}" else [filled]
-
-
 def parse_json(text: str) -> Any:
-    """Parse a JSON document. Raises `PageNotUnderstood` with its beginning."""
+    """Return a parsed JSON document. Raises `PageNotUnderstood`, which shows how the document begins."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # deeply nested JSON exceeds the recursion limit
-        raise PageNotUnderstood(f"the API's answer is not JSON: {replace_surrogates(text[:200])!r}") from error
+        raise PageNotUnderstood(f"the API did not answer with JSON: {replace_surrogates(text[:200])!r}") from error
 
 
 def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
-    """Raise `AppErrorShown` when the API reports an error."""
+    """Raise `AppErrorShown` if the document contains an error at the configured path."""
     errors = [value for value in collect_items(document, api.error) if value] if api.error else []
     if errors:
         raise AppErrorShown(f"the API says: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial)
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
-    """Build the rule that locates the answer and its details in the response."""
+    """Build the rule that finds the answer, its citations and its details in a response."""
     return WireRule(
         url=".",
         text=api.text,
@@ -363,48 +362,45 @@ def build_wire_rule(api: ApiSettings) -> WireRule:
     )
 
 
-def extract_text(api: ApiSettings, documents: list[Any]) -> str:
-    """Return the answer's text, joined from all documents."""
+def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
+    """Return the text of the answer, joined from all documents."""
     payload = read_documents(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 
 
-def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """Return the reply if it has a text. Raise `PageNotUnderstood` if the configured path to the text is wrong.
+def require_answer_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
+    """Return the reply. Raises `AnswerNotFound` if the configured path to the text matches nothing in it.
 
-    The last event of a stream rarely has the text, so the error shows the event with the longest text.
+    The error shows the event with the longest text, because that event most likely contains the answer.
     """
     if any(collect_values(document, api.text) for document in reply.documents):
         return reply
-    document = max(reply.documents, key=measure_longest_text, default=None)
+    document = max(reply.documents, key=compute_longest_text_length, default=None)
     excerpt = replace_surrogates(json.dumps(document, ensure_ascii=False))[:MAX_SHOWN_CHARACTERS]
-    where = "in any event; the event with the longest text is" if len(reply.documents) > 1 else "in the response"
-    raise AnswerNotFound(f"probe.api.text = {api.text!r} matches nothing {where} {excerpt}")
+    where = "any event. The event with the longest text is" if len(reply.documents) > 1 else "the response"
+    raise AnswerNotFound(f"probe.api.text = {api.text!r} matches nothing in {where} {excerpt}")
 
 
-def measure_longest_text(document: Any) -> int:
-    """Return the length of the longest text in a document. The longest text is most likely the answer."""
+def compute_longest_text_length(document: Any) -> int:
+    """Return the number of characters of the longest text in a JSON document."""
     match document:
         case str():
             return len(document)
         case list():
-            return max(map(measure_longest_text, cast("list[Any]", document)), default=0)
+            return max(map(compute_longest_text_length, cast("list[Any]", document)), default=0)
         case dict():
-            return max(map(measure_longest_text, cast("dict[str, Any]", document).values()), default=0)
+            return max(map(compute_longest_text_length, cast("dict[str, Any]", document).values()), default=0)
         case _:
             return 0
 
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
-    """Build the answer. Its visible text equals the text as sent, because an API renders nothing."""
-    reply_payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
+    """Build the answer from a complete reply. Users of an API see the text as it was sent."""
+    payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )
-    payload = reply_payload.model_copy(
-        update={
-            "text": replace_surrogates(reply_payload.text),
-            "citations": tuple(replace_surrogates(version) for version in reply_payload.citations),
-        }
+    payload = payload.reword(
+        replace_surrogates(payload.text), tuple(replace_surrogates(citation) for citation in payload.citations)
     )
     versions = [
         version for document in reply.documents for version in collect_items(document, api.app_version or "-")

@@ -1,4 +1,4 @@
-"""Ask a Gradio app through its own HTTP API (V4): 20 to 45 ms a question; its page needs a second of CPU."""
+"""Ask a Gradio app through its HTTP API. A question takes 20 to 45 ms, and about 1 s on the app's page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
 from monitors.json_path import collect_values
 from monitors.probes.api.driver import (
     ApiReply,
-    Clients,
     Event,
-    check_status,
-    parse_events,
+    HttpClientPool,
     parse_json,
+    parse_server_sent_events,
+    raise_if_error_status,
     split_lines,
     translate_http_errors,
 )
@@ -29,9 +29,9 @@ from monitors.request_headers import RequestHeaders
 
 
 class GradioDriver:
-    """A `ChatDriver` over ``/gradio_api/call/<function>`` and its event stream. An async context manager.
+    """A `ChatDriver` for the Gradio API ``/gradio_api/call/<function>``. Use it as an async context manager.
 
-    Each conversation has one session, in which a ChatInterface remembers the earlier turns.
+    Each conversation has one Gradio session, in which the app remembers the earlier turns.
     """
 
     def __init__(self, address: str, settings: ProbeSettings, *, headers: RequestHeaders) -> None:
@@ -39,7 +39,7 @@ class GradioDriver:
         self._url = f"{base}/gradio_api/call/{settings.api.function}"
         self._settings = settings
         self._headers = headers
-        self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
+        self._clients = HttpClientPool(settings, headers, self._url, build_address_guard(address, settings))
 
     async def __aenter__(self) -> Self:
         return self
@@ -51,9 +51,9 @@ class GradioDriver:
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`."""
-        del name  # no evidence, so no name for it
+        del name  # names evidence files, which an API does not have
         session = create_conversation_id()
-        async with self._clients.lend() as client:
+        async with self._clients.lend_client() as client:
             replies = [await self._ask_turn(client, turn, session) for turn in turns]
         last = replies[-1]
         answer = Answer(
@@ -71,7 +71,7 @@ class GradioDriver:
         async with translate_http_errors(reply, self._settings):
             body = {"data": [turn], "session_hash": session}
             response = await client.post(self._url, json=body)
-            check_status(response, self._headers)
+            raise_if_error_status(response, self._headers)
             reply.headers = response.headers
             body_text = self._headers.hide_secrets(response.text)
             event_ids = [
@@ -79,24 +79,24 @@ class GradioDriver:
             ]
             if not event_ids:
                 raise PageNotUnderstood(
-                    f"no Gradio API: {self._url} answered {replace_surrogates(body_text[:200])!r}"
+                    f"{self._url} is not a Gradio API: it answered {replace_surrogates(body_text[:200])!r}"
                 )
             async with client.stream("GET", f"{self._url}/{event_ids[0]}") as stream:
-                check_status(stream, self._headers)
-                async for event in parse_events(split_lines(stream.aiter_text())):
-                    if self._apply_event(event, reply):
+                raise_if_error_status(stream, self._headers)
+                async for event in parse_server_sent_events(split_lines(stream.aiter_text())):
+                    if self._add_event_to_reply(event, reply):
                         reply.finish()
                         return reply
         raise AnswerIncomplete("the stream ended before the answer was complete", partial_text=reply.text)
 
-    def _apply_event(self, event: Event, reply: ApiReply) -> bool:
-        """Apply one event to the reply. Return whether the answer is complete."""
+    def _add_event_to_reply(self, event: Event, reply: ApiReply) -> bool:
+        """Add the text of one event to the reply. Return whether the answer is complete."""
         text = self._headers.hide_secrets(event.data)
         match event.name:
             case "generating" | "complete":
                 data = parse_json(text)
                 reply.documents = [data]
-                reply.update_text(extract_message_text(data))
+                reply.update_text(extract_gradio_answer(data))
             case "error":
                 errors = collect_values(json.loads(text), "error") if text.startswith("{") else []
                 message = (
@@ -108,15 +108,18 @@ class GradioDriver:
         return event.name == "complete"
 
 
-def extract_message_text(data: Any) -> str:
-    """Return the text that a chat function returned: a string, or messages without the preceding steps."""
+def extract_gradio_answer(data: Any) -> str:
+    """Return the answer in the output of a Gradio chat function, without the app's intermediate steps.
+
+    The output is a text or a list of chat messages.
+    """
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""
     messages = cast("list[Any]", first) if isinstance(first, list) else [first]
-    return "\n\n".join(text for text in map(_extract_content, messages) if text)
+    return "\n\n".join(text for text in map(_extract_message_text, messages) if text)
 
 
-def _extract_content(message: Any) -> str:
+def _extract_message_text(message: Any) -> str:
     if isinstance(message, str):
         return message
     if not isinstance(message, dict):
@@ -126,4 +129,4 @@ def _extract_content(message: Any) -> str:
         return ""
     content = fields.get("content", fields.get("text", ""))
     pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
-    return "".join(part if isinstance(part, str) else _extract_content(part) for part in pieces)
+    return "".join(part if isinstance(part, str) else _extract_message_text(part) for part in pieces)

@@ -1,4 +1,4 @@
-"""Find a Chromium, start it with few features, and restart it after a crash."""
+"""Find a Chromium browser, start it, and restart it after a crash."""
 
 from __future__ import annotations
 
@@ -38,17 +38,16 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""Chromium's errors if the system allows no sandbox. After any other error Chromium is not started without one.
-"""
+"""Errors of Chromium on a system that allows no sandbox. Only then is Chromium started without one."""
 
 MARK = "--lookout-browser="
-"""A flag that Chromium does not know: it identifies the processes of one browser."""
+"""A flag that marks the processes of one browser. Chromium ignores it."""
 WARNING_ROOT = (
-    "Chromium runs without its sandbox, because this process is root; run Lookout as a user without root rights"
+    "Chromium runs without its sandbox, because Lookout runs as root. Run Lookout as a user without root rights"
 )
 WARNING_NO_SANDBOX = (
-    "Chromium runs without its sandbox, because this system does not allow it; allow namespaces for unprivileged "
-    "users (docs/security.md), in a container with its seccomp profile"
+    "Chromium runs without its sandbox, because this system does not allow it. Allow user namespaces for "
+    "unprivileged users; in a container, use the seccomp profile of Lookout (docs/security.md)"
 )
 
 # The headless shell first: it takes half the CPU of the full browser for the same page.
@@ -62,7 +61,7 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""Proxy of contexts without a proxy. Nothing listens on the discard port."""
+"""Proxy for browser contexts without their own proxy. Nothing listens at this port, so they reach no network."""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
     "--proxy-bypass-list=<-loopback>",  # connections to this machine also use the proxy
@@ -71,42 +70,46 @@ SAFE_FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for this option
 )
-"""Flags that make the guarded proxy of a context (`build_context_options`) its only connection to a network."""
+"""Flags that let a browser context connect only through its proxy, which checks each address."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3
 PLAYWRIGHT_DOWNLOAD = "Playwright's download"
 BROWSER_MISSING = (
-    "no Chromium found: install one with `lookout browser install`, or your distribution's "
-    "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
+    "Chromium was not found. Run `lookout browser install`, or install the package chromium-headless-shell or "
+    "chromium, or set CHROMIUM_PATH (probe.browser_path) to the path of a Chromium"
 )
 
 HINT_OTHER_BROWSER = (
-    "It may be the wrong version, or damaged. Run `lookout browser install` to install the right version, or set "
-    "CHROMIUM_PATH (probe.browser_path) to another browser"
+    "The browser may be damaged or have the wrong version. Run `lookout browser install`, or set CHROMIUM_PATH "
+    "(probe.browser_path) to another browser"
 )
 
 
 def find_system_chromium(search_path: str | None = None) -> str | None:
-    """Return a Chromium from `search_path` (``None``: the process's PATH), the smallest first."""
+    """Return the path of a Chromium in `search_path`, the one that needs the least CPU; ``None`` if there is none.
+
+    Without a `search_path`, the folders in PATH are searched.
+    """
     paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in paths if path is not None), None)
 
 
 class FoundBrowser(Record):
-    """The browser that a run would use, and its origin."""
+    """The browser that a run would start. ``source`` says where it was found."""
 
     executable: str
     source: str
 
 
-def find_browser(chosen: str | None = None, search_path: str | None = None) -> FoundBrowser:
-    """Return the browser that a run would start, in the search order of `Chromium`. Raises `BrowserMissing`.
+def find_browser(configured_path: str | None = None, search_path: str | None = None) -> FoundBrowser:
+    """Return the browser that a run would start. Raises `BrowserMissing`.
 
-    Takes about a second, because Playwright's own command is run to get the path of its download.
+    The order is: the configured browser, Playwright's download, a browser of this system. Takes about a second,
+    because a command of Playwright prints the path of its download.
     """
-    if chosen is not None:
-        return FoundBrowser(executable=check_browser_path(chosen), source="CHROMIUM_PATH")
+    if configured_path is not None:
+        return FoundBrowser(executable=require_executable_browser(configured_path), source="CHROMIUM_PATH")
     for path, source in (
         (_find_downloaded_chromium(), PLAYWRIGHT_DOWNLOAD),
         (find_system_chromium(search_path), "this system"),
@@ -126,30 +129,30 @@ def _find_downloaded_chromium() -> str | None:
     return None
 
 
-def check_browser_path(browser_path: str) -> str:
-    """Return a configured path if it is executable. Raises `BrowserMissing` with the reason."""
+def require_executable_browser(browser_path: str) -> str:
+    """Return the configured path of the browser. Raises `BrowserMissing` if it is not an executable file."""
     if not Path(browser_path).is_file():
         raise BrowserMissing(
-            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} does not exist; {BROWSER_MISSING}"
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} does not exist. {BROWSER_MISSING}"
         )
     if not os.access(browser_path, os.X_OK):
         raise BrowserMissing(
-            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} is not executable; {BROWSER_MISSING}"
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} is not executable. {BROWSER_MISSING}"
         )
     return browser_path
 
 
-async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
-    """Return `work`'s value. Raise `BrowserLost` at the deadline, because a crashed page never answers."""
+async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
+    """Return the result of `work`. Raises `BrowserLost` after ``deadline_s``: a crashed page never answers."""
     try:
         async with asyncio.timeout(deadline_s):
             return await work
     except TimeoutError as error:
-        raise BrowserLost(f"{doing} hung for {deadline_s:g} s") from error
+        raise BrowserLost(f"{activity} did not end within {deadline_s:g} s") from error
 
 
 class Chromium:
-    """One browser process, started at first use and restarted after a crash. Belongs to one event loop."""
+    """One browser, started at its first use and restarted after a crash. Use it in one event loop only."""
 
     def __init__(
         self,
@@ -162,10 +165,10 @@ class Chromium:
         run_folder: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``window``: show a visible window; a headless shell cannot.
+        """``window``: show a window on the screen, which needs a full Chromium, not a headless shell.
 
-        Temporary files are in a folder in ``run_folder`` and are removed with the browser. ``limits`` apply to
-        its processes.
+        Temporary files are in a folder in ``run_folder`` and are removed when the browser is closed. ``limits``
+        apply to the processes of the browser.
         """
         self._run_folder = run_folder
         self._limits = limits or Limits()
@@ -190,8 +193,8 @@ class Chromium:
     async def __aexit__(self, *_exc: object) -> None:
         await self.close()
 
-    async def browser(self) -> Browser:
-        """Return the running browser, started if needed. Raises `BrowserMissing` or `BrowserLost`."""
+    async def start_if_needed(self) -> Browser:
+        """Return the browser. Start it if it is not running. Raises `BrowserMissing` or `BrowserLost`."""
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
                 if not self._retired:
@@ -202,19 +205,19 @@ class Chromium:
 
     @property
     def version(self) -> str | None:
-        """The version of the running browser; ``None`` if no browser is running."""
+        """Version of the running browser; ``None`` if no browser is running."""
         return self._browser.version if self._browser is not None else None
 
     @property
-    def ended_because(self) -> str:
-        """Why a process of the browser was last ended for exceeding its limits; empty if none was ended."""
+    def process_end_reason(self) -> str:
+        """Why Lookout last ended a process of the browser that exceeded a limit; empty if it ended none."""
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Start the browser with a few retries, because it may be killed while it starts."""
+        """Start the browser. Try again a few times, because the browser may be killed while it starts."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
-                return await self._launch()
+                return await self._launch_browser()
             except BrowserMissing:
                 raise
             except BrowserLost:
@@ -223,30 +226,30 @@ class Chromium:
                     raise
         raise AssertionError("internal error: the last attempt must return or raise")
 
-    def retire(self, browser: Browser) -> None:
-        """Open no more pages in the hanging `browser`; the next page gets a new browser.
+    def retire_browser(self, browser: Browser) -> None:
+        """Open no more pages in this `browser`, which does not respond. The next page starts a new browser.
 
-        Its open pages may finish; `tidy` closes the browser after the last of them. A browser with a killed
-        helper process appears to run but never opens a page again.
+        Open pages may finish; then `close_retired_browsers` closes the browser. A browser whose helper process
+        was killed looks as if it runs, but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
             self._retired.append(browser)
 
-    async def tidy(self) -> None:
-        """Close retired browsers that have no pages left."""
+    async def close_retired_browsers(self) -> None:
+        """Close each retired browser that has no open pages."""
         for browser in [retired for retired in self._retired if not retired.contexts]:
             self._retired.remove(browser)
-            await close_within_deadline(browser.close(), self._close_deadline_s)
+            await finish_within_deadline(browser.close(), self._close_deadline_s)
 
     async def close(self) -> None:
-        """Close browser and driver, each with its own deadline. Processes that are already dead are skipped."""
+        """Close all browsers and Playwright, each within the deadline. Remove the temporary files."""
         browsers, playwright = [*self._retired, self._browser], self._playwright
         self._browser = self._playwright = None
         self._retired.clear()
         for stop in (*(browser and browser.close for browser in browsers), playwright and playwright.stop):
             if stop is not None:
-                await close_within_deadline(stop(), self._close_deadline_s)
+                await finish_within_deadline(stop(), self._close_deadline_s)
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -255,21 +258,21 @@ class Chromium:
             await asyncio.to_thread(remove_folder, self._folder)
             self._folder = None
 
-    async def _launch(self) -> Browser:
+    async def _launch_browser(self) -> Browser:
         from playwright.async_api import Error, async_playwright  # 0.4 s
 
-        configured_path = check_browser_path(self._browser_path) if self._browser_path else None
+        configured_path = require_executable_browser(self._browser_path) if self._browser_path else None
         if self._playwright is None:
             self._folder = await asyncio.to_thread(make_folder, self._run_folder)
             use_for_driver(self._folder)
-            self._playwright = await self._start_driver(asyncio.ensure_future(async_playwright().start()))
+            self._playwright = await self._start_playwright(asyncio.ensure_future(async_playwright().start()))
             self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)
             self._watching = asyncio.create_task(self._watch.watch())
         for path in dict.fromkeys(
             (configured_path,) if configured_path else (None, find_system_chromium(self._search_path))
         ):
             try:
-                return await self._launch_at(self._playwright, path)
+                return await self._launch_sandboxed_if_possible(self._playwright, path)
             except Error as error:
                 if "Executable doesn't exist" not in error.message:
                     first = error.message.splitlines()[0]
@@ -278,29 +281,29 @@ class Chromium:
                     ) from error
         raise BrowserMissing(BROWSER_MISSING)
 
-    async def _start_driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
-        """Start the driver. If cancelled, wait until the driver runs and end it: earlier it has no handle."""
+    async def _start_playwright(self, starting: asyncio.Future[Playwright]) -> Playwright:
+        """Start Playwright. If this is cancelled, wait until Playwright runs and then stop it."""
         try:
             return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
         except BaseException:  # also on cancellation
-            await close_within_deadline(_stop_driver(starting), self._close_deadline_s)
+            await finish_within_deadline(_stop_playwright_once_started(starting), self._close_deadline_s)
             raise
 
-    async def _launch_at(self, playwright: Playwright, path: str | None) -> Browser:
-        """Start with a sandbox. If the system does not allow one, log a warning and start without it."""
+    async def _launch_sandboxed_if_possible(self, playwright: Playwright, path: str | None) -> Browser:
+        """Start with a sandbox. If the system does not allow a sandbox, log a warning and start without it."""
         from playwright.async_api import Error  # already imported
 
         if not self.unsandboxed:
             try:
-                return await self._launch_with(playwright, path, sandbox=True)
+                return await self._launch_executable(playwright, path, sandbox=True)
             except Error as error:
                 if not _NO_SANDBOX.search(error.message):
                     raise
                 self.unsandboxed = WARNING_NO_SANDBOX
-        _warn_once(self.unsandboxed)
-        return await self._launch_with(playwright, path, sandbox=False)
+        _log_warning_once(self.unsandboxed)
+        return await self._launch_executable(playwright, path, sandbox=False)
 
-    async def _launch_with(self, playwright: Playwright, path: str | None, *, sandbox: bool) -> Browser:
+    async def _launch_executable(self, playwright: Playwright, path: str | None, *, sandbox: bool) -> Browser:
         mark = self._watch.mark if self._watch is not None else MARK
         return await playwright.chromium.launch(
             executable_path=path,
@@ -313,14 +316,14 @@ class Chromium:
 
 
 @cache
-def _warn_once(text: str) -> None:
+def _log_warning_once(text: str) -> None:
     log.warning("%s", text)
 
 
 def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
-    """Build the options of a context that connects only through ``proxy`` and stores no downloads.
+    """Build the options of a browser context that connects only through ``proxy`` and stores no downloads.
 
-    ``service_workers``: the page may register service workers.
+    ``service_workers``: whether the page may register service workers.
     """
     return {
         "proxy": {"server": proxy.address, "bypass": "<-loopback>"},
@@ -329,12 +332,12 @@ def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False)
     }
 
 
-async def _stop_driver(starting: asyncio.Future[Playwright]) -> None:
+async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) -> None:
     await (await starting).stop()
 
 
-async def close_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait for a close; return whether it finished in time. Ignore errors: the answer is already read."""
+async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
+    """Wait for an action. Return whether it succeeded within ``deadline_s``. Errors of the browser are ignored."""
     from playwright.async_api import Error  # already imported: something was started
 
     try:

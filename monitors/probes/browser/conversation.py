@@ -1,8 +1,7 @@
-"""One conversation on one page: send a turn, wait for its answer.
+"""Hold one conversation on one page: send a question and wait for the complete answer.
 
-The page's controls, the network and the text decide together whether an answer is complete (V5). The watch runs
-inside the page, as one promise that resolves when the page looks done. The page cannot see whether a request is
-still open, so this module checks the requests. A cut-off answer is an error, never a wrong answer.
+A script in the page watches the text and the controls until the page looks done. The script cannot see open
+requests, so this module checks the network. An incomplete answer is an error. It is never graded as wrong.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from monitors.errors import (
     ProbeError,
     RateLimited,
 )
-from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, PinnedAnswer, raise_if_pinned
+from monitors.probes.browser.discover import TRUSTED_SCORE, AnswerSelectorCheck, Chat, raise_if_selector_configured
 from monitors.probes.browser.greetings import Greetings, measure_document_age_s
 from monitors.probes.browser.inpage import Navigated, WatchLimits, WatchResult, WatchState, call_in_page
 from monitors.probes.browser.network import Stillness, Traffic, ignore_lost_frame
-from monitors.probes.browser.opening import clear_way, find_element, has_navigated, is_page_gone
+from monitors.probes.browser.opening import find_element, is_navigation_error, is_page_gone, uncover_message_box
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import ProbeSettings
 
@@ -38,23 +37,23 @@ if TYPE_CHECKING:
     Way = Callable[[ElementHandle], Awaitable[bool]]
 
 
-# Once a control of the page shows that the answer is done, wait only until the last words are rendered.
+# If a control of the page shows that the answer is done, wait only until the last words are rendered.
 FIRM_QUIET_S = 0.15
-# Once the last response has ended, wait this long until its data is rendered.
+# After the last response has ended, wait this long until its data is rendered.
 ENDED_QUIET_S = 0.3
-# If the page does not react to Enter within this time, press its button.
+# If the page does not react to Enter within this time, click its send button.
 UNSENT_S = 1.5
-# If a page has emptied its box and shows nothing for this long, the question may be lost because the socket was
-# not open.
+# If a page has emptied its box and shows nothing for this long, the question may be lost: its web socket was not
+# open.
 LOST_S = 4.0
-# The wait for an answer that may continue is this many times longer. Such an answer stops in mid-sentence, or the
-# page types it letter by letter long after the network delivered it. The typing sometimes stalls.
+# Wait this many times longer for an answer that may continue: it stops in the middle of a sentence, or the page
+# types it letter by letter, long after the network delivered it.
 SLOW_QUIET_FACTOR = 4
 TYPED_S = 0.6
 _SENTENCE_END = re.compile(r"[^\w\s,–—-]$")
 MIN_WAIT_S = 0.05
-# A request that is still open after this many times the patience does not carry the answer: some apps never close
-# one.
+# Patience is the setting `patience_s`. A request that is still open after this many times the patience does not
+# bring the answer: some apps never close a request.
 OPEN_PATIENCE_FACTOR = 2
 # In-page timers are late on busy cores. Only a page that hangs exceeds its deadline by this much.
 HANG_SLACK_S = 10.0
@@ -73,11 +72,12 @@ def build_watch_limits(
     quiet_s: float | None = None,
     settle_s: float = 0,
 ) -> WatchLimits:
-    """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
+    """Build the limits for the script that watches the page.
 
-    ``unsent_s``: report a question that is still in its box after this time. ``lost_s``: report a question that
-    is neither in the box nor on the page. 0: never report. ``quiet_s`` overrides the setting. ``settle_s`` is the
-    minimal duration of the watch.
+    ``patience``: end the watch after this many times `patience_s` without a change. ``unsent_s``: report a
+    question that is still in the box after this time. ``lost_s``: report a question that is neither in the box
+    nor on the page after this time. 0 means never. ``quiet_s`` replaces the setting of the same name.
+    ``settle_s`` is the minimum duration of the watch.
     """
     patience_ms = settings.patience_s * 1000
     quiet_ms = patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000
@@ -93,8 +93,8 @@ def build_watch_limits(
     )
 
 
-async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """Run the in-page watch once. Raise `Navigated` if the page was left during the watch."""
+async def watch_for_answer(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
+    """Watch the page until it looks done. Raises `Navigated` if the page loads another page meanwhile."""
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
     reading = await call_in_page(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
     if reading is None:
@@ -102,29 +102,29 @@ async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits)
     return WatchResult.model_validate(reading)
 
 
-async def wait_for_whole_answer(
+async def wait_for_complete_answer(
     frame: Frame, traffic: Traffic, settings: ProbeSettings, first: WatchResult
 ) -> WatchResult:
-    """Continue to watch after `first` until the answer is complete.
+    """Watch until the answer is complete. `first` is the result of the first watch.
 
-    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` (a quota or login wall), or
-    `PageNotUnderstood` if new text on the page cannot be identified as the answer.
+    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` if the page asks for a login or a
+    higher quota, or `PageNotUnderstood` if the page has new text that may not be the answer.
     """
     reading = first
     is_rechecked = False
     while True:
-        raise_unless_answer(reading, settings)
+        raise_unless_answered(reading, settings)
         if traffic.cut and not is_rechecked:  # the page may have looked done before it detected the broken stream
             is_rechecked = True
             await call_in_page(frame, "broke", True)
-            reading = await watch_once(frame, settings, build_watch_limits(settings))
+            reading = await watch_for_answer(frame, settings, build_watch_limits(settings))
             continue
         if reading.busy and traffic.is_open:
             raise build_incomplete_error(reading, settings)
         limits = await _compute_next_watch_limits(frame, reading, traffic, settings)
         if limits is None:
             return reading
-        reading = await watch_once(frame, settings, limits)
+        reading = await watch_for_answer(frame, settings, limits)
 
 
 async def _compute_next_watch_limits(
@@ -132,69 +132,65 @@ async def _compute_next_watch_limits(
 ) -> WatchLimits | None:
     """Return the limits for the next watch; ``None`` if the answer is complete.
 
-    A control's end does not count while a response that began after the question is open, unless a profile
-    defines the control. Nor does it count at the first words while a channel or polls may bring more.
+    A control of the page, such as a stop button, may show too early that the answer is done. It counts only if
+    a profile names the control, or if no response is open and it did not end at the first words.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
         return None
-    if _may_continue(reading, traffic) and reading.calm_ms < slow_s * 1000:
+    if _may_answer_continue(reading, traffic) and reading.calm_ms < slow_s * 1000:
         return build_watch_limits(settings, quiet_s=slow_s)
     if reading.firm and (reading.certain or not (reading.early or traffic.is_answering)):
         return None
     traffic.changed.clear()
-    match await traffic.judge_stillness(characters=len(reading.text), live=reading.live):
+    match await traffic.determine_stillness(characters=len(reading.text), live=reading.live):
         case Stillness.UNKNOWN if reading.firm and not reading.live:
             return None
-        case Stillness.ENDED if traffic.polled and reading.calm_ms < slow_s * 1000:
+        case Stillness.ENDED if traffic.has_polled and reading.calm_ms < slow_s * 1000:
             return build_watch_limits(settings, quiet_s=slow_s)  # a page without enough CPU time renders late
         case Stillness.ENDED:
             return None
         case stillness:
-            return await _wait_with_patience(frame, reading, traffic, settings, stillness)
+            return await _wait_for_more_data(frame, reading, traffic, settings, stillness)
 
 
-async def _wait_with_patience(
+async def _wait_for_more_data(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
-    """Wait for more data, and return the limits for the next watch; ``None`` if the patience is over.
+    """Wait for more data. Return the limits for the next watch; ``None`` if the text did not change for too long.
 
-    The patience counts once if nothing shows that the application works on this answer. It counts twice while a
-    response is open, or while addresses are polled that were not polled before the question.
+    The maximum wait is `patience_s`. It is twice as long while something shows that the app works on this answer.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
-    left_s = _compute_time_left_s(reading, settings, OPEN_PATIENCE_FACTOR if is_held else 1)
+    factor = OPEN_PATIENCE_FACTOR if is_held else 1
+    calm_left_s = factor * settings.patience_s - reading.calm_ms / 1000
+    left_s = max(MIN_WAIT_S, min(calm_left_s, settings.answer_deadline_s - reading.elapsed_ms / 1000))
     match stillness:
         case Stillness.OPEN if is_over and not is_held:
             return None
         case Stillness.OPEN:
-            if await _wait_for_change(traffic, left_s):
+            if await _wait_for_request_end(traffic, left_s):
                 return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
-            return build_watch_limits(settings, patience=OPEN_PATIENCE_FACTOR if is_held else 1)
+            return build_watch_limits(settings, patience=factor)
         case Stillness.RESTING:
-            if is_over and traffic.was_polled(await call_in_page(frame, "polledBefore")):
+            if is_over and traffic.has_polled_any(await call_in_page(frame, "polledBefore")):
                 return None
             # The page is still: until the limit only the end of a request can change this.
-            await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.rest_left_s(len(reading.text)), left_s)))
+            await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.compute_rest_left_s(len(reading.text)), left_s)))
             return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
         case Stillness.UNKNOWN | Stillness.ENDED:
             return None if is_over else build_watch_limits(settings, patience=1)
 
 
-def _may_continue(reading: WatchResult, traffic: Traffic) -> bool:
-    """Whether the answer stops in mid-sentence, or still grew after the last request had ended."""
+def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
+    """Whether the answer stops in the middle of a sentence, or still grew after the last request had ended."""
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
 
-def _compute_time_left_s(reading: WatchResult, settings: ProbeSettings, factor: int) -> float:
-    calm_s = factor * settings.patience_s - reading.calm_ms / 1000
-    return max(MIN_WAIT_S, min(calm_s, settings.answer_deadline_s - reading.elapsed_ms / 1000))
-
-
-async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
-    """Wait until a request ends; return whether a request ended within the timeout."""
+async def _wait_for_request_end(traffic: Traffic, timeout_s: float) -> bool:
+    """Wait until a request ends. Return whether one ended within ``timeout_s``."""
     try:
         async with asyncio.timeout(timeout_s):
             await traffic.changed.wait()
@@ -203,8 +199,8 @@ async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
     return True
 
 
-def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
-    """Raise the error for every end of the watch except a complete answer."""
+def raise_unless_answered(reading: WatchResult, settings: ProbeSettings) -> None:
+    """Raise an error unless the watch ended with an answer."""
     match reading.state:
         case WatchState.FINISHED if reading.text:
             return
@@ -216,7 +212,7 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
                 raise AccessDenied(f"the page says: {message}", partial_text=reading.text)
             raise AppErrorShown(f"the page says: {message}", partial_text=reading.text)
         case WatchState.BROKEN if reading.text:
-            raise AnswerIncomplete("the stream ended in the middle of the answer", partial_text=reading.text)
+            raise AnswerIncomplete("the connection broke before the answer was complete", partial_text=reading.text)
         case WatchState.DEADLINE if reading.text:
             raise build_incomplete_error(reading, settings)
         case _:
@@ -224,24 +220,24 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
 
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
-    """Build the error for an answer that was, or may have been, incomplete at the deadline."""
-    busy_note = "; the page still looks busy" if reading.busy else ""
+    """Build the error for an answer that was possibly incomplete at the deadline."""
+    busy_note = ", and the page still looks busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
     )
 
 
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
-    """Build the error for an empty reading. If the page shows new text, the monitor did not understand the page."""
+    """Build the error for a watch without an answer. New text on the page means that Lookout missed the answer."""
     if reading.unread and reading.state is not WatchState.BROKEN:
-        return PageNotUnderstood(f"Lookout found no answer on the page; new text: {reading.unread[:200]!r}")
+        return PageNotUnderstood(f"Lookout found no answer in the new text of the page: {reading.unread[:200]!r}")
     match reading.state:
         case WatchState.BROKEN:
-            return AnswerTimeout("the connection broke before an answer began")
+            return AnswerTimeout("the connection broke before the answer started")
         case WatchState.NOTHING:
-            return AnswerTimeout("the page was busy, then became idle, but shows no answer")
+            return AnswerTimeout("the page was busy and is idle again, but shows no answer")
         case WatchState.DEADLINE:
-            return AnswerTimeout(f"no answer began within {settings.answer_deadline_s:g} s")
+            return AnswerTimeout(f"the answer did not start within {settings.answer_deadline_s:g} s")
         case WatchState.FINISHED | WatchState.UNSENT | WatchState.LOST | WatchState.ERROR:
             return PageNotUnderstood("the page looked done but shows no answer")
         case _:
@@ -249,22 +245,22 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
 
 
 ACTION_MS = 10_000
-# A page that keeps the question in its box for this long, after Enter and the button, was not understood.
+# If the question is still in the box this long after Enter and the send button, Lookout cannot use the page.
 UNRESPONSIVE_S = 10.0
-# A page with a socket gets its first question after it has rendered nothing for the first time span. A page that
-# always renders gets its first question after the second.
+# A page with a web socket may still load its greeting. Send the first question after the page has not changed for
+# the first time span, or at the latest after the second.
 GREETING_QUIET_S, MAX_GREETING_S = 0.5, 3.0
-# The same for the first pages of a run, while the page's greetings are not known yet.
+# The same two times for the first pages of a run, when the greetings are not known yet.
 UNKNOWN_GREETING_QUIET_S, MAX_UNKNOWN_GREETING_S = 2.0, 8.0
-# The browser's error for an element that was rendered again, and how often in a row a page may rerender its box.
+# Part of the browser's error if the page has replaced an element, and how often a page may replace its box.
 REDRAWN_MARK = "not attached to the DOM"
 MAX_REDRAWS = 6
 
 
 class PageConversation:
-    """One conversation with a chat. Belongs to its page.
+    """One conversation with the chat on one page.
 
-    Create it before the page is loaded: a socket that opens during loading may carry the answer later.
+    Create it before the page is loaded: a web socket that opens meanwhile may bring the answers later.
     """
 
     def __init__(
@@ -278,139 +274,147 @@ class PageConversation:
         self._visit = visit
         self._traffic = Traffic(
             page,
-            on_break=lambda cut, url: self._notify("broke", cut, url),
-            on_end=lambda: self._notify("rested"),
+            on_break=lambda cut, url: self._notify_page_script("broke", cut, url),
+            on_end=lambda: self._notify_page_script("rested"),
             was_refused=visit.was_refused,
         )
         self._errands: set[asyncio.Task[Any]] = set()
 
     async def ask(self, turn: str) -> WatchResult:
-        """Type one turn, send it and return the whole answer. Raises a `ProbeError`."""
+        """Type one question, send it and return the complete answer. Raises a `ProbeError`."""
         from playwright.async_api import Error  # already imported: a page is open
 
         try:
             reading = await self._ask_turn(turn)
         except Error as error:
-            if has_navigated(error):
+            if is_navigation_error(error):
                 await self._visit.raise_if_led_away(self.chat.frame)
             raise
         self._visit.raise_if_away(self.chat.frame)
-        self._greetings.note_answer(turn, reading.text)
+        self._greetings.add_answer(turn, reading.text)
         return reading
 
     async def _ask_turn(self, turn: str) -> WatchResult:
-        await self._find_box()
+        await self._find_message_box()
         first, self._greeted = not self._greeted, True
+        if first:  # wait for the page's greeting
+            quiet_s, max_s = (
+                (GREETING_QUIET_S, MAX_GREETING_S)
+                if self._greetings.has_enough_pages
+                else (UNKNOWN_GREETING_QUIET_S, MAX_UNKNOWN_GREETING_S)
+            )
+            await call_in_page(self.chat.frame, "greeted", quiet_s * 1000, max_s * 1000)
+        selector_check = AnswerSelectorCheck(self.chat.frame, self._settings.selectors.answer)
+        await selector_check.count_text_before_question()
+        await self._type_turn(turn)
+        earlier = await call_in_page(self.chat.frame, "arm", self._build_watch_request(turn))
         if first:
-            await self._wait_for_greeting()
-        pinned = PinnedAnswer(self.chat.frame, self._settings.selectors.answer)
-        await pinned.begin()
-        await self._type(turn)
-        earlier = await call_in_page(self.chat.frame, "arm", self._build_spec(turn))
-        if first:
-            self._greetings.note(earlier)
-        self._traffic.begin()
+            self._greetings.add_fresh_page(earlier)
+        self._traffic.start_tracking()
         try:
-            return await self._read_answer(turn, earlier)
+            return await self._send_and_read_answer(turn, earlier)
         except AnswerTimeout as error:
             self._visit.raise_if_away(self.chat.frame)
-            raise await pinned.assign_blame(error, turn) from error
+            raise await selector_check.choose_timeout_error(error, turn) from error
         finally:
-            self._traffic.end()
+            self._traffic.stop_tracking()
 
-    async def _read_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
-        """Watch until there is an answer. Watches again if the text is, partly or wholly, the page's greeting."""
+    async def _send_and_read_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
+        """Send the question and return the answer. Watch again if the new text contained the page's greeting."""
         try:
-            reading = await self._send_and_watch(turn, earlier)
+            reading = await self._send_and_watch_for_answer(turn, earlier)
         except AnswerIncomplete:
-            if not await self._was_greeted(earlier):
+            if not await self._exclude_late_greeting(earlier):
                 raise
         else:
-            if not await self._was_greeted(earlier):
+            if not await self._exclude_late_greeting(earlier):
                 if reading.resumed:
                     raise AnswerIncomplete(
-                        "the answer to an earlier turn went on after it was taken as whole",
+                        "the answer to an earlier turn continued after Lookout had read it as complete",
                         partial_text=reading.text,
                     )
                 return reading
-        again = await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
-        return await wait_for_whole_answer(self.chat.frame, self._traffic, self._settings, again)
+        again = await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
+        return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, again)
 
-    async def _was_greeted(self, earlier: list[Any]) -> bool:
-        """Whether a greeting came after the question. The page then excludes the greeting from the answer."""
+    async def _exclude_late_greeting(self, earlier: list[Any]) -> bool:
+        """Exclude a greeting that the page showed after the question. Return whether there was one."""
         if self.chat.selectors.answer is not None:
             return False
-        greeting_lines = await self._greetings.read_silent_page(
+        greeting_lines = await self._greetings.list_silent_page_lines(
             await measure_document_age_s(self.chat.frame) or 0.0
         )
         late = [line for line in greeting_lines if line not in earlier]
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
-    async def has_proof_of_answer(self, reading: WatchResult) -> bool:
-        """Whether there is proof that the page answered: it repeats the question, or it received data."""
+    async def is_certain_answer(self, reading: WatchResult) -> bool:
+        """Whether it is certain that the page answered: it repeats the question, or it received data."""
         named = self.chat.selectors.answer is not None
-        return named or reading.echoed or reading.pushed or await self._traffic.carried_answer(len(reading.text))
+        return (
+            named
+            or reading.echoed
+            or reading.pushed
+            or await self._traffic.may_have_carried_answer(len(reading.text))
+        )
 
-    def behaves_like_chat(self, reading: WatchResult) -> bool:
-        """Whether the page accepted the question like a chat: it repeats the question, or its box is empty."""
+    def was_question_accepted(self, reading: WatchResult) -> bool:
+        """Whether the page did what a chat does with a question: it repeats the question or empties the box."""
         return reading.echoed or not reading.held
 
-    def raise_if_no_chat(self, reading: WatchResult) -> None:
-        """Raise `CaptureUnsure` if the box may belong to another tool that takes any text, not to a chat.
+    def raise_if_not_a_chat(self, reading: WatchResult) -> None:
+        """Raise `CaptureUnsure` if the box may belong to another tool, for example a search.
 
-        A configured box, or one that asks for a message or a question, is trusted.
+        A box is accepted without this check if it is configured, or if it asks for a message or a question.
         """
         boxes = self.chat.boxes
-        if self.behaves_like_chat(reading) or boxes.pinned or boxes.asks or self.chat.selectors.answer is not None:
+        if (
+            self.was_question_accepted(reading)
+            or boxes.pinned
+            or boxes.asks
+            or self.chat.selectors.answer is not None
+        ):
             return
         raise CaptureUnsure(
-            f"{boxes.box} did not behave like a chat: it still contains the question, and the page does not "
-            "repeat the question. If this is the right box, set it as probe.selectors.message_box. If not, set "
-            "the elements that lead to the chat as probe.open",
+            f"{boxes.box} may not be a chat: it still contains the question, and the page does not repeat the "
+            "question. If this is the right box, set probe.selectors.message_box to it. If not, set probe.open "
+            "to the elements that open the chat",
             partial_text=reading.text,
         )
 
-    async def _wait_for_greeting(self) -> None:
-        is_known = self._greetings.are_known
-        quiet_s = GREETING_QUIET_S if is_known else UNKNOWN_GREETING_QUIET_S
-        max_s = MAX_GREETING_S if is_known else MAX_UNKNOWN_GREETING_S
-        await call_in_page(self.chat.frame, "greeted", quiet_s * 1000, max_s * 1000)
-
-    async def _send_and_watch(self, turn: str, earlier: list[Any]) -> WatchResult:
+    async def _send_and_watch_for_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
         from playwright.async_api import Error  # already imported: a page is open
 
         started = monotonic()
         try:
-            reading = await self._send(turn)
-            return await wait_for_whole_answer(self.chat.frame, self._traffic, self._settings, reading)
+            reading = await self._send_turn(turn)
+            return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, reading)
         except Navigated:
             pass
         except Error as error:
-            if not has_navigated(error):
+            if not is_navigation_error(error):
                 raise
         while True:  # some pages redirect to the next one
             try:
-                return await self._watch_next_page(turn, earlier, started)
+                return await self._read_answer_on_next_page(turn, earlier, started)
             except Navigated:
                 pass
             except Error as error:
-                if not has_navigated(error):
+                if not is_navigation_error(error):
                     raise
             if monotonic() - started >= self._settings.answer_deadline_s:
-                raise AnswerTimeout("the page led to further pages, but none of them showed an answer")
+                raise AnswerTimeout("the page opened other pages, but none of them showed an answer")
 
-    async def _watch_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
-        """Read the answer of a plain form, which is the new text on the next page."""
+    async def _read_answer_on_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
+        """Return the answer of a plain HTML form. It is the new text on the page that the form opens."""
         frame = self.chat.frame
         await self._wait_for_answer_page(frame)
         self._visit.raise_if_away(frame)
         await call_in_page(frame, "find", {})
         waited_ms = (monotonic() - started) * 1000
-        await call_in_page(frame, "arm", self._build_spec(turn), earlier)
-        reading = await watch_once(frame, self._settings, build_watch_limits(self._settings))
-        return add_waiting_time(
-            await wait_for_whole_answer(frame, self._traffic, self._settings, reading), waited_ms
-        )
+        await call_in_page(frame, "arm", self._build_watch_request(turn), earlier)
+        reading = await watch_for_answer(frame, self._settings, build_watch_limits(self._settings))
+        answer = await wait_for_complete_answer(frame, self._traffic, self._settings, reading)
+        return answer.with_waiting_time(waited_ms)
 
     async def _wait_for_answer_page(self, frame: Frame) -> None:
         from playwright.async_api import TimeoutError as Late  # already imported: a page is open
@@ -420,12 +424,12 @@ class PageConversation:
             await frame.wait_for_load_state("load", timeout=deadline_s * 1000)
         except Late as error:
             raise AnswerTimeout(f"the page with the answer did not load within {deadline_s:g} s") from error
-        status = await self._traffic.document_status()
+        status = await self._traffic.read_form_page_status()
         if status is not None and status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
-            raise AppErrorShown(f"the page with the answer came with HTTP {status}")
+            raise AppErrorShown(f"the page with the answer has HTTP status {status}")
 
-    async def _find_box(self) -> ElementHandle:
-        """Return the current message box: pages replace their boxes."""
+    async def _find_message_box(self) -> ElementHandle:
+        """Return the message box. It is searched each time, because pages replace their boxes."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
@@ -435,18 +439,21 @@ class PageConversation:
         box = await find_element(self.chat.frame, "() => __lookout.box")
         if box is None:
             await self._visit.raise_if_led_away(self.chat.frame)  # a page that navigated away has no box either
-            raise PageNotUnderstood("the message box is gone")
+            raise PageNotUnderstood("the message box disappeared from the page")
         self._visit.raise_if_away(self.chat.frame)
         return box
 
-    async def _type(self, turn: str) -> None:
-        """Type the turn. Type it again if the page replaces its box meanwhile and loses the text."""
+    async def _type_turn(self, turn: str) -> None:
+        """Type the question. Type it again if the page replaces its box, or if a dialog took the text."""
         from playwright.async_api import Error  # already imported: a page is open
 
         for tries_left in reversed(range(MAX_REDRAWS)):
-            self._box_now = await self._find_box()
+            self._box_now = await self._find_message_box()
             try:
-                await self._fill(self._box_now, turn)
+                await uncover_message_box(self.chat.frame)
+                await self._box_now.fill(turn, timeout=ACTION_MS)
+                if await uncover_message_box(self.chat.frame):  # a dialog opened at the first key and took the text
+                    await self._box_now.fill(turn, timeout=ACTION_MS)
             except Error as error:
                 if REDRAWN_MARK not in error.message or not tries_left:
                     raise
@@ -454,27 +461,20 @@ class PageConversation:
                 if await self._box_now.evaluate("(box) => box.isConnected"):
                     return
 
-    async def _fill(self, box: ElementHandle, turn: str) -> None:
-        """Type into the box. Type once more if a dialog opened at the first key and took the text."""
-        await clear_way(self.chat.frame)
-        await box.fill(turn, timeout=ACTION_MS)
-        if await clear_way(self.chat.frame):
-            await box.fill(turn, timeout=ACTION_MS)
-
-    async def _send(self, turn: str) -> WatchResult:
-        """Send with Enter or the button, the likelier first. Try the other if the page does not react."""
-        ways = [self._press_enter, self._click_send]
+    async def _send_turn(self, turn: str) -> WatchResult:
+        """Send the question with Enter or the send button. Try the other way if the page does not react."""
+        ways = [self._press_enter, self._click_send_button]
         by_button = self.chat.selectors.send is not None or (
             not self.chat.profile.presses_enter and self.chat.boxes.send is not None
         )
         if by_button:
             ways.reverse()
         for way in ways:
-            reading = await self._try_sending(way, turn)
-            if reading is not None and self._is_unsent(reading) and await clear_way(self.chat.frame):
-                reading = await self._try_sending(way, turn)  # a dialog had covered the box
+            reading = await self._send_in_one_way(way, turn)
+            if reading is not None and self._is_unsent(reading) and await uncover_message_box(self.chat.frame):
+                reading = await self._send_in_one_way(way, turn)  # a dialog had covered the box
             if reading is not None and reading.state is WatchState.LOST:
-                return await self._send_lost_question(way, turn)
+                return await self._resend_lost_question(way, turn)
             if reading is not None and not self._is_unsent(reading):
                 return reading
             if self._traffic.started:
@@ -482,19 +482,19 @@ class PageConversation:
         limits = build_watch_limits(
             self._settings, unsent_s=min(UNRESPONSIVE_S, self._settings.answer_deadline_s / 2)
         )
-        reading = await watch_once(self.chat.frame, self._settings, limits)
-        if self._is_stuck(reading):
+        reading = await watch_for_answer(self.chat.frame, self._settings, limits)
+        if self._is_question_ignored(reading):
             boxes = self.chat.boxes
             raise PageNotUnderstood(
-                f"the question is still in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sent it; "
-                f"boxes on the page: {'; '.join(boxes.others)}"
+                f"neither Enter nor {boxes.send or 'a button'} sent the question: it is still in {boxes.box}. "
+                f"Boxes on the page: {'; '.join(boxes.others)}"
             )
         if reading.state is not WatchState.UNSENT:
             return reading
-        return await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
+        return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
-    async def _try_sending(self, way: Way, turn: str) -> WatchResult | None:
-        """Send in one way and return the reading; ``None`` if this way is not possible."""
+    async def _send_in_one_way(self, way: Way, turn: str) -> WatchResult | None:
+        """Send the question in one way and watch the page; return ``None`` if this way is not possible."""
         from playwright.async_api import Error  # already imported: a page is open
 
         try:
@@ -502,35 +502,35 @@ class PageConversation:
         except Error as error:
             if REDRAWN_MARK not in error.message:
                 raise
-            await self._type(turn)  # the box with the text is gone, and nothing was pressed
+            await self._type_turn(turn)  # the box with the text is gone, and nothing was pressed
             was_sent = await way(self._box_now)
         if not was_sent:
             return None
         limits = build_watch_limits(self._settings, unsent_s=UNSENT_S, lost_s=LOST_S)
-        return await watch_once(self.chat.frame, self._settings, limits)
+        return await watch_for_answer(self.chat.frame, self._settings, limits)
 
-    async def _send_lost_question(self, way: Way, turn: str) -> WatchResult:
-        """Send a question once more if no request or frame contained it.
+    async def _resend_lost_question(self, way: Way, turn: str) -> WatchResult:
+        """Send the question a second time if no request and no socket message contained it.
 
-        Raises `PageNotUnderstood` if it is lost again.
+        Raises `PageNotUnderstood` if the page loses the question again.
         """
         if not self._traffic.has_sent(turn):
-            await self._type(turn)
-            reading = await self._try_sending(way, turn)
+            await self._type_turn(turn)
+            reading = await self._send_in_one_way(way, turn)
             if reading is None or (reading.state is WatchState.LOST and not self._traffic.has_sent(turn)):
                 raise PageNotUnderstood(
-                    f"the page emptied {self.chat.boxes.box} twice and did nothing: no request and no socket "
-                    "carried the question"
+                    f"the page emptied {self.chat.boxes.box} twice but did not send the question: no request and "
+                    "no socket message contains it"
                 )
             if reading.state is not WatchState.LOST:
                 return reading
-        return await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
+        return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     def _is_unsent(self, reading: WatchResult) -> bool:
-        return reading.state is WatchState.UNSENT or self._is_stuck(reading)
+        return reading.state is WatchState.UNSENT or self._is_question_ignored(reading)
 
-    def _is_stuck(self, reading: WatchResult) -> bool:
-        """Whether the page ignored the question: it is still in its box, and nothing was sent or received."""
+    def _is_question_ignored(self, reading: WatchResult) -> bool:
+        """Whether the page ignored the question: it is still in the box, and nothing was sent or received."""
         untouched = reading.held and not reading.echoed and not self._traffic.started and not reading.pushed
         return untouched and reading.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
@@ -538,15 +538,15 @@ class PageConversation:
         await box.press("Enter", timeout=ACTION_MS, no_wait_after=True)
         return True
 
-    async def _click_send(self, box: ElementHandle) -> bool:
-        """Click the send control; return whether a control was found and clicked."""
+    async def _click_send_button(self, box: ElementHandle) -> bool:
+        """Click the send button. Return whether a button was found and clicked."""
         from playwright.async_api import Error  # already imported: a page is open
 
         button = await find_element(
             self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})"
         )
         if button is None:
-            raise_if_pinned("send", self._settings.selectors)
+            raise_if_selector_configured("send", self._settings.selectors)
             return False
         if await button.is_disabled():  # the control waits for keys, not for a value
             await box.press("End")
@@ -560,22 +560,16 @@ class PageConversation:
             return False
         return True
 
-    def _build_spec(self, turn: str) -> dict[str, Any]:
+    def _build_watch_request(self, turn: str) -> dict[str, Any]:
         return {
             "question": turn,
-            "greetings": self._greetings.list_lines(),
-            "usual": self._greetings.list_usual_lines(),
+            "greetings": self._greetings.list_greeting_lines(),
+            "usual": self._greetings.list_lines_of_all_answers(),
             **self.chat.selectors.model_dump(),
         }
 
-    def _notify(self, name: str, *given: Any) -> None:
-        """Notify the in-page watch of an ended or broken request, without waiting for the page."""
+    def _notify_page_script(self, name: str, *given: Any) -> None:
+        """Tell the script in the page that a request ended or broke. Do not wait for the page."""
         task = asyncio.ensure_future(ignore_lost_frame(call_in_page(self.chat.frame, name, *given)))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
-
-
-def add_waiting_time(reading: WatchResult, waited_ms: float) -> WatchResult:
-    """Return the reading with its times counted from sending, for a watch that began on the next page."""
-    first_ms = None if reading.first_token_ms is None else reading.first_token_ms + waited_ms
-    return reading.model_copy(update={"first_token_ms": first_ms, "total_ms": reading.total_ms + waited_ms})

@@ -1,10 +1,10 @@
-"""Open a page and find its chat: close its dialogs, find frame, message box and profile.
+"""Open a page and find its chat: close dialogs, then find the frame and the message box.
 
-A configured selector without a match is reported by its key. It is never the application's fault. Profiles
-describe known kinds of chat page. An unknown page needs no profile: its behaviour shows how to read it.
+A profile describes one known kind of chat page, such as Gradio. Other pages are read by how they behave. If a
+configured selector matches nothing, the error names its setting and the app is not blamed.
 
-A page has settled if it has nothing left to do, so that nothing new appears without user input: no timer is
-pending, no request is open, and no worker or channel can send a message.
+A page has settled if nothing new can appear without user input: no timer is pending, no request is open, and no
+worker, web socket or event stream can bring a message.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from monitors.probes.browser.opening import (
     MAX_DIALOGS,
     ChatPath,
     Opening,
-    has_navigated,
+    close_dialog,
+    is_navigation_error,
     is_page_gone,
-    pass_dialog,
-    press_pinned,
+    press_configured_opener,
 )
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.records.base import Record
@@ -52,70 +52,70 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Characters beyond the question itself. A name and a time beside it are shorter."""
+"""Minimum number of new characters, the question excluded, that may be an answer. A name and a time are shorter."""
 
 
-def format_selector_key(name: str, selector: str) -> str:
-    """Format a configured selector for an error, by its key."""
+def format_selector_setting(name: str, selector: str) -> str:
+    """Return the setting of a selector and its value, for an error message."""
     return f"probe.selectors.{name} = {selector!r}"
 
 
-async def check_selectors(page: Page, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` for an invalid CSS selector, before the page is loaded."""
+async def raise_if_selector_invalid(page: Page, selectors: Selectors) -> None:
+    """Raise `PageNotUnderstood` if a configured selector is not valid CSS."""
     pinned = [[name, value] for name, value in selectors.model_dump(exclude_none=True).items()]
     invalid_name = await page.evaluate(CHECK_SELECTORS_SCRIPT, pinned) if pinned else None
     if invalid_name is not None:
         raise PageNotUnderstood(
-            f"{format_selector_key(invalid_name, getattr(selectors, invalid_name))} is not a CSS selector"
+            f"{format_selector_setting(invalid_name, getattr(selectors, invalid_name))} is not a valid CSS selector"
         )
 
 
-def format_missing_pin(name: str, selectors: Selectors) -> str:
-    """Return the start of an error about a configured selector without a match; empty if none is configured."""
+def format_unmatched_selector(name: str, selectors: Selectors) -> str:
+    """Return the first sentence of an error: the configured selector matches nothing. Empty without a selector."""
     selector = getattr(selectors, name)
-    return f"{format_selector_key(name, selector)} matches nothing on the page; " if selector else ""
+    return f"{format_selector_setting(name, selector)} matches nothing on the page; " if selector else ""
 
 
-def raise_if_pinned(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` for a missing element if a selector for it is configured."""
+def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
+    """Raise `PageNotUnderstood` if a selector is configured for this element, which the page does not have."""
     if getattr(selectors, name):
-        raise PageNotUnderstood(format_missing_pin(name, selectors).removesuffix("; "))
+        raise PageNotUnderstood(format_unmatched_selector(name, selectors).removesuffix("; "))
 
 
-class PinnedAnswer:
-    """Distinguish an app without an answer from a configured ``answer`` selector that no longer matches."""
+class AnswerSelectorCheck:
+    """Check after a timeout whether the app did not answer or the configured ``answer`` selector is wrong."""
 
     def __init__(self, frame: Frame, selector: str | None) -> None:
         self._frame = frame
         self._selector = selector
         self._before = 0
 
-    async def begin(self) -> None:
-        """Store the amount of text on the page before the question."""
+    async def count_text_before_question(self) -> None:
+        """Count the characters on the page before the question is sent."""
         if self._selector is not None:
-            self._before = await self._count_characters()
+            self._before = await self._count_page_characters()
 
-    async def assign_blame(self, error: AnswerTimeout, turn: str) -> ProbeError:
-        """Return the error, or `PageNotUnderstood` if the page has new text outside the configured selector."""
+    async def choose_timeout_error(self, error: AnswerTimeout, turn: str) -> ProbeError:
+        """Return the given error, or `PageNotUnderstood` if the page has new text that the selector misses."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
             return error
-        new = await self._count_characters() - self._before - len(turn)
+        new = await self._count_page_characters() - self._before - len(turn)
         if new < MIN_NEW_CHARACTERS:
             return error
-        key = format_selector_key("answer", self._selector)
+        key = format_selector_setting("answer", self._selector)
         return PageNotUnderstood(f"{key} matches nothing, but the page shows {new} new characters")
 
-    async def _count_characters(self) -> int:
+    async def _count_page_characters(self) -> int:
         return int(await self._frame.evaluate("() => __lookout.textOf(document.body).length"))
 
 
 class Profile(Record):
-    """The selectors and habits of one kind of chat page.
+    """How to use one known kind of chat page.
 
-    ``marks`` is a selector that matches only on such a page. ``selectors`` locate the elements, so that no search
-    is needed. ``presses_enter`` means that Enter always sends.
+    ``marks`` is a selector that matches only on such a page. ``selectors`` find the elements without a search.
+    ``presses_enter``: the Enter key always sends the question.
     """
 
     name: str
@@ -123,14 +123,8 @@ class Profile(Record):
     selectors: Selectors = Selectors()
     presses_enter: bool = False
 
-    def with_overrides(self, given: Selectors) -> Selectors:
-        """Return the profile's selectors, replaced by those that the target configures."""
-        own = {name: value for name, value in given.model_dump().items() if value is not None}
-        return self.selectors.model_copy(update=own)
 
-
-# Gradio 6.31: a chatbot is a log. The toast is the only sign of an exception, after which the box stays disabled.
-# Behaviour shows a box that is disabled while the bot answers, so no profile names it.
+# Gradio 6.31. A toast is the only sign of an exception. After an exception the message box stays disabled.
 GRADIO = Profile(
     name="gradio",
     marks=".gradio-container [role=log], .gradio-container [aria-label='chatbot conversation']",
@@ -161,7 +155,7 @@ PROFILES = (GRADIO, STREAMLIT, GENERIC)
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile with this name. Raises `ConfigError`, which lists the profiles."""
+    """Return the profile with this name. Raises `ConfigError`, which lists the accepted names."""
     for profile in PROFILES:
         if profile.name == name:
             return profile
@@ -170,14 +164,14 @@ def find_profile(name: str) -> Profile:
 
 
 IDLE_S = 1.0
-"""A page must also have been still for this long, because the last changes may not be rendered yet."""
+"""Seconds without a change before a page is idle, because the last changes may not be rendered yet."""
 REQUEST_END_TIMEOUT_S = 0.3
-"""A request that does not report its end within this time is still open."""
+"""Seconds to wait for the end of a request. After that, it counts as still open."""
 NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Whether the page in ``frame`` is still and no frame has anything left to do."""
+    """Whether ``frame`` has not changed for a while, and no frame of the page has anything left to do."""
     from playwright.async_api import Error  # already imported: a page is open
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
@@ -192,12 +186,12 @@ async def is_idle(page: Page, frame: Frame) -> bool:
         return False
     if not await has_loaded(page):
         return False
-    ended = await asyncio.gather(*(_has_ended(request) for request in await page.requests()))
+    ended = await asyncio.gather(*(_has_request_ended(request) for request in await page.requests()))
     return all(ended)
 
 
 async def has_loaded(page: Page) -> bool:
-    """Whether the page had no open request for a while since its document arrived."""
+    """Whether the page has loaded, and had no open request for a while."""
     from playwright.async_api import TimeoutError as Late  # already imported: a page is open
 
     try:
@@ -207,13 +201,12 @@ async def has_loaded(page: Page) -> bool:
     return True
 
 
-async def _has_ended(request: Request) -> bool:
-    """Whether a request has ended. The size of an ended request is known, except after a failure."""
+async def _has_request_ended(request: Request) -> bool:
+    """Whether a request has ended or failed."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
-        # A failed request has also ended.
-        with suppress(Error):
+        with suppress(Error):  # a failed request has no size
             async with asyncio.timeout(REQUEST_END_TIMEOUT_S):
                 await request.sizes()
     except TimeoutError:
@@ -223,24 +216,23 @@ async def _has_ended(request: Request) -> bool:
 
 TRUSTED_SCORE = 5
 INSPECTION_SLICE_S = 0.4
-# A box below this score has no sign of a chat except that one can type into it.
+# A box below this score shows no sign of a chat, except that it accepts text.
 DOUBTFUL_SCORE = 3
-# Wait before using a doubtful box: the real one may still load (a frame, a script).
+# Seconds to wait before a doubtful box is used, because the real box may still load.
 GRACE_S = 2.5
-# The same for a box without any sign of a chat: some pages start a chat only after seconds.
+# The same for a box without a sign of a chat, because some pages load their chat late.
 WEAK_GRACE_S = 8.0
-# A page without a box has settled if it was still for the first time span with nothing more to load, and after
-# the second time span in any case. Some pages start their chat after the rest of the page, which takes seconds on
-# a busy machine.
+# A page without a message box has settled after SETTLED_S if it did not change for STILL_S and has loaded. Some
+# pages start their chat after the rest of the page, which takes seconds on a busy machine.
 STILL_S = 4.0
 SETTLED_S = 15.0
-# If an inspection takes this many times its slice, the machine is too busy to render the page in time.
+# If an inspection takes this many times longer than planned, the machine is too busy to render the page.
 STARVED_SLICES = 5
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat that accepts questions. Valid as long as its page; never leaves the event loop."""
+    """A chat that accepts questions. Valid as long as its page is open."""
 
     frame: Frame
     profile: Profile
@@ -251,37 +243,41 @@ class Chat:
 async def open_chat(
     page: Page, address: str, settings: ProbeSettings, visit: Visit, way: ChatPath | None = None
 ) -> Chat:
-    """Load the page and find the chat on it.
+    """Load the page and return the chat on it.
 
-    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, or an address outside the
-    target), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` if this machine is the cause)
-    or `PageNotUnderstood`.
+    Raises:
+        Unreachable: the page does not load, or has an HTTP error status
+        AccessDenied: the page asks for a login or a higher quota, or the address is outside the target
+        LeftTarget: the page leads to another site
+        NotReady: the page is still loading at its deadline
+        BrowserLost: this machine is too busy to load the page
+        PageNotUnderstood: the page has no chat that Lookout can use
     """
     from playwright.async_api import Error  # already imported: a page is open
 
     deadline = monotonic() + settings.page_deadline_s
-    await _load(page, address, settings, visit)
+    await _load_page(page, address, settings, visit)
     for selector in settings.open:
-        await press_pinned(page, selector, f"probe.open = {selector!r}", deadline - monotonic())
+        await press_configured_opener(page, selector, f"probe.open = {selector!r}", deadline - monotonic())
     while True:
         try:
-            return require_app_page(await find_chat(page, settings, deadline, way), visit)
+            return require_page_of_app(await find_chat(page, settings, deadline, way), visit)
         except (NotReady, PageNotUnderstood):
             visit.raise_if_away(page.main_frame)
             raise
         except Error as error:
-            if not has_navigated(error) or monotonic() >= deadline:
+            if not is_navigation_error(error) or monotonic() >= deadline:
                 raise
         await visit.raise_if_led_away(page.main_frame)
 
 
-def require_app_page(chat: Chat, visit: Visit) -> Chat:
-    """Return the chat if its page still belongs to the app. Raises `LeftTarget`."""
+def require_page_of_app(chat: Chat, visit: Visit) -> Chat:
+    """Return the chat. Raises `LeftTarget` if its page does not belong to the app."""
     visit.raise_if_away(chat.frame)
     return chat
 
 
-async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
+async def _load_page(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
     from playwright.async_api import Error  # already imported: a page is open
     from playwright.async_api import TimeoutError as Late
 
@@ -297,26 +293,26 @@ async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit)
             raise cause from error
     await visit.arrive(address, response)
     if response is not None:
-        _check_status(address, response.status, response.headers)
+        _raise_if_error_status(address, response.status, response.headers)
 
 
-def _check_status(address: str, status: int, headers: Mapping[str, str]) -> None:
+def _raise_if_error_status(address: str, status: int, headers: Mapping[str, str]) -> None:
     if status in (401, 403):
-        raise LoginWall(f"{address} answered HTTP {status}: a login wall")
+        raise LoginWall(f"{address} answered HTTP {status}: it requires a login")
     if status == 429:  # noqa: PLR2004 - Too Many Requests
         wait_s = parse_retry_after_s(headers)
         raise RateLimited(f"{address} answered HTTP 429: too many requests", retry_after_s=wait_s)
     if status in (402, 407):
-        raise AccessDenied(f"{address} answered HTTP {status}: a login or quota wall")
+        raise AccessDenied(f"{address} answered HTTP {status}: it requires a login or a higher quota")
     if status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         raise Unreachable(f"{address} answered HTTP {status}")
 
 
 async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
-    """Find the chat on a loaded page; `deadline` is in `time.monotonic` seconds.
+    """Return the chat on a loaded page. `deadline` is in seconds of `time.monotonic`.
 
-    ``way`` is how earlier pages were opened; this page updates it. Raises the errors of `open_chat`. A page
-    without a chat raises soon after it has settled.
+    ``way`` has the steps that opened the chat on earlier pages, and is updated. Raises the errors of `open_chat`:
+    on a page without a chat, soon after the page has settled.
     """
     started = monotonic()
     inspections = 0
@@ -327,16 +323,21 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
         inspections += 1
         waited_s = monotonic() - started
         is_still, was_idle = was_idle, False  # before the inspection, which then includes all content
-        if boxes.covered and await _uncover_box(frame, opening, waited_s):
+        if boxes.covered and await _close_dialog_above_box(frame, opening, waited_s):
             continue
-        if boxes.enabled and (waited_s >= _compute_grace_s(boxes.score) or is_still):
+        if boxes.enabled and (waited_s >= _compute_box_wait_s(boxes.score) or is_still):
             if monotonic() < deadline and await opening.try_better_box(boxes):
                 continue
-            opening.confirm_path()
-            return await _take_chat(frame, boxes, settings)
-        is_time = waited_s >= GRACE_S or opening.knows_way or is_still
+            opening.store_path()
+            return await _require_usable_chat(frame, boxes, settings)
+        is_time = waited_s >= GRACE_S or opening.has_known_steps_left or is_still
         has_other_box = is_time and not boxes.box and await _has_another_box(page, settings)
-        if not boxes.box and is_time and not has_other_box and await _press_to_open(frame, opening, deadline):
+        if (
+            not boxes.box
+            and is_time
+            and not has_other_box
+            and await _press_control_to_open_chat(frame, opening, deadline)
+        ):
             continue
         if monotonic() >= deadline or (not boxes.box and (is_still or await _has_settled(page, frame, waited_s))):
             raise await _build_no_chat_error(
@@ -351,19 +352,18 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
 
 
 async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
-    """Whether the page has a text box without the configured one: the chat is already open, so press nothing."""
+    """Whether the page has a text box that the configured selector does not match. Then the chat is open."""
     if settings.selectors.message_box is None:
         return False
-    selectors = settings.selectors.model_copy(update={"message_box": None})
-    _, boxes = await _find_best_frame(page, settings.model_copy(update={"selectors": selectors}))
+    _, boxes = await _find_best_frame(page, settings.without_message_box())
     return boxes.enabled and boxes.score >= DOUBTFUL_SCORE
 
 
-async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
-    """Close any element that covers the box; return whether one was closed or may still close."""
+async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
+    """Close a dialog that covers the message box. Return whether one was closed, or may still appear."""
     if opening.dialogs >= MAX_DIALOGS:
         return False
-    if await pass_dialog(frame):
+    if await close_dialog(frame):
         opening.dialogs += 1
         return True
     if waited_s < GRACE_S:
@@ -373,12 +373,12 @@ async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
     return False
 
 
-async def _press_to_open(frame: Frame, opening: Opening, deadline: float) -> bool:
-    """Press a control that may open the chat on a page without a box; return whether to look again."""
-    if opening.dialogs < MAX_DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
+async def _press_control_to_open_chat(frame: Frame, opening: Opening, deadline: float) -> bool:
+    """Press a control that may open the chat. Return whether the page should be inspected again."""
+    if opening.dialogs < MAX_DIALOGS and await close_dialog(frame, closing=not opening.has_pressed):
         opening.dialogs += 1
         return True
-    return monotonic() < deadline and await opening.press_next()
+    return monotonic() < deadline and await opening.press_next_opener()
 
 
 async def _build_no_chat_error(
@@ -390,54 +390,53 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Build the error for a page without a chat, once it has settled or at the deadline.
+    """Return the error for a page without a chat. Raises it if the page asks for a login or a higher quota.
 
-    A login wall counts only now: many pages show "Log in" before their chat has loaded. A page that is still
-    loading deserves another try; see `Walls.loading`.
+    Call it after the page has settled or at the deadline: many pages show "Log in" until their chat has loaded.
     """
     walls = await _read_walls(frame)
     raise_if_wall(boxes, walls)
     if inspection_s > STARVED_SLICES * INSPECTION_SLICE_S:
         return BrowserLost(
-            f"this machine is too busy to render the page; one inspection takes {inspection_s:.1f} s"
+            f"this machine is too busy to render the page: one inspection of it takes {inspection_s:.1f} s"
         )
     if walls.loading:
         return NotReady(
             f"the page was still loading after {settings.page_deadline_s:g} s: {describe_page(boxes, walls)}"
         )
-    pinned = format_missing_pin("message_box", settings.selectors)
+    pinned = format_unmatched_selector("message_box", settings.selectors)
     if has_other_box:
-        return PageNotUnderstood(f"{pinned}the page has another text box; `lookout doctor ADDRESS` shows it")
+        return PageNotUnderstood(f"{pinned}the page has another text box. Run `lookout doctor ADDRESS` to see it")
     pressed = "; ".join(f"“{label}”" for label in undone)
     tried = f"; clicked without effect: {pressed}" if undone else ""
     return PageNotUnderstood(f"{pinned}no usable message box: {describe_page(boxes, walls)}{tried}")
 
 
-def _compute_grace_s(score: float) -> float:
-    """Return how long to wait before using a box, in seconds from the page's first inspection."""
+def _compute_box_wait_s(score: float) -> float:
+    """Return the seconds to wait before a box with this score is used, from the first inspection of the page."""
     if score >= TRUSTED_SCORE:
         return 0.0
     return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
 
 
-async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """Build the chat with this box. Raise if another box is as likely, or if the box belongs to a login form."""
+async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
+    """Return the chat with this message box. Raises an error if the box is one of several, or is a login field."""
     if boxes.score < TRUSTED_SCORE:
         walls = await _read_walls(frame)
         if walls.passwords:
             raise LoginWall(f"the page shows a login form instead of the chat: {describe_page(boxes, Walls())}")
         if boxes.equals:
             raise PageNotUnderstood(
-                f"{boxes.equals + 1} boxes look alike; set selectors.message_box: {describe_page(boxes, walls)}"
+                f"{boxes.equals + 1} boxes may be the message box. Set probe.selectors.message_box to the right "
+                f"one: {describe_page(boxes, walls)}"
             )
     return await _build_chat(frame, boxes, settings)
 
 
 async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
-    """Whether the page has loaded everything and is still, so that nothing new will appear.
+    """Whether the page has loaded everything and does not change, so that nothing new will appear.
 
-    A page that listens to its server, or that always has an open request, may render at any time. Such a page
-    never settles before the deadline.
+    A page with a web socket, an event stream or an open request may change at any time, so it never settles.
     """
     if (
         waited_s < SETTLED_S
@@ -453,23 +452,26 @@ async def _read_walls(frame: Frame) -> Walls:
 
 
 def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
-    """Raise `AccessDenied` when a page without a chat asks to sign in or mentions a quota."""
+    """Raise `LoginWall` or `AccessDenied` if a page without a chat asks for a login or mentions a quota."""
     if walls.login:
-        raise LoginWall(f"a login wall is in front of the chat: {describe_page(boxes, walls)}")
+        raise LoginWall(f"the page asks for a login instead of the chat: {describe_page(boxes, walls)}")
     if walls.quota:
-        raise AccessDenied(f"a quota wall is in front of the chat: {describe_page(boxes, walls)}")
+        raise AccessDenied(f"the page shows a quota limit instead of the chat: {describe_page(boxes, walls)}")
 
 
 def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
-    """Describe the page for messages: its title, boxes and first words."""
+    """Return the title, the text boxes and the first words of a page, for an error message."""
     boxes = "; ".join(message_boxes.others) or "no text box"
     return f"page titled {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
-    """Return the frame with the likeliest box within one time slice, or at once if a box is trusted."""
+    """Return the frame with the likeliest message box, and the boxes that it has.
+
+    All frames are inspected at the same time. A box with a high score ends the search at once.
+    """
     frames = [frame for frame in page.frames if not frame.is_detached()]
-    inspections = {asyncio.ensure_future(_inspect(frame, settings)): frame for frame in frames}
+    inspections = {asyncio.ensure_future(_find_boxes_in_frame(frame, settings)): frame for frame in frames}
     results: list[tuple[Frame, MessageBoxes]] = []
     pending = set(inspections)
     try:
@@ -487,8 +489,8 @@ async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, 
 NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=False, others=(), title="")
 
 
-async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
-    """Inspect a frame for message boxes within one time slice; ``None`` if the frame was removed meanwhile."""
+async def _find_boxes_in_frame(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
+    """Return the text boxes of a frame; ``None`` if the page removed the frame meanwhile."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
@@ -506,7 +508,8 @@ async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None
 
 async def _build_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
     profile = await _detect_profile(frame, settings)
-    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), boxes=boxes)
+    selectors = profile.selectors.with_overrides(settings.selectors)
+    return Chat(frame=frame, profile=profile, selectors=selectors, boxes=boxes)
 
 
 async def _detect_profile(frame: Frame, settings: ProbeSettings) -> Profile:

@@ -1,8 +1,7 @@
-"""Ask through the page itself, like a user (V2): Chromium, driven by Playwright.
+"""Ask questions through the app's page, like a user does. Playwright controls the browser.
 
-If the text read from a page may not be the complete answer, the case is ungraded: "the app was wrong" and "we
-could not read the answer" are different results. The text is stored and compared with the answers to later
-questions. One line that answers different questions, without proof that the app sent it, belongs to the page.
+If the text that was read may not be the complete answer, the case is not graded. The text is compared with the
+answers to other questions: the same text for different questions is probably a part of the page, not an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, assert_never
 from monitors.errors import BrowserLost, CaptureUnsure, LoginWall, ProbeError
 from monitors.probes.browser.chromium import Chromium, run_within_deadline
 from monitors.probes.browser.conversation import PageConversation
-from monitors.probes.browser.discover import check_selectors
+from monitors.probes.browser.discover import raise_if_selector_invalid
 from monitors.probes.browser.evidence import EvidenceRecorder
 from monitors.probes.browser.greetings import Greetings, SilentPage
 from monitors.probes.browser.inpage import CaptureDoubt, WatchResult
@@ -33,68 +32,71 @@ if TYPE_CHECKING:
 
 
 PIN_ADVICE = (
-    "set probe.selectors.answer to the element of the answer, or probe.wire to the response with the answer"
+    "Set probe.selectors.answer to the element with the answer, or probe.wire to the response with the answer"
 )
 MAX_SHOWN_CHARACTERS = 80
-"""Characters of a text that a message shows."""
+"""Maximum number of characters of a text in an error message."""
 
 
 class CaptureDoubts:
-    """The texts read from one target's pages, by question. Lives as long as a run's driver."""
+    """Find texts that may not be the answer: all answers of one run are stored and compared."""
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
         self._sent: dict[str, str] = {}
 
-    def note_answers(self, turns: Sequence[str], answers: Sequence[str]) -> None:
-        """Store the answers to the earlier turns of a conversation."""
+    def store_earlier_answers(self, turns: Sequence[str], answers: Sequence[str]) -> None:
+        """Store the answers that the app sent to the earlier turns of a conversation."""
         for turn, answer in zip(turns, answers, strict=False):
             self._sent.setdefault(_normalize_text(answer), _normalize_text(turn))
 
-    def raise_if_other_answer(self, shown: str, sent: str, question: str) -> None:
-        """Raise `CaptureUnsure` if the graded text was sent for this question but the page shows another answer."""
+    def raise_if_page_shows_other_answer(self, shown: str, sent: str, question: str) -> None:
+        """Raise `CaptureUnsure` if the page shows the answer to another question.
+
+        ``shown`` is the text on the page, ``sent`` is the text that the app sent for this question.
+        """
         shown, sent, question = map(_normalize_text, (shown, sent, question))
         owner = self._sent.setdefault(sent, question)
         if shown and shown not in sent and self._sent.get(shown, owner) != question:
             raise CaptureUnsure(
-                f"the page shows {_quote_text(shown)}, which was sent for another question "
-                f"({_quote_text(self._sent[shown])}), while the graded text came over the wire",
+                f"the page shows {_quote_text(shown)}, which the app sent as the answer to another question "
+                f"({_quote_text(self._sent[shown])})",
                 partial_text=shown,
             )
 
-    def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
-        """Raise `CaptureUnsure` for a doubtful text, with the doubt and the setting that resolves it.
+    def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
+        """Raise `CaptureUnsure` if the text may not be the answer. The error names the setting that helps.
 
-        ``is_proven``: proof exists that the page answered. The same text for two questions is then accepted.
+        ``is_proven``: it is certain that the page answered, so two questions may have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
-            None if is_proven else self._describe_repetition(reading.text, question)
+            None if is_proven else self._explain_repeated_answer(reading.text, question)
         )
         if reason is not None:
-            raise CaptureUnsure(f"{reason}; {PIN_ADVICE}", partial_text=reading.text)
+            raise CaptureUnsure(f"{reason}. {PIN_ADVICE}", partial_text=reading.text)
 
-    def _describe_repetition(self, text: str, question: str) -> str | None:
+    def _explain_repeated_answer(self, text: str, question: str) -> str | None:
         before = self._asked.setdefault(_normalize_text(text), question)
         if _normalize_text(before) == _normalize_text(question):
             return None
         return (
-            f"{_quote_text(text)} was also the answer to another question ({_quote_text(before)}), and the page "
-            "and the network do not show which one it answers"
+            f"{_quote_text(text)} was also read as the answer to another question ({_quote_text(before)}), so it "
+            "may be a part of the page"
         )
 
 
 def explain_answer_doubt(reading: WatchResult) -> str | None:
-    """Return why a reading is doubtful; ``None`` if it is not."""
+    """Return why the text may not be the answer; ``None`` if there is no doubt."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
-        return f"{texts} is next to the answer and may be part of it"
+        return f"{texts} is next to the answer and may belong to it"
     match reading.doubt:
         case None:
             return None
         case CaptureDoubt.ECHO:
             return f"the text only repeats the question: {_quote_text(reading.text)}"
         case CaptureDoubt.STOOD:
-            return f"the text was already on the page before the question, but hidden: {_quote_text(reading.text)}"
+            return f"the text was hidden on the page before the question was sent: {_quote_text(reading.text)}"
         case _:
             assert_never(reading.doubt)
 
@@ -108,11 +110,11 @@ def _quote_text(text: str) -> str:
 
 
 class BrowserDriver:
-    """A `ChatDriver` over one browser process. Use as an async context manager, within one event loop.
+    """A `ChatDriver` that uses one browser. Use it as an async context manager, in one event loop only.
 
-    `address` is the page. `run_folder` stores the evidence. `search_path` is searched for a system Chromium
-    (``None``: the process's PATH). ``login`` signs in the pages; its secrets are redacted from answers, errors
-    and evidence.
+    `address` is the address of the page. Evidence is stored in `run_folder`. `search_path` are the folders to
+    search for a Chromium; without it, those in PATH. ``login`` signs in, and its secrets are redacted from
+    answers, errors and evidence.
     """
 
     def __init__(
@@ -146,10 +148,10 @@ class BrowserDriver:
         await self.close()
 
     async def close(self) -> None:
-        """Close pages and browser, each with a separate deadline."""
-        await asyncio.shield(self._close())
+        """Close the pages and the browser, each within its own deadline."""
+        await asyncio.shield(self._close_all())
 
-    async def _close(self) -> None:
+    async def _close_all(self) -> None:
         await self._silent.close()
         await self._pages.close()
         await self.chromium.close()
@@ -157,35 +159,41 @@ class BrowserDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Each step has a separate deadline."""
+        """See `ChatDriver.ask`. Each step has its own deadline."""
         from playwright.async_api import Error  # loaded with the browser
 
-        await self.chromium.browser()  # loads the library
+        await self.chromium.start_if_needed()  # loads the library
         try:
-            return await self._ask_with_login(turns, name, worth_storing)
+            return await self._ask_and_renew_session(turns, name, worth_storing)
         except Error as error:
-            raise self._redact_error(build_page_error(error.message)) from (None if self._login else error)
+            raise self._redact_secrets_in_error(build_page_error(error.message)) from (
+                None if self._login else error
+            )
         except ProbeError as error:
             if self._login is None:
                 raise
-            raise self._redact_error(error) from None  # its causes may hold unredacted texts
+            raise self._redact_secrets_in_error(error) from None  # its causes may hold unredacted texts
 
-    async def _ask_with_login(self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
-        """Ask on a new page. Ask on a second page if the first met a login wall and the session was renewed."""
+    async def _ask_and_renew_session(
+        self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence
+    ) -> Answer:
+        """Ask on a new page. If that page asks for a login, renew the session and ask on a second page."""
         async with self._pages.lend_tab() as tab:
             try:
-                return await self._ask_on(tab, turns, name, worth_storing)
+                return await self._ask_on_tab(tab, turns, name, worth_storing)
             except LoginWall as wall:  # no question was sent yet
                 if not await self._pages.renew_session(tab, wall):
                     raise
         async with self._pages.lend_tab() as tab:
             try:
-                return await self._ask_on(tab, turns, name, worth_storing)
+                return await self._ask_on_tab(tab, turns, name, worth_storing)
             except LoginWall as wall:
                 await self._pages.renew_session(tab, wall)
                 raise
 
-    async def _ask_on(self, tab: Tab, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
+    async def _ask_on_tab(
+        self, tab: Tab, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence
+    ) -> Answer:
         from playwright.async_api import Error  # loaded with the browser
 
         hidden = self._login.secret_filter.redact_bytes if self._login else None
@@ -193,15 +201,18 @@ class BrowserDriver:
         try:
             if self._settings.traces is not CapturePolicy.NEVER:
                 await recorder.start_trace()
-            conversing = run_within_deadline(
-                self._compute_deadline_s(len(turns)), self._converse(tab, turns), "asking"
-            )
-            answer = await _run_unless_crashed(tab.page, conversing, self.chromium)
+            # A safety deadline, longer than the deadlines of all steps.
+            settings = self._settings
+            deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 60)
+            conversing = run_within_deadline(deadline_s, self._ask_turns(tab, turns), "the conversation")
+            answer = await _wait_unless_page_crashes(tab.page, conversing, self.chromium)
             evidence_filter = await worth_storing(answer)
-            proof = await recorder.collect(screenshot=evidence_filter.screenshot, trace=evidence_filter.trace)
-            return self._redact(answer.model_copy(update={"evidence": _merge_evidence(answer.evidence, proof)}))
+            proof = await recorder.collect_evidence(
+                screenshot=evidence_filter.screenshot, trace=evidence_filter.trace
+            )
+            return self._redact_secrets(answer.with_files(proof))
         except ProbeError as error:
-            failure = tab.visit.assign_blame(error)
+            failure = tab.visit.blame_refused_connection(error)
             failure.evidence = await self._record_failure_evidence(recorder)
             if failure is error:
                 raise
@@ -211,61 +222,57 @@ class BrowserDriver:
             failure.evidence = await self._record_failure_evidence(recorder)
             raise failure from error
         finally:
-            await recorder.dismiss()
-
-    def _compute_deadline_s(self, turns: int) -> float:
-        """Return the safety deadline of a conversation, longer than the deadlines of all its steps."""
-        return 2 * self._settings.page_deadline_s + turns * (self._settings.answer_deadline_s + 60)
+            await recorder.stop_recording()
 
     async def _record_failure_evidence(self, recorder: EvidenceRecorder) -> Evidence:
         settings = self._settings
-        return await recorder.collect(
+        return await recorder.collect_evidence(
             screenshot=settings.screenshots is not CapturePolicy.NEVER,
             trace=settings.traces is not CapturePolicy.NEVER,
         )
 
-    async def _converse(self, tab: Tab, turns: tuple[str, ...]) -> Answer:
-        await check_selectors(tab.page, self._settings.selectors)
+    async def _ask_turns(self, tab: Tab, turns: tuple[str, ...]) -> Answer:
+        await raise_if_selector_invalid(tab.page, self._settings.selectors)
         rule = self._settings.wire
         tap = WireTap(tab.page, rule) if rule is not None else None
         conversation = PageConversation(tab.page, self._settings, tab.visit, self._greetings)
         if self._login is None:
-            self._silent.begin()
+            self._silent.start()
         started = monotonic()
         conversation.chat = await self._pages.open_chat_on(tab)
         opening_ms = (monotonic() - started) * 1000
         if conversation.chat.selectors.answer is not None:
-            self._silent.end()
+            self._silent.stop_early()
         else:
-            self._silent.begin()  # signed in by now
+            self._silent.start()  # signed in by now
         try:
             earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
             if tap is not None:
-                await tap.begin()
+                await tap.start_capture()
             reading = await conversation.ask(turns[-1])
         except ProbeError as error:
             await self._pages.check_session(tab, error)
             raise
         await self._pages.check_session(tab)
-        wire = await tap.read_payload() if tap is not None else None
+        wire = await tap.read_last_answer() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE
         if wire is not None:
-            self._doubts.note_answers(turns, earlier)
-            self._doubts.raise_if_other_answer(reading.text, wire.text, turns[-1])
+            self._doubts.store_earlier_answers(turns, earlier)
+            self._doubts.raise_if_page_shows_other_answer(reading.text, wire.text, turns[-1])
         if graded is Channel.VISIBLE:
-            conversation.raise_if_no_chat(reading)
-            is_proven = await conversation.has_proof_of_answer(reading)
-            self._doubts.raise_if_unsure(reading, turns[-1], is_proven=is_proven)
-        self._pages.way.proved |= conversation.behaves_like_chat(reading)
-        return self._redact(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
+            conversation.raise_if_not_a_chat(reading)
+            is_proven = await conversation.is_certain_answer(reading)
+            self._doubts.raise_if_answer_doubtful(reading, turns[-1], is_proven=is_proven)
+        self._pages.way.proved |= conversation.was_question_accepted(reading)
+        return self._redact_secrets(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
 
-    def _redact(self, answer: Answer) -> Answer:
-        """Return the answer without the login's secrets, in case the app repeats them."""
+    def _redact_secrets(self, answer: Answer) -> Answer:
+        """Return the answer with the secrets of the login redacted, because the app may repeat them."""
         if self._login is None:
             return answer
         return Answer.model_validate(self._login.secret_filter.redact_in(answer.model_dump()))
 
-    def _redact_error(self, error: ProbeError) -> ProbeError:
+    def _redact_secrets_in_error(self, error: ProbeError) -> ProbeError:
         if self._login is not None:
             secrets = self._login.secret_filter
             error.args = (secrets.redact(str(error)),)
@@ -293,18 +300,8 @@ def _build_answer(
     )
 
 
-def _merge_evidence(answer_evidence: Evidence, proof: Evidence) -> Evidence:
-    return proof.model_copy(
-        update={
-            "settle_samples": answer_evidence.settle_samples,
-            "aside": answer_evidence.aside,
-            "parts": answer_evidence.parts,
-        }
-    )
-
-
-async def _run_unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
-    """Return the answer, or raise `BrowserLost` at once when the page crashes."""
+async def _wait_unless_page_crashes(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
+    """Return the result of ``work``. Raises `BrowserLost` as soon as the page crashes."""
     crashed = asyncio.get_running_loop().create_future()
 
     def set_crashed(_page: Page) -> None:
@@ -316,7 +313,7 @@ async def _run_unless_crashed(page: Page, work: Coroutine[Any, Any, Answer], chr
     try:
         await asyncio.wait({asking, crashed}, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
-            raise BrowserLost(chromium.ended_because or "the page crashed")
+            raise BrowserLost(chromium.process_end_reason or "the page crashed")
         return asking.result()
     finally:
         asking.cancel()

@@ -1,6 +1,6 @@
-"""Record the page as screenshot, trace and console (V7). Files are named by case, never by the question.
+"""Store evidence of a page: a screenshot, a trace and the errors on its console.
 
-The files may hold personal data from the page. Only their owner can read them, and no message includes one.
+The files are named by case and may contain personal data. Only their owner can read them, and no alert sends them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from monitors.probes.browser.chromium import close_within_deadline
+from monitors.probes.browser.chromium import finish_within_deadline
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.browser.visit import Visit
 from monitors.records.exchanges import Evidence
@@ -26,14 +26,14 @@ SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 CONSOLE_MESSAGES = 300
-"""Limit of console messages for one question, harmless ones included: a worker can flood the console."""
+"""Maximum number of console messages of any kind that are read for one question, because a page may write many."""
 
 
 Hide = Callable[[bytes], bytes]
 
 
-def rewrite_archive(archive: Path, change: Hide) -> None:
-    """Rewrite a ZIP file and change every member's content."""
+def rewrite_files_in_archive(archive: Path, change: Hide) -> None:
+    """Apply ``change`` to the content of each file in a ZIP archive, and replace the archive."""
     temporary = archive.with_suffix(".part")
     with ZipFile(archive) as old, ZipFile(temporary, "w", ZIP_DEFLATED) as new:
         for member in old.infolist():
@@ -42,7 +42,7 @@ def rewrite_archive(archive: Path, change: Hide) -> None:
 
 
 class EvidenceRecorder:
-    """Record one page during one question. Paths in the evidence are relative to ``run_folder``."""
+    """Record one page during one question. Stored paths are relative to ``run_folder``."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class EvidenceRecorder:
         hidden: Hide | None = None,
         visit: Visit | None = None,
     ) -> None:
-        """``hidden`` redacts secrets in the trace's files, which hold the headers of each request."""
+        """``hidden`` redacts secrets in the files of the trace, which contain the headers of each request."""
         self._hidden = hidden
         self._page = page
         self._context = context
@@ -64,72 +64,74 @@ class EvidenceRecorder:
         self._errors: list[str] = []
         self._tracing = False
         self._messages_left = CONSOLE_MESSAGES
-        page.on("console", self._on_console)
-        page.on("pageerror", self._on_page_error)
+        page.on("console", self._record_console_message)
+        page.on("pageerror", self._record_page_error)
 
     async def start_trace(self) -> None:
-        """Start a trace, which takes about 0.2 s."""
+        """Start a Playwright trace. Takes about 0.2 s."""
         await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
         self._tracing = True
 
-    async def collect(self, *, screenshot: bool, trace: bool) -> Evidence:
-        """Return the requested evidence, as far as it is available: a crashed page has no screenshot."""
+    async def collect_evidence(self, *, screenshot: bool, trace: bool) -> Evidence:
+        """Store the requested files and return the evidence. A crashed page has no screenshot."""
         return Evidence(
-            screenshot=await self._take_picture() if screenshot else None,
+            screenshot=await self._take_screenshot() if screenshot else None,
             trace=await self._store_trace() if trace else None,
             console_errors=tuple(self._errors),
             refused=self._visit.refused if self._visit is not None else (),
             page=self._visit.page if self._visit is not None else None,
         )
 
-    async def dismiss(self) -> None:
-        """Stop listening and drop an unused trace."""
+    async def stop_recording(self) -> None:
+        """Stop recording. Discard a trace that was not stored."""
         if self._messages_left > 0:
-            self._page.remove_listener("console", self._on_console)
-        self._page.remove_listener("pageerror", self._on_page_error)
+            self._page.remove_listener("console", self._record_console_message)
+        self._page.remove_listener("pageerror", self._record_page_error)
         if self._tracing:
             self._tracing = False
-            await close_within_deadline(self._context.tracing.stop(), PICTURE_DEADLINE_S)
+            await finish_within_deadline(self._context.tracing.stop(), PICTURE_DEADLINE_S)
 
-    async def _take_picture(self) -> str | None:
-        path = self._build_path(".jpg")
+    async def _take_screenshot(self) -> str | None:
+        path = self._build_evidence_path(".jpg")
         for frame in self._page.frames:
-            await close_within_deadline(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
+            await finish_within_deadline(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
         taking = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
         return (
-            await self._restrict_to_owner(path) if await close_within_deadline(taking, PICTURE_DEADLINE_S) else None
+            await self._restrict_to_owner(path)
+            if await finish_within_deadline(taking, PICTURE_DEADLINE_S)
+            else None
         )
 
     async def _store_trace(self) -> str | None:
         if not self._tracing:
             return None
         self._tracing = False
-        path = self._build_path(".zip")
-        stored = await close_within_deadline(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
+        path = self._build_evidence_path(".zip")
+        stored = await finish_within_deadline(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
         if stored and self._hidden is not None:
-            await asyncio.to_thread(rewrite_archive, path, self._hidden)
+            await asyncio.to_thread(rewrite_files_in_archive, path, self._hidden)
         return await self._restrict_to_owner(path) if stored else None
 
-    def _build_path(self, suffix: str) -> Path:
+    def _build_evidence_path(self, suffix: str) -> Path:
         folder = self._run_folder / FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER_MODE)
         return folder / f"{self._name}{suffix}"
 
     async def _restrict_to_owner(self, path: Path) -> str:
-        """Make a file readable for its owner only, and return its path relative to the run folder."""
+        """Allow only the owner to read a file. Return the path of the file, relative to the run folder."""
         await asyncio.to_thread(path.chmod, OWNER_ONLY_MODE)
         return path.relative_to(self._run_folder).as_posix()
 
-    def _on_console(self, message: ConsoleMessage) -> None:
+    def _record_console_message(self, message: ConsoleMessage) -> None:
         if self._messages_left <= 0:
             return
         self._messages_left -= 1
         if self._messages_left == 0:
-            self._page.remove_listener("console", self._on_console)
+            self._page.remove_listener("console", self._record_console_message)
         if message.type == "error":
             self._record_error(message.text)
 
-    def _on_page_error(self, error: Exception) -> None:
+    def _record_page_error(self, error: Exception) -> None:
         self._record_error(str(error))
 
     def _record_error(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Learn the page's own lines from its pages: greetings, which may come late, and lines of every answer."""
+"""Learn which lines are not an answer: the greeting of the page, and lines that all answers have."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     from monitors.probes.browser.pages import Pages
 
 MIN_LINE_CHARACTERS = 20
-"""Characters; a shorter line ("Yes.") may also be an answer."""
+"""Minimum length of a greeting. A shorter line, such as "Yes.", may be an answer."""
 MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""A greeting must have been on this many pages before the question, and on at least half of all pages."""
+"""A greeting must be on this many pages before the question, and on at least half of all pages."""
 LISTEN_S = 20.0
-"""Seconds to watch a page without a question. Later lines count as answers."""
+"""Seconds to watch a page on which no question is asked. Later lines count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""The longest wait until the loaded silent page is as old as the page that was asked."""
+"""Maximum seconds to wait until the silent page is as old as the page with the question."""
 OPEN_TIMEOUT_S = 15.0
-"""How much later the silent page may be loaded than the pages that are asked, on a busy machine."""
+"""Maximum seconds to wait until the silent page has loaded, which takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
-"""How much two pages of one target differ in the time when they render timed lines."""
+"""Seconds by which two pages of one target differ when they show a line after a delay."""
 
 
 MIN_ANSWERS = 2
-"""A line is usual if it is the first or last line of this many answers, and of all other answers too."""
+"""A line is usual if it is the first or last line of all answers, and there are at least this many answers."""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and figures that may be an answer, even if every question had the same one."""
+"""Words and digits that may be an answer, even if all questions have the same answer."""
 
 
 class Greetings:
-    """The lines on fresh pages of one target before any question, and those of a `SilentPage`."""
+    """The greetings of one target: lines that its pages show without a question."""
 
     def __init__(self, silent: SilentPage | None = None) -> None:
         self._pages = 0
@@ -56,15 +56,15 @@ class Greetings:
         self._edges: dict[str, frozenset[str]] = {}
         self._usual: set[str] = set()
 
-    def note_answer(self, question: str, text: str) -> None:
-        """Add the last line of the answer to a question, and the first if it is not a sentence."""
+    def add_answer(self, question: str, text: str) -> None:
+        """Store the last line of an answer, and its first line if that is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
             self._edges[question] = frozenset({lines[-1], *heads})
 
-    def list_usual_lines(self) -> tuple[str, ...]:
-        """Return the lines at the head or foot of every answer: a name, a model, a disclaimer."""
+    def list_lines_of_all_answers(self) -> tuple[str, ...]:
+        """Return the lines at the start or end of all answers, such as a name, a model or a disclaimer."""
         if len(self._edges) < MIN_ANSWERS:
             return tuple(sorted(self._usual))
         first, *others = self._edges.values()
@@ -74,33 +74,33 @@ class Greetings:
         }
         return tuple(sorted(self._usual))
 
-    def note(self, lines: Iterable[str]) -> None:
-        """Add the lines of one fresh page."""
+    def add_fresh_page(self, lines: Iterable[str]) -> None:
+        """Count the lines that one page shows before its first question."""
         self._pages += 1
         self._line_counts.update(
             {line for line in lines if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS}
         )
 
     @property
-    def are_known(self) -> bool:
-        """Whether enough pages were read to know their greetings."""
+    def has_enough_pages(self) -> bool:
+        """Whether enough pages were read to know the greetings."""
         return self._pages >= MIN_PAGES
 
-    def list_lines(self) -> tuple[str, ...]:
-        """Return the lines that the page shows to every visitor, the most frequent first."""
+    def list_greeting_lines(self) -> tuple[str, ...]:
+        """Return the greetings: the most frequent lines first, then those of the silent page that came late."""
         counts = self._line_counts.most_common(MAX_LINES)
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
-        return frequent_lines + (self._silent.late if self._silent is not None else ())
+        return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
 
-    async def read_silent_page(self, age_s: float) -> tuple[str, ...]:
-        """Return the lines that the silent page had shown at a document age of ``age_s`` seconds."""
-        return () if self._silent is None else await self._silent.list_lines_by_age(age_s)
+    async def list_silent_page_lines(self, age_s: float) -> tuple[str, ...]:
+        """Return the lines that the silent page showed in the first ``age_s`` seconds after it loaded."""
+        return () if self._silent is None else await self._silent.list_lines_until_age(age_s)
 
 
 class SilentPage:
-    """A page of the target without a question, opened together with the first page that is asked.
+    """A page of the target on which no question is asked, so that each new line is a greeting.
 
-    Its failures are ignored: then late greetings are unknown.
+    It is opened together with the first page that gets a question. If it fails, late greetings stay unknown.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -112,31 +112,31 @@ class SilentPage:
         self._first: tuple[str, ...] = ()
         self._lines: dict[str, None] = {}
 
-    def begin(self) -> None:
-        """Open the page; does nothing at the second call."""
+    def start(self) -> None:
+        """Start to open the page. A second call has no effect."""
         if self._task is None:
-            self._task = asyncio.ensure_future(self._stand())
+            self._task = asyncio.ensure_future(self._watch_page())
 
-    def end(self) -> None:
-        """Close the page early: a target with a configured answer selector needs no greetings."""
+    def stop_early(self) -> None:
+        """Close the page early, because a target with a configured answer selector needs no greetings."""
         self._ended.set()
 
     async def close(self) -> None:
         """Close the page if it is still open."""
-        self.end()
+        self.stop_early()
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=MAX_EXTRA_WAIT_S)
             self._task.cancel()
 
     @property
-    def late(self) -> tuple[str, ...]:
-        """Lines that were missing at first."""
+    def late_lines(self) -> tuple[str, ...]:
+        """Lines that the page showed later than its first lines."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
-    async def list_lines_by_age(self, age_s: float) -> tuple[str, ...]:
-        """Return all lines that the page showed until this age of its document, by the document's own clock.
+    async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:
+        """Return the lines that the page showed in the first ``age_s`` seconds after it loaded.
 
-        Ages are compared because load and discovery times differ between two pages on a busy machine.
+        The clock of each page counts, because on a busy machine two pages load at different times.
         """
         if self._task is None:
             return ()
@@ -144,21 +144,21 @@ class SilentPage:
         own_s = await measure_document_age_s(self._chat.frame) if self._chat is not None else None
         if own_s is not None:
             await _wait_for_event(self._ended, min(MAX_EXTRA_WAIT_S, age_s + RENDER_TOLERANCE_S - own_s))
-            await self._listen()
+            await self._collect_lines()
         first = tuple(line for line in self._first if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS)
-        return (*first, *self.late)
+        return (*first, *self.late_lines)
 
-    async def _stand(self) -> None:
+    async def _watch_page(self) -> None:
         from playwright.async_api import Error  # already imported: a page is being asked
 
         try:
             async with self._pages.lend_tab() as tab:
                 self._chat = await self._pages.open_chat_on(tab)
-                await self._listen()
+                await self._collect_lines()
                 self._first = tuple(self._lines)
                 self._is_open.set()
                 await _wait_for_event(self._ended, LISTEN_S)
-                await self._listen()
+                await self._collect_lines()
                 self._chat = None
         except (ProbeError, Error):
             return
@@ -167,7 +167,7 @@ class SilentPage:
             self._is_open.set()
             self._ended.set()
 
-    async def _listen(self) -> None:
+    async def _collect_lines(self) -> None:
         from playwright.async_api import Error  # already imported: a page is open
 
         if self._chat is None:
@@ -182,7 +182,7 @@ class SilentPage:
 
 
 async def measure_document_age_s(frame: Frame) -> float | None:
-    """Return a document's age in seconds by its own clock; ``None`` if the page no longer responds."""
+    """Return the seconds since a document loaded, by its own clock; ``None`` if the page does not respond."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
@@ -192,8 +192,7 @@ async def measure_document_age_s(frame: Frame) -> float | None:
 
 
 async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event or the timeout; a timeout is a normal result."""
-    # a timeout is a normal result
+    """Wait until the event is set or ``timeout_s`` is over."""
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()

@@ -1,4 +1,4 @@
-"""The JavaScript that runs inside the page, and the types of its results."""
+"""Load and call the JavaScript that runs inside the page, and define the types of its results."""
 
 from __future__ import annotations
 
@@ -25,17 +25,21 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 
 @cache
-def load_script(*names: str) -> str:
-    """Return the JavaScript that runs in each frame before the page's own scripts, or the named parts of it."""
+def load_page_script(*names: str) -> str:
+    """Return our JavaScript, which runs in each frame before the scripts of the page.
+
+    With names, only these files of it are returned.
+    """
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
 
 
 class MessageBoxes(Record):
-    """The likeliest message box of a frame (``score`` 5 and more is trusted at once), and the other boxes.
+    """The likeliest message box of a frame, and its other text boxes.
 
-    ``equals`` is the number of other boxes that are as likely. ``asks``: the box itself asks for a message or a
-    question. ``pinned``: the box is configured.
+    A box with a ``score`` of at least 5 is used at once. ``equals`` is the number of other boxes with the same
+    score. ``asks``: the box asks for a message or a question, for example in its placeholder. ``pinned``: the box
+    is configured. ``covered``: another element is in front of the box.
     """
 
     score: float
@@ -51,9 +55,10 @@ class MessageBoxes(Record):
 
 
 class Walls(Record):
-    """Signs on a page without a chat: whether it asks to sign in or mentions a quota, and its first words.
+    """What a page without a chat shows instead: a request to sign in, password fields or a quota limit.
 
-    ``loading``: the page is blank, shows that it is loading, or its document is not complete.
+    ``loading``: the page is empty, shows that it is loading, or its document is not complete. ``text`` are its
+    first words.
     """
 
     login: bool = False
@@ -69,40 +74,39 @@ class WatchState(StrEnum):
     FINISHED = "finished"
     ERROR = "error"
     BROKEN = "broken"
-    """The network connection broke and the page did not continue."""
+    """The connection broke, and the page did not continue."""
     DEADLINE = "deadline"
     NOTHING = "nothing"
     """The page was busy, is idle again and shows no new text."""
     UNSENT = "unsent"
-    """The question is still in the box and nothing happens."""
+    """The question is still in the box, and nothing happens."""
     LOST = "lost"
-    """The box is empty, the page does not repeat the question and nothing happens."""
+    """The box is empty, but the page does not repeat the question, and nothing happens."""
 
 
 class CaptureDoubt(StrEnum):
     """Why the text that was read may not be the answer."""
 
     ECHO = "echo"
-    """It repeats the question, or its beginning."""
+    """The text repeats the question or the beginning of it."""
     STOOD = "stood"
-    """It was on the page before the question, hidden."""
+    """The text was hidden on the page before the question was sent."""
 
 
 class WatchResult(Record):
-    """The result of watching for an answer.
+    """What the script in the page saw while it watched for an answer. Times count from sending.
 
-    ``firm``: a control of the page showed busy, then done. ``busy``: the control still shows busy; if the watch
-    ends as finished nevertheless, the page has forgotten to reset the control. ``early``: the control was done at
-    the first words, so it may only show that the answer began. ``certain``: the control is the profile's or
-    configured, so it shows the end.
-    ``pushed``: a socket or event stream received data meanwhile. ``live``: a socket or stream with data is still
-    open. ``resumed``: an answer to an earlier turn went on. ``calm_ms``: milliseconds since the last change of
-    the text. ``held``: the question is still in the box. ``echoed``: the page repeats the question.
-    Times count from sending.
+    Some pages have a control that shows whether the app still answers, such as a stop button. ``firm``: it showed
+    busy, then done. ``busy``: it still shows busy. ``early``: it showed done at the first words of the answer.
+    ``certain``: a profile or the configuration names the control.
 
-    ``unread`` is other new text outside the answer. ``aside`` are names, times and marks that were removed from
-    the edges of the message; ``unsure`` are those with a number, which may belong to the answer. ``parts`` are
-    its sources, tool cards, reasoning, status and names.
+    ``pushed``: a web socket or event stream received data. ``live``: such a connection is still open.
+    ``resumed``: the answer to an earlier turn continued. ``calm_ms``: milliseconds since the text last changed.
+    ``held``: the question is still in the box. ``echoed``: the page repeats the question.
+
+    ``unread`` is new text outside the answer. ``aside`` are names, times and marks that were removed from the start
+    and the end of the message. ``unsure`` are those with a number, which may belong to the answer. ``parts`` are
+    sources, tool calls, reasoning, status and names in the message.
     """
 
     state: WatchState
@@ -128,15 +132,21 @@ class WatchResult(Record):
     total_ms: Milliseconds
     samples: tuple[SettleSample, ...]
 
+    def with_waiting_time(self, waited_ms: float) -> WatchResult:
+        """Return a copy with ``waited_ms`` added to its times. Use it for a watch that began later than sending."""
+        first_ms = None if self.first_token_ms is None else self.first_token_ms + waited_ms
+        return self.model_copy(update={"first_token_ms": first_ms, "total_ms": self.total_ms + waited_ms})
+
 
 class Navigated(Exception):
-    """The page was left for another one during the watch."""
+    """The page loaded another page while it was watched."""
 
 
 class WatchLimits(Record):
-    """The limits of the in-page watch. ``unsent_ms`` and ``lost_ms`` 0: do not report an unsent or lost question.
+    """Time limits for the script that watches the page.
 
-    ``ended_quiet_ms`` counts from the end of the last open request. The watch takes at least ``settle_ms``.
+    ``ended_quiet_ms`` counts from the end of the last open request. The watch takes at least ``settle_ms``. If
+    ``unsent_ms`` or ``lost_ms`` is 0, an unsent or lost question is not reported.
     """
 
     quiet_ms: Milliseconds
@@ -150,16 +160,16 @@ class WatchLimits(Record):
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
-    """Call one of the in-page functions. Raise `BrowserLost` if the page does not respond."""
+    """Call a function of our JavaScript in the page. Raises `BrowserLost` after ``deadline_s``."""
     try:
         async with asyncio.timeout(deadline_s):
             return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))
     except TimeoutError as error:
-        raise BrowserLost(f"the page hung: it did not answer for {deadline_s:g} s") from error
+        raise BrowserLost(f"the page did not respond for {deadline_s:g} s") from error
 
 
 def replace_surrogates_in(value: Any) -> Any:
-    """Replace lone surrogates in plain data: a page may hold half a character, a record may not."""
+    """Return JSON data with `replace_surrogates` applied to all texts, because a record must be valid Unicode."""
     match value:
         case str():
             return replace_surrogates(value)
@@ -172,5 +182,5 @@ def replace_surrogates_in(value: Any) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return text that UTF-8 can encode: surrogate pairs become their character, lone surrogates U+FFFD."""
+    """Return text that UTF-8 can encode. JavaScript may cut a character in half; the half becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

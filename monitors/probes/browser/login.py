@@ -1,8 +1,8 @@
-"""Sign in to one target: with a stored session, a form, headers, cookies or HTTP authentication.
+"""Sign in to one target with a stored session, a form, headers, cookies or HTTP authentication.
 
-The form renews an ended session. If a person signed in, `LoginFailed` names the command to run. A failed form is
-not tried again in the same run, because some apps lock an account after a few tries. A working session is stored
-in a file that only its owner can read, together with the secrets that must be redacted.
+A form signs in again after the session has ended. If a person signed in, the error names the command to run. A
+failed form is not tried again in the same run, because some apps lock an account after a few failures. A session
+is stored in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""Inside the data folder, with one file per target."""
+"""Folder in the data folder. It has one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
-"""Characters; a shorter value may be a normal word of an answer."""
+"""Minimum length of a secret that is redacted. A shorter value may be a normal word of an answer."""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""The same for values that a site stores in the browser. `consent=accepted` is public; session ids are longer."""
+"""The same for values that a site stores in the browser. A short value, such as `accepted`, is not a session id."""
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
 class Session(Record):
-    """A signed-in browser's storage state. ``by`` is form, window or file."""
+    """The stored cookies and data of a signed-in browser. ``by`` says how it signed in: form, window or file."""
 
     made_at: UtcTime
     by: str
     state: dict[str, Any]
 
-    def list_secrets(self) -> Iterator[str]:
-        """Yield the values that give access to the target."""
-        for cookie in _select_objects(self.state.get("cookies")):
+    def iterate_secrets(self) -> Iterator[str]:
+        """Yield the values in the session that give access to the target."""
+        for cookie in _list_objects(self.state.get("cookies")):
             yield from _TOKEN.findall(str(cookie.get("value", "")))
-        for origin in _select_objects(self.state.get("origins")):
+        for origin in _list_objects(self.state.get("origins")):
             stored = json.dumps([origin.get("localStorage"), origin.get("indexedDB")])
             yield from _TOKEN.findall(stored)
 
@@ -69,25 +69,25 @@ class SessionFile:
             return None
         except (OSError, UnicodeDecodeError, ValidationError) as error:
             raise ConfigError(
-                f"{self.path}: cannot be read as a session ({type(error).__name__}); "
-                "`lookout login` creates a new one"
+                f"{self.path} is not a valid session file ({type(error).__name__}). "
+                "Run `lookout login` to create a new one"
             ) from None
 
     def write(self, session: Session) -> None:
-        """Write the file atomically; only its owner can read it."""
+        """Write the file. Only its owner can read it."""
         write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY_MODE)
 
 
-def import_state(path: Path) -> dict[str, Any]:
-    """Read a storage state from another tool's file. Raises `ConfigError`, which names the accepted format."""
+def read_storage_state(path: Path) -> dict[str, Any]:
+    """Return the cookies and stored data in a file of Playwright or Lookout. Raises `ConfigError`."""
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
+        raise ConfigError(f"{path} is not a JSON file ({type(error).__name__})") from None
     state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     state = cast("dict[str, Any]", state.get("state", state))  # a session file of Lookout, from another machine
-    if not (_select_objects(state.get("cookies")) or _select_objects(state.get("origins"))):
-        raise ConfigError(f"{path} has no cookies; accepted: a storage state from Playwright")
+    if not (_list_objects(state.get("cookies")) or _list_objects(state.get("origins"))):
+        raise ConfigError(f"{path} has no cookies. Give a file with a storage state of Playwright")
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
 
@@ -96,23 +96,23 @@ class SecretFilter:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._hidden: set[str] = set()
-        self.learn(secrets, min_characters=MIN_SECRET_CHARACTERS)
+        self.add_secrets(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
-    def learn(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Redact these secrets too, in plain form and as encoded by HTML, URLs and JSON."""
+    def add_secrets(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
+        """Add secrets to redact. Their forms in HTML, URLs and JSON are redacted too."""
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
 
     def redact(self, text: str) -> str:
-        """Return the text with the secrets replaced, the longest first."""
+        """Return the text with all secrets redacted."""
         secrets = [secret for secret in self._hidden if secret in text]
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return text
 
     def redact_in(self, value: Any) -> Any:
-        """Redact all texts in plain data."""
+        """Return JSON data with the secrets in all texts redacted."""
         match value:
             case str():
                 return self.redact(value)
@@ -124,20 +124,20 @@ class SecretFilter:
                 return value
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """Redact a file's content."""
+        """Return the content of a file with all secrets redacted."""
         for secret in sorted(self._hidden, key=len, reverse=True):
             data = data.replace(secret.encode(), HIDDEN.encode())
         return data
 
 
-def _select_objects(value: Any) -> list[Mapping[str, Any]]:
+def _list_objects(value: Any) -> list[Mapping[str, Any]]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
 Clock = Callable[[], datetime]
 BlankPage = Callable[[], AbstractAsyncContextManager["Page"]]
-"""Open an empty page without a session, as a context manager."""
+"""Opens an empty page without a session, as a context manager."""
 
 USER_FIELDS = (
     "input[autocomplete~=username]",
@@ -146,7 +146,7 @@ USER_FIELDS = (
     "input[type=text], input[type=tel], input:not([type])",
     "textarea",
 )
-"""The likeliest first."""
+"""Selectors of the field for the user name, the likeliest first."""
 PASSWORD_FIELDS = ("input[type=password]",)
 SUBMITS = (
     "button[type=submit], input[type=submit]",
@@ -158,17 +158,17 @@ COMPLAINT = re.compile(
 )
 POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
-"""Seconds to wait after Enter. If the form has sent no request by then, its button is pressed."""
+"""Seconds to wait after Enter. If the form has sent nothing by then, its button is clicked."""
 STILL_POLLS = 3
-"""Polls in a row without the form: single-page apps hide it while they check."""
+"""How often in a row the form must be absent. Some apps hide it only while they check the password."""
 STORED_MS = 5000
-"""The time for an app to store its session after the form has disappeared."""
+"""Milliseconds in which the app may store its session after the form has disappeared."""
 
 
 class Login:
-    """The login of one target. Belongs to one event loop.
+    """The login of one target. Use it in one event loop only.
 
-    ``generation`` counts the sessions: a page that met a wall with an older session is opened again.
+    ``generation`` counts the sessions. A page that was opened with an older session is opened again.
     ``secret_filter`` redacts all secrets of the login.
     """
 
@@ -182,12 +182,12 @@ class Login:
         environment: Mapping[str, str],
         now: Clock,
     ) -> None:
-        """Raise `ConfigError` for a missing secret (names key and variable) or an invalid session file."""
+        """Read the secrets and the stored session. Raises `ConfigError` for a missing secret or an invalid file."""
         self.settings = settings
         self._target = target
         self._address = address
         self._values = {
-            key: resolve_secret(f"targets.{target}.login.{key}", named, environment)
+            key: read_login_secret(f"targets.{target}.login.{key}", named, environment)
             for key, named in settings.secrets()
         }
         self.secret_filter = SecretFilter(self._values.values())
@@ -204,35 +204,38 @@ class Login:
             self._use_session(stored)
 
     @property
-    def command(self) -> str:
-        """The command that a person runs to sign in again."""
+    def login_command(self) -> str:
+        """The command with which a person signs in."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
-        self.secret_filter.learn(session.list_secrets())
+        self.secret_filter.add_secrets(session.iterate_secrets())
         self.session = session
         self.generation += 1
         self._proved = self._own = False
 
-    def use(self, state: Mapping[str, Any], *, by: str) -> None:
-        """Use a browser's storage state as the session; `save` stores it."""
+    def use_storage_state(self, state: Mapping[str, Any], *, by: str) -> None:
+        """Use the cookies and data of a browser as the session. `store_session` stores it."""
         self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
-    def save(self) -> None:
-        """Store the session for the runs that follow."""
+    def store_session(self) -> None:
+        """Store the session for later runs."""
         if self.session is not None:
             self.file.write(self.session)
 
-    async def begin(self, blank: BlankPage) -> None:
-        """Sign in before a page is opened, if no session exists yet. Raises `LoginFailed`."""
+    async def sign_in_if_needed(self, blank: BlankPage) -> None:
+        """Sign in by the form if there is no session. Raises `LoginFailed`."""
         if self.session is None and self.settings.has_form:
-            await self.renew(0, blank)
+            await self.renew_session(0, blank)
         if self.session is None and self.settings.needs_person:
-            raise LoginFailed(f"not signed in to {self._target} yet: run {self.command}")
+            raise LoginFailed(f"Lookout is not signed in to {self._target}. Run {self.login_command}")
 
-    async def renew(self, used: int, blank: BlankPage) -> bool:
-        """Renew the session; return whether one newer than generation ``used`` exists. Raises `LoginFailed`."""
+    async def renew_session(self, used: int, blank: BlankPage) -> bool:
+        """Replace a session that has ended. Raises `LoginFailed`.
+
+        ``used`` is the generation of that session. Returns whether a newer session exists now.
+        """
         async with self._renewing:
             if self.generation > used:
                 return True
@@ -243,51 +246,55 @@ class Login:
             if not self.settings.has_form:
                 return False
             if not self._refused and self._own and not self._proved:
-                self._refused = f"{self._form_url}: signed in, but {self._address} still asks for a login"
+                self._refused = (
+                    f"{self._address} still asks for a login after Lookout signed in at {self._form_url}"
+                )
             if self._refused:
                 raise LoginFailed(self._refused)
             try:
-                self.use(await self.sign_in_by_form(blank), by="form")
+                self.use_storage_state(await self.sign_in_by_form(blank), by="form")
             except LoginFailed as error:
                 self._refused = str(error)
                 raise
-            self.save()
+            self.store_session()
             return True
 
-    def confirm_session(self) -> None:
-        """Note that this session opened a page with a chat."""
+    def mark_session_as_working(self) -> None:
+        """Remember that the session works: it opened a page with a chat."""
         self._proved = True
 
-    def build_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """Build the error for a login wall that the session does not get past."""
-        made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
-        rejected = f"the session{made}" if self.session is not None else "what [login] sends"
-        to_do = f"run {self.command}" if self.session is not None else "check the values of its variables"
-        return LoginFailed(f"{self._target} no longer accepts {rejected}: {to_do} ({wall})")
+    def build_session_ended_error(self, wall: LoginWall) -> LoginFailed:
+        """Build the error for a page that asks for a login although Lookout is signed in."""
+        if self.session is None:
+            return LoginFailed(
+                f"{self._target} rejected the values of [login] ({wall}). Check their environment variables"
+            )
+        made = f"{self.session.made_at:%Y-%m-%d %H:%M} UTC"
+        return LoginFailed(
+            f"{self._target} no longer accepts the session of {made} ({wall}). Run {self.login_command}"
+        )
 
     def build_context_options(self) -> dict[str, Any]:
-        """Return the options of a signed-in browser context."""
-        options = self._build_static_options()
+        """Return the options of a browser context: the session and the user for HTTP authentication."""
+        options: dict[str, Any] = {}
+        if self.settings.basic is not None:
+            user, password = self._values["basic.user"], self._values["basic.password"]
+            origin = _extract_origin(self._address)
+            options["http_credentials"] = {"username": user, "password": password, "origin": origin}
         if self.session is not None:
             options["storage_state"] = cast("StorageState", self.session.state)
         return options
 
-    def _build_static_options(self) -> dict[str, Any]:
-        if self.settings.basic is None:
-            return {}
-        user, password = self._values["basic.user"], self._values["basic.password"]
-        return {"http_credentials": {"username": user, "password": password, "origin": _origin(self._address)}}
-
-    async def prepare(self, context: BrowserContext) -> None:
-        """Set cookies and headers in a new context."""
+    async def add_cookies_and_headers(self, context: BrowserContext) -> None:
+        """Add the configured cookies and headers to a new browser context."""
         names = {name: self._values[f"cookies.{name}"] for name in self.settings.cookies}
         if names:
             await context.add_cookies(
                 [{"name": name, "value": value, "url": self._address} for name, value in names.items()]
             )
         if self.settings.headers:
-            home = _origin(self._address)
-            await context.route(lambda url: _origin(url) == home, self._add_headers)
+            home = _extract_origin(self._address)
+            await context.route(lambda url: _extract_origin(url) == home, self._add_headers)
 
     async def _add_headers(self, route: Route) -> None:
         own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
@@ -302,7 +309,7 @@ class Login:
         return self.settings.url or self._address
 
     async def sign_in_by_form(self, blank: BlankPage) -> dict[str, Any]:
-        """Sign in by the form and return the browser's storage state. Raises `LoginFailed`."""
+        """Sign in by the form and return the cookies and data of the browser. Raises `LoginFailed`."""
         from playwright.async_api import Error  # already imported: a browser is running
 
         try:
@@ -310,7 +317,9 @@ class Login:
                 form = Form(page, self.settings, self._values, self.secret_filter)
                 return dict(await form.sign_in(self._form_url))
         except TimeoutError:
-            raise LoginFailed(f"{self._form_url}: not signed in within {self.settings.deadline_s:g} s") from None
+            raise LoginFailed(
+                f"the login at {self._form_url} did not end within {self.settings.deadline_s:g} s"
+            ) from None
         except Error as error:
             raise LoginFailed(
                 f"{self._form_url}: {self.secret_filter.redact(error.message.splitlines()[0][:200])}"
@@ -318,7 +327,7 @@ class Login:
 
 
 class Form:
-    """Fill in one login form like a person: name, password, Enter. The password may be on a second page."""
+    """Fill in one login form like a person: user name, password, Enter. The password may be on a second page."""
 
     def __init__(
         self, page: Page, settings: LoginSettings, values: Mapping[str, str], secret_filter: SecretFilter
@@ -331,16 +340,16 @@ class Form:
         page.on("request", self._count_request)
 
     async def sign_in(self, url: str) -> StorageState:
-        """Sign in and return the storage state. Raises `LoginFailed`, or Playwright's own `Error`."""
+        """Sign in and return the cookies and data of the browser. Raises `LoginFailed` or Playwright's `Error`."""
         response = await self._page.goto(url, wait_until="domcontentloaded", timeout=0)
         if response is not None and response.status >= 500:  # noqa: PLR2004 - where a server's own errors begin
-            raise LoginFailed(f"{url}: the login's page answered HTTP {response.status}")
+            raise LoginFailed(f"the login page {url} answered HTTP {response.status}")
         first = await self._wait_for_visible((*self._list_password_selectors(), *self._list_user_selectors()))
         user = self._values.get("user")
         if user is not None:
             field = await self._find_visible(self._list_user_selectors())
             if field is None:
-                raise LoginFailed(f"{url} has no field for the user name; set login.user_field")
+                raise LoginFailed(f"{url} has no field for the user name. Set login.user_field to its selector")
             await field.fill(user)
             first = field
         password = await self._find_visible(self._list_password_selectors())
@@ -348,9 +357,9 @@ class Form:
             await self._submit(first)
             password = await self._wait_for_visible(self._list_password_selectors())
         await password.fill(self._values["password"])
-        before = await self._read_complaints()
+        before = await self._read_error_lines()
         await self._submit(password)
-        await self._wait_for_sign_in(url, before)
+        await self._wait_until_signed_in(url, before)
         return await self._page.context.storage_state(indexed_db=True)
 
     def _list_user_selectors(self) -> tuple[str, ...]:
@@ -369,7 +378,7 @@ class Form:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
-        """Return the first visible match in any frame; ``None`` also while the page is being replaced."""
+        """Return the first visible element that a selector matches, in any frame; ``None`` if there is none."""
         from playwright.async_api import Error  # already imported: a page is open
 
         for selector in selectors:
@@ -378,7 +387,7 @@ class Form:
                 try:
                     if await locator.count():
                         return locator
-                except Error:
+                except Error:  # the page is being replaced
                     return None
         return None
 
@@ -398,7 +407,7 @@ class Form:
             if button is not None:
                 await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
 
-    async def _wait_for_sign_in(self, url: str, before: frozenset[str]) -> None:
+    async def _wait_until_signed_in(self, url: str, before: frozenset[str]) -> None:
         from playwright.async_api import TimeoutError as Late  # already imported: a page is open
 
         polls_without_form = 0
@@ -408,24 +417,19 @@ class Form:
             polls_without_form = (
                 0 if await self._find_visible(self._list_password_selectors()) else polls_without_form + 1
             )
-            complaints = await self._read_complaints() - before
+            complaints = await self._read_error_lines() - before
             if complaints and not polls_without_form:
                 notice_text = self._discretion.redact(min(complaints, key=len))[:200]
-                raise LoginFailed(
-                    f"{url}: the form does not accept {self._user_description}; the page says: {notice_text}"
-                )
+                user = self._settings.user
+                credentials = f"the user in {user.env}" if user is not None else "the password"
+                raise LoginFailed(f"{url} rejected {credentials}. The page says: {notice_text}")
         try:
             await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
         except Late:
             return  # a page that listens to its server is never idle
 
-    @property
-    def _user_description(self) -> str:
-        named = self._settings.user
-        return f"the user in {named.env}" if named is not None else "us"
-
-    async def _read_complaints(self) -> frozenset[str]:
-        """Return the lines on the page that may report a failed login."""
+    async def _read_error_lines(self) -> frozenset[str]:
+        """Return the lines on the page that may be an error message of the login."""
         from playwright.async_api import Error  # already imported: a page is open
 
         try:
@@ -438,15 +442,15 @@ class Form:
         self._requests += 1
 
 
-def resolve_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
-    """Return a login setting's value from the environment. Raises `ConfigError`, which names key and variable."""
+def read_login_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
+    """Return the value of a login setting from its environment variable. Raises `ConfigError` if it is missing."""
     value = environment.get(named.env)
     if not value:
         state = "is not set" if value is None else "is set but empty"
-        raise ConfigError(f"{key}: {named.env} {state} in the environment; set it to the value")
+        raise ConfigError(f"{key} needs the environment variable {named.env}, which {state}. Set {named.env}")
     return named.prefix + value
 
 
-def _origin(url: str) -> str:
+def _extract_origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"

@@ -1,6 +1,6 @@
-"""Observe the network during an answer: open requests, broken streams, pushed messages.
+"""Observe the network of a page during an answer: open requests, broken connections, polling.
 
-Also capture what carries the answer (V3): a response, an event stream or a web socket.
+It also reads the answer as the app sent it: in a response, an event stream or a web socket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Response, WebSocket
 
 
-# Chromium's errors for a stream that broke. ERR_ABORTED comes from the page itself.
+# Errors of Chromium for a connection that broke. ERR_ABORTED is missing: the page itself ended the request.
 BREAKS = (
     "ERR_INCOMPLETE_CHUNKED_ENCODING",
     "ERR_CONTENT_LENGTH_MISMATCH",
@@ -41,32 +41,32 @@ BREAKS = (
 )
 DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
-MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not carry it
-MIN_POLLS = 3  # this many requests to one address after one question: the page polls
-# A page has its answer if it has not polled for this many times its longest pause between two polls, and at least
-# for this long: its own scripts detected the end.
+MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not contain it
+MIN_POLLS = 3  # a page that sends this many requests to one address after one question is polling
+# A page has stopped polling after REST_PAUSES times its longest pause between two polls, at least after REST_S.
+# Then its scripts have detected the end of the answer.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
-"""Limit of frames stored for one question from the page's sockets, the newest."""
+"""Maximum number of web socket messages that are stored for one question. The newest are kept."""
 BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 
 
 class Stillness(StrEnum):
-    """The state of the network after the text has stopped changing."""
+    """What the network shows after the text has stopped changing."""
 
     OPEN = "open"
-    """A request that began after the question is still open: the answer may continue."""
+    """A request that started after the question is still open, so the answer may continue."""
     ENDED = "ended"
-    """All requests after the question have ended, and no other channel can bring more."""
+    """All requests after the question have ended, and nothing else can bring more text."""
     RESTING = "resting"
-    """The page polled, and may have stopped; see `Traffic.rest_left_s`."""
+    """The page has_polled, and has possibly stopped. See `Traffic.compute_rest_left_s`."""
     UNKNOWN = "unknown"
-    """Sockets or streams from before the question are open, so the network cannot show the end."""
+    """A web socket or stream from before the question is open, so the network cannot show the end."""
 
 
 @dataclass
 class _RequestGroup:
-    """The requests to one address since the question. Times are from `time.monotonic`."""
+    """The requests to one address since the question. Times are seconds of `time.monotonic`."""
 
     requests: list[Request] = field(default_factory=list["Request"])
     under_way: int = 0
@@ -74,24 +74,24 @@ class _RequestGroup:
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
-    """The number of requests that returned nothing."""
+    """Number of requests with an almost empty response."""
 
-    def begin(self, request: Request) -> None:
+    def add_request(self, request: Request) -> None:
         if self.requests and not self.under_way:
             self.longest_pause_s = max(self.longest_pause_s, monotonic() - self.ended_at)
         self.requests.append(request)
         self.under_way += 1
 
-    def end(self) -> None:
+    def mark_request_ended(self) -> None:
         self.under_way -= 1
         self.ended_at = monotonic()
 
-    def rest_left_s(self) -> float:
-        """Seconds until the page counts as having stopped, if it does not poll again."""
+    def compute_rest_left_s(self) -> float:
+        """Return the seconds until the page has stopped polling, if it does not poll again."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
-        """Whether the requests are telemetry: all responses were almost empty and the method fetches no data."""
+        """Whether the requests only send data: no method is GET, and all responses were almost empty."""
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -103,12 +103,12 @@ class _RequestGroup:
 
 
 class Traffic:
-    """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
+    """The requests of one page. Web sockets are tracked from the start, requests after `start_tracking`.
 
-    `on_break` is called for each broken request, with true if its response had begun, which also sets `cut`. For
-    a closed socket it also gets the address. `on_end` is called when the last open request ends. Requests that
-    the address guard refused (`was_refused`, by address) do not count as broken. `ended_at` is the time of the
-    last request's end, by `time.monotonic`.
+    `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
+    had started, and the address of a socket. `on_end` is called when the last open request ends. `was_refused`
+    tells whether the address guard blocked an address: such requests do not count as broken. `cut` is true after
+    a response broke. `ended_at` is the time when the last request ended, in seconds of `time.monotonic`.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class Traffic:
         self.ended_at: float | None = None
         page.on("websocket", self._on_socket)
 
-    def begin(self) -> None:
-        """Reset, and track requests from now on."""
+    def start_tracking(self) -> None:
+        """Forget all earlier requests, and track requests from now on."""
         self._open.clear()
         self._answering.clear()
         self._closed_by_page = False
@@ -156,8 +156,8 @@ class Traffic:
             self._page.on("requestfinished", self._on_finished)
             self._page.on("requestfailed", self._on_failed)
 
-    def end(self) -> None:
-        """Stop tracking requests, because each event costs a message between browser and monitor."""
+    def stop_tracking(self) -> None:
+        """Stop tracking requests, because each one costs a message from the browser."""
         if self._listening:
             self._listening = False
             self._page.remove_listener("request", self._on_request)
@@ -165,35 +165,36 @@ class Traffic:
             self._page.remove_listener("requestfinished", self._on_finished)
             self._page.remove_listener("requestfailed", self._on_failed)
 
-    async def judge_stillness(self, *, characters: int, live: bool) -> Stillness:
-        """Return the stillness that the open and ended requests show for an answer of this many `characters`.
+    async def determine_stillness(self, *, characters: int, live: bool) -> Stillness:
+        """Return what the network shows about an answer that has `characters` characters so far.
 
-        `live`: a socket or an event stream received data since the question and is still open.
+        `live`: a web socket or an event stream received data since the question and is still open.
         """
         if self._open:
             return Stillness.OPEN
-        if live or not await self.carried_answer(characters):
+        if live or not await self.may_have_carried_answer(characters):
             return Stillness.UNKNOWN
-        return Stillness.RESTING if await self.rest_left_s(characters) > 0 else Stillness.ENDED
+        return Stillness.RESTING if await self.compute_rest_left_s(characters) > 0 else Stillness.ENDED
 
-    async def rest_left_s(self, characters: int) -> float:
-        """Seconds until a polling page counts as having stopped; 0 if it does not poll or has stopped.
+    async def compute_rest_left_s(self, characters: int) -> float:
+        """Return the seconds until the page has stopped polling; 0 if it does not poll or has stopped.
 
-        Telemetry does not count as polling. If one address is polled, wait for every address that was requested
-        twice, since any of them may bring the answer.
+        Telemetry does not count as polling. If a page polls one address, all addresses with two requests count,
+        because each of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]
         if not first and all(len(group.requests) < MIN_POLLS for group in again):
             return 0.0
         return max(
-            [group.rest_left_s() for group in [*first, *again] if not await group.is_telemetry()], default=0.0
+            [group.compute_rest_left_s() for group in [*first, *again] if not await group.is_telemetry()],
+            default=0.0,
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Whether data was fetched after the question was posted elsewhere, without an answer to it.
+        """Whether the page sent the question to another address, got no answer there, and then fetched this one.
 
-        The end of an event stream is certain and is not checked here.
+        False for an event stream, because its end is certain.
         """
         request = group.requests[0]
         if request.method != "GET" or request.resource_type == "eventsource":
@@ -208,41 +209,47 @@ class Traffic:
         sizes = [await _read_body_size(other.requests[0]) for other in posts]
         return all(size is not None and size < characters for size in sizes)
 
-    def was_polled(self, addresses: list[str]) -> bool:
-        """Whether the page polled one of these addresses since the question."""
+    def has_polled_any(self, addresses: list[str]) -> bool:
+        """Whether the page has_polled one of these addresses since the question."""
         return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
-    def polled(self) -> bool:
-        """Whether the page polled and received data."""
+    def has_polled(self) -> bool:
+        """Whether the page has_polled an address and received data from it."""
         return any(MIN_POLLS <= len(group.requests) != group.weighed for group in self._groups.values())
 
     @property
     def is_open(self) -> bool:
-        """Whether a request that began after the question is still open."""
+        """Whether a request that started after the question is still open."""
         return bool(self._open)
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request that began after the question has a response that is still open."""
+        """Whether a response to a request after the question has started and is still open."""
         return bool(self._answering)
 
     def has_sent(self, text: str) -> bool:
-        """Whether a request or a frame since the question held this text, or was binary and may have held it."""
+        """Whether a request or a web socket message after the question contained this text.
+
+        Also true for binary data that is long enough to contain the text.
+        """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
         addresses = [request.url for request in (*requests, *self._documents)]
-        return any(may_hold_text(sent, text) for sent in (*self._frames, *bodies, *addresses))
+        return any(can_contain_text(sent, text) for sent in (*self._frames, *bodies, *addresses))
 
-    async def document_status(self) -> int | None:
-        """The HTTP status of the page that answered the form, if any."""
+    async def read_form_page_status(self) -> int | None:
+        """Return the HTTP status of the page that a form opened; ``None`` if no form opened one."""
         if not self._documents:
             return None
         response = await self._documents[-1].response()
         return None if response is None else response.status
 
-    async def carried_answer(self, characters: int) -> bool:
-        """Whether an ended response is long enough to have held the answer, or was a page or closed by the page."""
+    async def may_have_carried_answer(self, characters: int) -> bool:
+        """Whether a response that ended may have contained the answer.
+
+        It is long enough for this many characters, or it was a page, or the page itself closed it.
+        """
         if self._documents or self._closed_by_page:
             return True
         for request in reversed(self._done):
@@ -258,7 +265,7 @@ class Traffic:
         if request.resource_type in DATA_KINDS:
             self.started += 1
             self._open.add(request)
-            self._groups[request.url.split("?")[0]].begin(request)
+            self._groups[request.url.split("?")[0]].add_request(request)
 
     def _on_response(self, response: Response) -> None:
         if response.request in self._open:
@@ -267,44 +274,44 @@ class Traffic:
     def _on_finished(self, request: Request) -> None:
         if request in self._open:
             self._done.append(request)
-            self._close(request)
+            self._mark_request_ended(request)
 
     def _on_failed(self, request: Request) -> None:
         if request not in self._open:
             return
         was_answering = request in self._answering
         failure = request.failure or ""
-        self._close(request)
+        self._mark_request_ended(request)
         if any(mark in failure for mark in BREAKS) and not self._was_refused(request.url):
             self.cut = self.cut or request.timing["responseStart"] >= 0
             self._on_break(self.cut, None)
         elif was_answering:
             self._closed_by_page = True
 
-    def _close(self, request: Request) -> None:
+    def _mark_request_ended(self, request: Request) -> None:
         self._open.discard(request)
         self._answering.discard(request)
-        self._groups[request.url.split("?")[0]].end()
+        self._groups[request.url.split("?")[0]].mark_request_ended()
         self.ended_at = monotonic()
         self.changed.set()
         if not self._open:
             self._on_end()
 
     def _on_socket(self, socket: WebSocket) -> None:
-        def report_closed(_socket: WebSocket) -> None:
+        def report_closed_socket(_socket: WebSocket) -> None:
             if self._listening and not self._was_refused(socket.url):
                 self._on_break(False, socket.url)
 
-        def note_frame(payload: str | bytes) -> None:
+        def store_frame(payload: str | bytes) -> None:
             if self._listening:
                 self._frames.append(payload)
 
-        socket.on("close", report_closed)
-        socket.on("framesent", note_frame)
+        socket.on("close", report_closed_socket)
+        socket.on("framesent", store_frame)
 
 
-def may_hold_text(sent: str | bytes, text: str) -> bool:
-    """Whether sent data contains the text, in JSON or in a form. True for long enough unreadable data."""
+def can_contain_text(sent: str | bytes, text: str) -> bool:
+    """Whether sent data contains the text, as JSON or as form data. True for binary data that is long enough."""
     if isinstance(sent, bytes):
         try:
             sent = sent.decode()
@@ -315,12 +322,12 @@ def may_hold_text(sent: str | bytes, text: str) -> bool:
 
 
 def _keep_letters(text: str) -> str:
-    """Return only letters and digits, because markup and escapes change other characters."""
+    """Return only the letters and digits of a text, because markup and escapes change other characters."""
     return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
 
 async def is_event_stream(request: Request) -> bool:
-    """Whether the response is an event stream, by any means of reading."""
+    """Whether the response has the content type of an event stream."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
@@ -332,7 +339,7 @@ async def is_event_stream(request: Request) -> bool:
 
 
 async def _read_body_size(request: Request) -> int | None:
-    """Return the bytes of the response as received; ``None`` if unknown."""
+    """Return the number of bytes of the response as received; ``None`` if it is unknown."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
@@ -344,10 +351,9 @@ async def _read_body_size(request: Request) -> int | None:
 
 BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
-"""Limit in bytes as sent. A body passes through browser, driver and monitor. No answer is this long."""
+"""Maximum size of a response that is read, in bytes as sent. No answer is this long."""
 MAX_RESPONSES = 40
-"""Limit of stored responses per turn that match the rule, the newest: the last of a polling page has the answer.
-"""
+"""Maximum number of responses stored for one question. The newest are kept: the last one has the answer."""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 
@@ -355,8 +361,8 @@ MAX_SHOWN_CHARACTERS = 200
 class WireTap:
     """Capture what a page received from the addresses that the rule matches.
 
-    Responses are captured from the browser. Sockets and event streams are captured inside the page, because one
-    that opened before the question and stays open after the answer has no complete response.
+    Responses are captured in the browser. Messages of web sockets and event streams are captured in the page,
+    because such a connection may stay open and then has no complete response.
     """
 
     def __init__(self, page: Page, rule: WireRule) -> None:
@@ -366,37 +372,36 @@ class WireTap:
         self._others: list[str] = []
         page.on("response", self._on_response)
 
-    async def begin(self) -> None:
-        """Forget data from before this turn, and capture pushed messages from now on."""
+    async def start_capture(self) -> None:
+        """Forget all earlier data, and capture messages from now on."""
         self._responses.clear()
         self._others.clear()
         for frame in self._page.frames:
             await ignore_lost_frame(call_in_page(frame, "hear"))
 
-    async def read_payload(self) -> WirePayload | None:
-        """Return the last answer received. Raise `PageNotUnderstood` if a graded payload is missing."""
+    async def read_last_answer(self) -> WirePayload | None:
+        """Return the last answer that the page received.
+
+        Without one, return ``None``, or raise `PageNotUnderstood` if the answer as sent is the one to be graded.
+        """
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
-            payload = await self._read_response(response)
+            body = await read_body(response)
+            url = replace_surrogates(response.url)
+            payload = read_payload(self._rule, url, body, response.headers) if body is not None else None
             if payload is not None:
                 return payload
-        pushed = await read_pushes(self._page)
+        pushed = await read_pushed_messages(self._page)
         for url in reversed(pushed):
             payload = self._read_pushed_reply(url, pushed[url])
             if payload is not None:
                 return payload
         if self._rule.graded is Channel.WIRE:
             raise PageNotUnderstood(
-                f"probe.wire.url = {self._rule.url!r} with text path {self._rule.text!r} matched no answer; "
-                f"{self._describe_received(pushed)}"
+                f"no response matches probe.wire.url = {self._rule.url!r} and probe.wire.text = "
+                f"{self._rule.text!r}. {self._describe_received(pushed)}"
             )
         return None
-
-    async def _read_response(self, response: Response) -> WirePayload | None:
-        body = await read_body(response)
-        if body is None:
-            return None
-        return read_payload(self._rule, replace_surrogates(response.url), body, response.headers)
 
     def _read_pushed_reply(self, url: str, texts: list[str]) -> WirePayload | None:
         if not self._rule.matches(url):
@@ -406,13 +411,13 @@ class WireTap:
         return read_reply(self._rule, url, [document for text in texts for document in parse_documents(text)])
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
-        """Describe the received data, for an error about the rule."""
+        """Return a sentence about the received data, for an error about the rule."""
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
-            return f"{matched[-1]} pushed {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
+            return f"{matched[-1]} sent {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
         addresses = [*self._others, *pushed]
-        return f"responses: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'none'}"
+        return f"The page received responses from: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'no address'}"
 
     def _on_response(self, response: Response) -> None:
         self._others.append(response.url)
@@ -422,7 +427,7 @@ class WireTap:
 
 
 async def read_body(response: Response) -> str | None:
-    """Return the text of a response; ``None`` if the browser dropped it, it does not end, or it is too long."""
+    """Return the text of a response; ``None`` if it is not available, does not end in time or is too long."""
     from playwright.async_api import Error  # already imported: a page is open
 
     try:
@@ -446,8 +451,8 @@ async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
         return None
 
 
-async def read_pushes(page: Page) -> dict[str, list[str]]:
-    """Return the messages of sockets and event streams since the capture began, by address, in order."""
+async def read_pushed_messages(page: Page) -> dict[str, list[str]]:
+    """Return the messages of web sockets and event streams since the capture started, by address, in order."""
     texts_by_url: dict[str, list[str]] = {}
     for frame in page.frames:
         for url, text in await ignore_lost_frame(call_in_page(frame, "told")) or ():

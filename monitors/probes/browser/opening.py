@@ -1,8 +1,8 @@
-"""Open a chat that is not on the page yet but behind a launcher, a tab or a welcome screen with topics.
+"""Open a chat that the page shows only after a click: on a chat button, a tab or a topic.
 
-Position, role and name decide which control to press. A message box that appears is the proof. A wrong press is
-undone and noted. Controls that send, buy, delete, sign in or leave the site are never pressed, and forms are not
-submitted meanwhile. Dialogs before a chat (terms, tours, banners) are scrolled to their end, accepted and closed.
+The position, role and name of a control decide whether it is pressed. The press was right if a message box appears.
+Otherwise it is undone. Controls that send, buy, delete, sign in or leave the site are never pressed, and no form is
+submitted. Dialogs in front of the chat, such as terms or cookie banners, are accepted and closed.
 """
 
 from __future__ import annotations
@@ -23,55 +23,55 @@ if TYPE_CHECKING:
 
 ACTION_DEADLINE_S = 15.0
 CONTEXT_DESTROYED = "Execution context was destroyed"
-# More dialogs than any observed page had before its chat: terms, a tour of three steps, cookies.
+# Maximum number of dialogs to close on one page. No page that we saw had more before its chat.
 MAX_DIALOGS = 8
 
 
 async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
-    """Return the element that an in-page expression evaluates to."""
+    """Return the element that a JavaScript expression evaluates to in the page; ``None`` if it is no element."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
 
-async def pass_dialog(frame: Frame, *, closing: bool = True) -> bool:
-    """Press the button that closes a dialog; return whether a dialog was found.
+async def close_dialog(frame: Frame, *, closing: bool = True) -> bool:
+    """Accept or close a dialog. Return whether a button of a dialog was found and clicked.
 
-    Without ``closing`` only press buttons that agree or continue: the dialog may be the chat itself.
+    Without ``closing``, only click buttons that agree or continue, because the dialog may be the chat itself.
     """
     await call_in_page(frame, "readDialogs")
     while (tick := await find_element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
-        if not await press(tick):
+        if not await click_element(tick):
             break
     closes = "true" if closing else "false"
-    return await press(await find_element(frame, f"() => __lookout.wayThrough(__lookout.box, {closes})"))
+    return await click_element(await find_element(frame, f"() => __lookout.wayThrough(__lookout.box, {closes})"))
 
 
-async def clear_way(frame: Frame) -> bool:
-    """Close elements that have covered the message box since it was found; return whether any did."""
+async def uncover_message_box(frame: Frame) -> bool:
+    """Close dialogs that now cover the message box. Return whether one was closed."""
     passed = 0
     while passed < MAX_DIALOGS:
         covered = await call_in_page(frame, "covered")
-        if not (covered and await pass_dialog(frame)) and not await _pass_above(frame):
+        if not (covered and await close_dialog(frame)) and not await _close_dialog_above_frame(frame):
             break
         passed += 1
     return passed > 0
 
 
-async def _pass_above(frame: Frame) -> bool:
-    """Close elements that cover the frame itself, in its parent page; return whether any did."""
+async def _close_dialog_above_frame(frame: Frame) -> bool:
+    """Close a dialog in a parent page that covers the frame of the chat. Return whether one was closed."""
     while (parent := frame.parent_frame) is not None:
         holder = await run_within_deadline(ACTION_DEADLINE_S, frame.frame_element(), "the page")
         if await holder.evaluate("(holder) => __lookout.covered(holder)"):
             await call_in_page(parent, "readDialogs")
             way = await holder.evaluate_handle("(holder) => __lookout.wayThrough(holder)")
-            if await press(way.as_element()):
+            if await click_element(way.as_element()):
                 return True
         frame = parent
     return False
 
 
-async def press(button: ElementHandle | None) -> bool:
-    """Click an element; return whether it exists and could be clicked."""
+async def click_element(button: ElementHandle | None) -> bool:
+    """Click an element. Return whether it exists and could be clicked."""
     from playwright.async_api import Error  # already imported: a page is open
 
     if button is None:
@@ -85,35 +85,35 @@ async def press(button: ElementHandle | None) -> bool:
     return True
 
 
-def has_navigated(error: Error) -> bool:
-    """Whether an error means that the page navigated during a call."""
+def is_navigation_error(error: Error) -> bool:
+    """Whether an error means that the page loaded another page during a call."""
     return CONTEXT_DESTROYED in error.message or "navigat" in error.message
 
 
 def is_page_gone(message: str) -> bool:
-    """Whether a browser error means that the page or browser is gone, not only that a document was replaced."""
+    """Whether an error message means that the page or the browser has crashed or was closed."""
     return any(mark in message for mark in ("crashed", "Target page, context or browser", "has been closed"))
 
 
 MAX_STEPS = 3
-"""Limit of steps before a chat: a launcher, a topic, "new conversation". No observed page had more."""
+"""Maximum number of steps that open a chat, such as a chat button, a topic and "new conversation"."""
 MAX_PRESSES = 8
-"""Limit of presses on one page, wrong ones included."""
+"""Maximum number of presses on one page, wrong ones included."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""The minimal score of a control to be pressed: without a box, and with a doubtful box."""
+"""Minimum score of a control that is pressed, without a message box and with a doubtful one."""
 MIN_STEP_SCORE = 2.0
-"""The same for controls that appeared after a step. One topic among others scores only by its position."""
+"""The same for controls that appeared after a step, such as one topic among others."""
 REACTION_TIMEOUT_S = 1.5
-"""A page that has not changed for this long has ignored the press."""
+"""Seconds after which a page that has not changed has ignored the press."""
 BOX_TIMEOUT_S = 5.0
-"""The time for an opened frame or script to load its message box."""
+"""Seconds in which a message box must appear after a press that changed the page."""
 MAX_COVERS = 3
 WAIT_MS = 300
 TRUSTED_SCORE = 5
 
 
 class Opener(Record):
-    """A control that may open the chat. ``key`` is the same on every page; ``selector`` finds the control."""
+    """A control that may open the chat. ``key`` identifies the control on all pages of a target."""
 
     number: int
     score: float
@@ -124,7 +124,10 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat of one target, for all its pages. ``proved``: its box accepted a question."""
+    """The steps that opened the chat of one target. They are repeated on its other pages.
+
+    ``proved``: a message box that these steps opened has accepted a question.
+    """
 
     steps: tuple[Opener, ...] = ()
     proved: bool = False
@@ -132,7 +135,7 @@ class ChatPath:
 
 @dataclass
 class OpenerPress:
-    """A press, and the state of the page before it."""
+    """A press of a control, and the state of the page before it."""
 
     opener: Opener
     frame: Frame
@@ -144,7 +147,7 @@ class OpenerPress:
 class Opening:
     """The search for the chat on one page.
 
-    ``undone`` are the labels of controls that opened no chat; ``dialogs`` counts the closed dialogs.
+    ``undone`` are the labels of controls that did not open a chat. ``dialogs`` counts the closed dialogs.
     """
 
     def __init__(self, page: Page, way: ChatPath) -> None:
@@ -159,54 +162,57 @@ class Opening:
         self.undone: list[str] = []
 
     @property
-    def knows_way(self) -> bool:
-        """Whether the steps are known from an earlier page and some of them are still to be done here."""
+    def has_known_steps_left(self) -> bool:
+        """Whether an earlier page showed the steps, and some of them are not done on this page yet."""
         return self._presses < len(self._way.steps)
 
     @property
-    def pressed(self) -> bool:
-        """Whether a press on this page is in effect."""
+    def has_pressed(self) -> bool:
+        """Whether a control was pressed on this page, and the press was not undone."""
         return self._pending is not None or bool(self._steps)
 
     async def try_better_box(self, boxes: MessageBoxes) -> bool:
-        """Look for a better box than a doubtful one; return whether a control was pressed or is still loading."""
+        """Press a control that may open a better box than a doubtful one.
+
+        Return whether a control was pressed, or an earlier press may still change the page.
+        """
         if (
-            (self._way.proved and not self.knows_way)
+            (self._way.proved and not self.has_known_steps_left)
             or boxes.pinned
             or (boxes.score >= TRUSTED_SCORE and boxes.asks)
         ):
             return False
-        return await self.press_next(box=True)
+        return await self.press_next_opener(box=True)
 
-    async def press_next(self, *, box: bool = False) -> bool:
-        """Press the control that most likely opens the chat; false if no control is left to try.
+    async def press_next_opener(self, *, box: bool = False) -> bool:
+        """Press the control that most likely opens the chat. Return whether one was left to try.
 
-        ``box``: a doubtful box exists. Then only controls that very likely open a chat are tried.
+        ``box``: the page has a doubtful message box, so only controls that very likely open a chat are pressed.
         """
-        if self._pending is not None and not await self._resolve_last_press(self._pending, box=box):
+        if self._pending is not None and not await self._keep_or_undo_last_press(self._pending, box=box):
             return True
         while self._presses < MAX_PRESSES:
-            chosen = await self._choose_next(box=box)
+            chosen = await self._choose_next_opener(box=box)
             if chosen is not None:
-                return await self._press(*chosen)
+                return await self._press_opener(*chosen)
             if not self._steps:
                 return False
-            await self._undo(self._steps.pop())
+            await self._undo_press(self._steps.pop())
         while self._steps:
-            await self._undo(self._steps.pop())
+            await self._undo_press(self._steps.pop())
         return False
 
-    def confirm_path(self) -> None:
-        """Store the presses that led to the message box as the way to the chat."""
+    def store_path(self) -> None:
+        """Store the presses that opened the message box as the steps for later pages."""
         if self._pending is not None:
             self._steps.append(self._pending)
             self._pending = None
         if self._steps:
             self._way.steps = tuple(step.opener for step in self._steps)
 
-    async def _resolve_last_press(self, last: OpenerPress, *, box: bool) -> bool:
-        """Decide whether the last press was a step or must be undone; return whether the decision is made."""
-        changed = await self._describe_state() != last.standing
+    async def _keep_or_undo_last_press(self, last: OpenerPress, *, box: bool) -> bool:
+        """Keep the last press as a step, or undo it. Return whether the page had enough time to decide."""
+        changed = await self._describe_page_state() != last.standing
         age_s = monotonic() - last.at
         leads_on = changed and not box and await self._has_next_step(last)
         if age_s < (BOX_TIMEOUT_S if changed and not box else REACTION_TIMEOUT_S) and not leads_on:
@@ -215,21 +221,21 @@ class Opening:
         if changed and not box and len(self._steps) < MAX_STEPS - 1:
             self._steps.append(last)
         else:
-            await self._undo(last)
+            await self._undo_press(last)
         return True
 
     async def _has_next_step(self, last: OpenerPress) -> bool:
-        """Whether the step that followed this one on earlier pages is already possible."""
+        """Whether the page already shows the control that followed this one on earlier pages."""
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
         return at < len(keys) and any(
-            opener.key == keys[at] for _, opener in await self._list_offers(MIN_STEP_SCORE)
+            opener.key == keys[at] for _, opener in await self._list_openers(MIN_STEP_SCORE)
         )
 
-    async def _choose_next(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """Return the likeliest control that was not tried. Controls that appeared with the last step come first."""
+    async def _choose_next_opener(self, *, box: bool) -> tuple[Frame, Opener] | None:
+        """Return the likeliest control that was not tried; after a step, only among controls that are new."""
         min_score = MIN_SCORE_WITH_BOX if box else MIN_STEP_SCORE if self._steps else MIN_SCORE
-        offers = [offer for offer in await self._list_offers(min_score) if offer[1].key not in self._tried]
+        offers = [offer for offer in await self._list_openers(min_score) if offer[1].key not in self._tried]
         keys = [step.key for step in self._way.steps]
         offers.sort(key=lambda offer: (offer[1].key not in keys, -offer[1].score))
         if not self._steps:
@@ -237,7 +243,7 @@ class Opening:
             return next(iter(offers), None)
         return next((offer for offer in offers if offer[1].key not in self._before), None)
 
-    async def _list_offers(self, min_score: float) -> list[tuple[Frame, Opener]]:
+    async def _list_openers(self, min_score: float) -> list[tuple[Frame, Opener]]:
         from playwright.async_api import Error  # already imported: a page is open
 
         offers: list[tuple[Frame, Opener]] = []
@@ -252,21 +258,21 @@ class Opening:
                     raise
         return offers
 
-    async def _press(self, frame: Frame, opener: Opener) -> bool:
+    async def _press_opener(self, frame: Frame, opener: Opener) -> bool:
         self._tried.add(opener.key)
         self._presses += 1
         tab = await find_element(frame, "() => __lookout.selectedTab()")
-        last = OpenerPress(opener, frame, await self._describe_state(), tab)
+        last = OpenerPress(opener, frame, await self._describe_page_state(), tab)
         handle = await find_element(frame, f"() => __lookout.offered({opener.number})")
         await call_in_page(frame, "holdForms", True)
         try:
-            if await press_through(handle):
+            if await uncover_and_click(handle):
                 self._pending = last
         finally:
-            await self._release(frame)
+            await self._allow_forms_again(frame)
         return True
 
-    async def _release(self, frame: Frame) -> None:
+    async def _allow_forms_again(self, frame: Frame) -> None:
         from playwright.async_api import Error  # already imported: a page is open
 
         try:
@@ -275,50 +281,50 @@ class Opening:
             if is_page_gone(error.message):
                 raise
 
-    async def _undo(self, last: OpenerPress) -> None:
-        """Undo a wrong press: by the earlier tab or page, a "close" button, or the same control again."""
+    async def _undo_press(self, last: OpenerPress) -> None:
+        """Undo a wrong press: go back, select the earlier tab, or close what it opened."""
         self.undone.append(last.opener.label)
-        standing = await self._describe_state()
+        standing = await self._describe_page_state()
         if standing == last.standing:
             return
         if standing.split()[0] != last.standing.split()[0]:
             await self._page.go_back(wait_until="domcontentloaded")
             return
-        if last.tab is not None and await press(last.tab):
+        if last.tab is not None and await click_element(last.tab):
             return
         await self._page.keyboard.press("Escape")
-        if await self._describe_state() == last.standing:
+        if await self._describe_page_state() == last.standing:
             return
-        if not await press(await find_element(last.frame, "() => __lookout.closer()")):
-            await press(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
+        if not await click_element(await find_element(last.frame, "() => __lookout.closer()")):
+            await click_element(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
 
-    async def _describe_state(self) -> str:
-        """Return the page's address, the amount of its content and the number of its frames, to compare states."""
+    async def _describe_page_state(self) -> str:
+        """Return the address of the page, the amount of its content and the number of its frames as one text."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
         return f"{await call_in_page(self._page.main_frame, 'standing')} {len(frames)}"
 
 
-async def press_through(handle: ElementHandle | None) -> bool:
-    """Press an element. Close a banner that covers it first."""
+async def uncover_and_click(handle: ElementHandle | None) -> bool:
+    """Click an element. First close banners that cover it. Return whether it could be clicked."""
     for _ in range(MAX_COVERS):
         if handle is None or not await handle.evaluate("(one) => __lookout.covered(one)"):
             break
         way = await handle.evaluate_handle("(one) => __lookout.wayThrough(one)")
-        if not await press(way.as_element()):
+        if not await click_element(way.as_element()):
             break
-    return await press(handle)
+    return await click_element(handle)
 
 
-async def press_pinned(page: Page, selector: str, key: str, seconds_left: float) -> None:
-    """Press a configured control as soon as any frame shows it.
+async def press_configured_opener(page: Page, selector: str, key: str, seconds_left: float) -> None:
+    """Press a configured control as soon as a frame shows it.
 
-    Raises `PageNotUnderstood` if the control does not appear in time, or cannot be pressed.
+    Raises `PageNotUnderstood` if the control does not appear within ``seconds_left``, or cannot be clicked.
     """
     deadline = monotonic() + seconds_left
     while monotonic() < deadline:
         for frame in [frame_on_page for frame_on_page in page.frames if not frame_on_page.is_detached()]:
             if await call_in_page(frame, "comes", selector, WAIT_MS):
                 expression = f"() => __lookout.pinnedOpener({json.dumps(selector)})"
-                if await press_through(await find_element(frame, expression)):
+                if await uncover_and_click(await find_element(frame, expression)):
                     return
-    raise PageNotUnderstood(f"{key} matches no clickable element on the page")
+    raise PageNotUnderstood(f"{key} matches no element on the page that can be clicked")

@@ -1,7 +1,6 @@
-"""Read a page's build from the HTML of its response: title, framework, scripts, styles, a hash.
+"""Read from the HTML of a page which build it is: its title, framework, scripts, styles and a hash.
 
-The hash excludes parts that differ from load to load (numbers, tokens, nonces), and a bundle's query if the query
-is a time.
+The hash ignores parts that differ each time the page loads, such as numbers and tokens.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ _FRAMEWORKS: Final = (
     ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
-"""Patterns that identify the frameworks of chat pages, the most reliable first; a group holds the version."""
+"""Patterns that identify the framework of a page, the most reliable first. A group matches the version."""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
-"""Parts that differ between loads or starts of the same page: nonces, memory addresses, tokens, numbers."""
+"""Parts that differ each time the same page loads: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
-    """Return the build of the page of this response; ``None`` if its HTML is not available in time."""
+    """Return the build of a page from its response; ``None`` if the HTML is not available in time."""
     from playwright.async_api import Error  # already imported: a page is open
 
     if response is None:
@@ -58,13 +57,13 @@ async def read_page_info(response: Response | None) -> PageInfo | None:
     except (Error, TimeoutError):
         return None
     info = parse_page_info(replace_surrogates(body[:MAX_HTML_CHARACTERS].decode("utf-8", "replace")))
-    return info.model_copy(update={"versions": select_version_headers(response.headers)})
+    return info.with_versions(select_version_headers(response.headers))
 
 
 @lru_cache(maxsize=8)
 def parse_page_info(html: str) -> PageInfo:
-    """Return the page's build from its HTML."""
-    bundles = [_format_bundle(address) for address in _find_bundle_addresses(html)]
+    """Return the build of a page from its HTML."""
+    bundles = [_format_bundle_name(address) for address in _find_bundle_addresses(html)]
     shell = hashlib.sha256(_CHANGING.sub(" ", html).encode()).hexdigest()[:16]
     return PageInfo(
         title=_find_title(html),
@@ -75,7 +74,7 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """Return the title, or the page's title for sharing (Open Graph). Some frameworks set their title later."""
+    """Return the title of the page. Without one, return the Open Graph title, which is meant for sharing."""
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title
@@ -85,7 +84,7 @@ def _find_title(html: str) -> str:
 
 
 def _find_bundle_addresses(html: str) -> list[str]:
-    """Return the addresses of the scripts and styles that the page loads, in order."""
+    """Return the addresses of the scripts and style sheets that the page loads, in order."""
     addresses: list[str] = []
     for tag, rest in _TAG.findall(html):
         attributes = _parse_attributes(rest)
@@ -100,8 +99,8 @@ def _parse_attributes(rest: str) -> dict[str, str]:
     return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(rest)}
 
 
-def _format_bundle(address: str) -> str:
-    """Return the file name of a bundle, with its query unless the query is a time."""
+def _format_bundle_name(address: str) -> str:
+    """Return the file name of a script or style sheet. Its query is included, unless it contains a time."""
     parts = urlsplit(address)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
     query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""

@@ -10,7 +10,7 @@ from monitors.errors import AccessDenied, Unreachable
 from monitors.probes.browser.chromium import (
     Chromium,
     build_context_options,
-    close_within_deadline,
+    finish_within_deadline,
     run_within_deadline,
 )
 from monitors.probes.browser.inpage import replace_surrogates_in
@@ -58,7 +58,7 @@ class PageReader:
 
         Raises `Unreachable`, `AccessDenied` (also if another host answers), `BrowserLost` and `BrowserMissing`.
         """
-        browser = await self._chromium.browser()
+        browser = await self._chromium.start_if_needed()
         from playwright.async_api import Error  # loaded with the browser
 
         try:
@@ -76,7 +76,7 @@ class PageReader:
                     await run_within_deadline(self._deadline_s + _MARGIN_S, work, "reading the page")
                 )
             finally:
-                await close_within_deadline(page.close(), _MARGIN_S)
+                await finish_within_deadline(page.close(), _MARGIN_S)
         except Error as error:
             raise build_page_error(error.message) from error
 

@@ -19,11 +19,11 @@ from monitors.errors import BrowserLost, LoginWall, ProbeError, SessionEnded
 from monitors.probes.browser.chromium import (
     Chromium,
     build_context_options,
-    close_within_deadline,
+    finish_within_deadline,
     run_within_deadline,
 )
-from monitors.probes.browser.discover import Chat, find_chat, open_chat, require_app_page
-from monitors.probes.browser.inpage import call_in_page, load_script
+from monitors.probes.browser.discover import Chat, find_chat, open_chat, require_page_of_app
+from monitors.probes.browser.inpage import call_in_page, load_page_script
 from monitors.probes.browser.login import Login
 from monitors.probes.browser.opening import ChatPath, find_element, is_page_gone
 from monitors.probes.browser.proxy import GuardedProxy
@@ -73,7 +73,7 @@ class Pages:
         Raises `LoginFailed` if the login fails.
         """
         if self._login is not None:
-            await self._login.begin(self.open_blank)
+            await self._login.sign_in_if_needed(self.open_blank)
         tab = self._pop_idle_tab() or _limit_windows(await self._open_tab(self._login))
         served = False
         try:
@@ -101,8 +101,8 @@ class Pages:
         """
         if self._login is None:
             return False
-        if not await self._login.renew(tab.generation, self.open_blank):
-            raise self._login.build_ended_error(wall) from wall
+        if not await self._login.renew_session(tab.generation, self.open_blank):
+            raise self._login.build_session_ended_error(wall) from wall
         return True
 
     async def check_session(self, tab: Tab, failure: ProbeError | None = None) -> None:
@@ -122,7 +122,7 @@ class Pages:
                 raise LoginWall(
                     f"login.signed_in = {wanted!r} matches nothing on the page, so the browser is not signed in"
                 )
-            self._login.confirm_session()
+            self._login.mark_session_as_working()
         return chat
 
     async def _open_or_clear_chat(self, tab: Tab) -> Chat:
@@ -139,7 +139,7 @@ class Pages:
             return None
         await button.click(timeout=self._settings.page_deadline_s * 1000)
         deadline = monotonic() + self._settings.page_deadline_s
-        return require_app_page(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
+        return require_page_of_app(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
         """Close the idle pages."""
@@ -148,7 +148,7 @@ class Pages:
 
     async def _close(self, tab: Tab) -> None:
         tab.visit.close()
-        await close_within_deadline(tab.context.close(), self._settings.close_deadline_s)
+        await finish_within_deadline(tab.context.close(), self._settings.close_deadline_s)
         await tab.proxy.close()
 
     def _pop_idle_tab(self) -> Tab | None:
@@ -162,19 +162,19 @@ class Pages:
     async def _open_tab(self, login: Login | None) -> Tab:
         from playwright.async_api import Error  # already imported: a browser is used
 
-        await self._chromium.tidy()
-        browser = await self._chromium.browser()
+        await self._chromium.close_retired_browsers()
+        browser = await self._chromium.start_if_needed()
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
         try:
             return await self._create_tab(browser, deadline_s, login)
         except BrowserLost:  # the browser hung
-            self._chromium.retire(browser)
+            self._chromium.retire_browser(browser)
             raise
         except Error as error:
             if not is_page_gone(error.message):
                 raise
-            self._chromium.retire(browser)  # a browser appears to run although its driver is dead
-            return await self._create_tab(await self._chromium.browser(), deadline_s, login)
+            self._chromium.retire_browser(browser)  # a browser appears to run although its driver is dead
+            return await self._create_tab(await self._chromium.start_if_needed(), deadline_s, login)
 
     async def _create_tab(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
         proxy = await GuardedProxy(self._guard).start()
@@ -190,13 +190,13 @@ class Pages:
             await proxy.close()
             raise
         try:
-            await run_within_deadline(deadline_s, context.add_init_script(load_script()), "preparing a page")
+            await run_within_deadline(deadline_s, context.add_init_script(load_page_script()), "preparing a page")
             if login is not None:
-                await run_within_deadline(deadline_s, login.prepare(context), "preparing a page")
+                await run_within_deadline(deadline_s, login.add_cookies_and_headers(context), "preparing a page")
             page = await run_within_deadline(deadline_s, context.new_page(), "opening a page")
             return Tab(context, page, proxy, Visit(self._guard, proxy), generation)
         except BaseException:  # also on cancellation
-            await close_within_deadline(context.close(), self._settings.close_deadline_s)
+            await finish_within_deadline(context.close(), self._settings.close_deadline_s)
             await proxy.close()
             raise
 
@@ -220,7 +220,7 @@ def _limit_windows(tab: Tab) -> Tab:
     async def count_and_close(answering: Callable[[], Awaitable[None]]) -> None:
         nonlocal left
         left -= 1
-        await close_within_deadline(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
+        await finish_within_deadline(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
 
     async def on_page(page: Page) -> None:
         if page is not tab.page:
@@ -238,7 +238,9 @@ def _limit_windows(tab: Tab) -> Tab:
 
 async def _limit_worker_console(worker: Worker) -> None:
     """Limit a worker's console like a document's, but only after the worker's own script has started."""
-    await close_within_deadline(worker.evaluate(f"() => {{ {load_script('bounds.js')} }}"), OPENING_DEADLINE_S)
+    await finish_within_deadline(
+        worker.evaluate(f"() => {{ {load_page_script('bounds.js')} }}"), OPENING_DEADLINE_S
+    )
 
 
 async def _has_password_field(page: Page) -> bool:

@@ -37,7 +37,7 @@ async def sign_in(
     `LoginFailed` and the other errors of a page that cannot be asked.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         from playwright.async_api import Error  # loaded with the browser
 
         pages = Pages(chromium, address, settings, login)
@@ -45,7 +45,7 @@ async def sign_in(
             if state is None and login.settings.has_form:
                 state = await login.sign_in_by_form(pages.open_blank)
             if state is not None:
-                login.use(state, by=by)
+                login.use_storage_state(state, by=by)
             async with pages.lend_tab() as tab:
                 await pages.open_chat_on(tab)
         except LoginWall as wall:
@@ -53,7 +53,7 @@ async def sign_in(
         except Error as error:
             raise build_page_error(login.secret_filter.redact(error.message)) from None
     if state is not None:
-        login.save()
+        login.store_session()
 
 
 async def read_state_from_window(
@@ -69,7 +69,7 @@ async def read_state_from_window(
     chromium = Chromium(browser_path=settings.browser_path, load_images=True, window=True)
     until, stood = monotonic() + PERSON_DEADLINE_S, 0
     async with chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         state: dict[str, Any] | None = None
         try:
             async with Pages(chromium, address, settings, login).open_blank() as page:

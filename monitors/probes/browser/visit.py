@@ -103,7 +103,7 @@ class Visit:
                 await frame.page.main_frame.evaluate("0")  # in the new document
         self.raise_if_away(frame)
 
-    def assign_blame(self, error: ProbeError) -> ProbeError:
+    def blame_refused_connection(self, error: ProbeError) -> ProbeError:
         """Return the error, or `AccessDenied` if it blames the app although a connection was refused."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error

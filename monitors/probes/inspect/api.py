@@ -23,10 +23,10 @@ from monitors.probes.api.driver import (
     TOO_MANY_REQUESTS,
     WALL_STATUSES,
     ApiDriver,
-    Clients,
     Event,
-    fill_template,
-    parse_events,
+    HttpClientPool,
+    fill_request_template,
+    parse_server_sent_events,
     split_lines,
 )
 from monitors.probes.browser.inpage import replace_surrogates
@@ -134,9 +134,9 @@ class _Reply(Record):
 
 async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
     """Send one GET, and one OPTIONS if the GET is not conclusive. No question and no configured header is sent."""
-    clients = Clients(settings, NO_HEADERS, address, build_address_guard(address, settings))
+    clients = HttpClientPool(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
-        async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend() as client:
+        async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend_client() as client:
             async with client.stream("GET", address) as response:
                 response_summary = await _classify_response(response)
             if (
@@ -193,10 +193,10 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
     """Ask until an answer is found, at most `MAX_POSTS` times, and once to confirm. ``settings`` hold deadlines."""
-    clients = Clients(settings, headers, address, build_address_guard(address, settings))
+    clients = HttpClientPool(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
-        async with clients.lend() as client:
+        async with clients.lend_client() as client:
             discovery = await search.run(client)
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
         discovery = ApiDiscovery(problem=f"the server does not answer: {error or type(error).__name__}")
@@ -239,7 +239,9 @@ class _Search:
                 continue
             self._done.append(body)
             try:
-                reply = await _post(client, self._address, fill_template(body, HARMLESS, [], "lookout-init"))
+                reply = await _post(
+                    client, self._address, fill_request_template(body, HARMLESS, [], "lookout-init")
+                )
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
@@ -311,7 +313,7 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
         async with asyncio.timeout(client.timeout.read), client.stream("POST", address, json=body) as response:
             kind = response.headers.get("content-type", "")
             if "event-stream" in kind:
-                async for event in parse_events(split_lines(response.aiter_text())):
+                async for event in parse_server_sent_events(split_lines(response.aiter_text())):
                     events.append(event)
                     if event.data == "[DONE]" or len(events) >= MAX_EVENTS:
                         break

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from monitors.probes.browser.inpage import call_in_page, replace_surrogates
-from monitors.probes.browser.network import DATA_KINDS, ignore_lost_frame, read_body, read_pushes
+from monitors.probes.browser.network import DATA_KINDS, ignore_lost_frame, read_body, read_pushed_messages
 from monitors.probes.settings import Selectors
 from monitors.probes.wire import WireRule, parse_documents, read_documents
 from monitors.records.base import Blame, Probability, Record
@@ -512,7 +512,7 @@ class Listener:
                         url=replace_surrogates(response.url), kind=kind, texts=(body[:MAX_TEXT_CHARACTERS],)
                     )
                 )
-        for url, texts in (await read_pushes(self._page)).items():
+        for url, texts in (await read_pushed_messages(self._page)).items():
             kind = "web socket" if url.startswith("ws") else "event stream"
             messages.append(NetworkMessage(url=url, kind=kind, texts=tuple(texts)))
         return tuple(messages)

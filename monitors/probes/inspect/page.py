@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from monitors.errors import LoginFailed, LoginWall, ProbeError
 from monitors.facts.error_leaks import find_error_leak
-from monitors.probes.browser.chromium import Chromium, close_within_deadline
+from monitors.probes.browser.chromium import Chromium, finish_within_deadline
 from monitors.probes.browser.conversation import PageConversation
-from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, check_selectors
+from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, raise_if_selector_invalid
 from monitors.probes.browser.driver import CaptureDoubts
 from monitors.probes.browser.greetings import Greetings
 from monitors.probes.browser.inpage import WatchResult, call_in_page, replace_surrogates
@@ -91,7 +91,7 @@ async def inspect_page(
         close_deadline_s=settings.close_deadline_s,
     )
     async with chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         from playwright.async_api import Error  # loaded with the browser
 
         pages = Pages(chromium, address, settings, login)
@@ -150,7 +150,7 @@ class PageInspector:
         conversation = PageConversation(self._page, self._settings, self._tab.visit)
         started = monotonic()
         try:
-            await check_selectors(self._page, self._settings.selectors)
+            await raise_if_selector_invalid(self._page, self._settings.selectors)
             conversation.chat = await self._pages.open_chat_on(self._tab)
             self._update(usable_s=round(monotonic() - started, 2))
             await self._note_chat(conversation.chat)
@@ -216,9 +216,9 @@ class PageInspector:
             DESCRIBE_SCRIPT.read_text(encoding="utf-8")
         )  # a plain form answers with a new page
         self._update(answer=await self._find_answer_element(chat, reading.text))
-        self._update(box=self._rate_box(chat, proved=conversation.behaves_like_chat(reading)))
-        conversation.raise_if_no_chat(reading)
-        CaptureDoubts().raise_if_unsure(reading, HARMLESS, is_proven=True)
+        self._update(box=self._rate_box(chat, proved=conversation.was_question_accepted(reading)))
+        conversation.raise_if_not_a_chat(reading)
+        CaptureDoubts().raise_if_answer_doubtful(reading, HARMLESS, is_proven=True)
         self._update(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
 
     def _describe_answer_place(self, chat: Chat, place: PageElement | None) -> PageElement | None:
@@ -293,7 +293,7 @@ class PageInspector:
             if frame_on_page != main and frame_on_page.url.startswith("http")
         ]
         overview: dict[str, Any] = {}
-        if await close_within_deadline(
+        if await finish_within_deadline(
             main.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8")), PICTURE_DEADLINE_S
         ):
             overview = await call_in_page(main, "overview")
@@ -303,12 +303,12 @@ class PageInspector:
 
     async def _take_picture(self, picture: Path) -> str | None:
         """Take a screenshot with the found elements outlined."""
-        await close_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
+        await finish_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
         given = [[list(mark) for mark in OUTLINE_MARKS], self._settings.selectors.model_dump(exclude_none=True)]
         marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
-        await close_within_deadline(marking, PICTURE_DEADLINE_S)
+        await finish_within_deadline(marking, PICTURE_DEADLINE_S)
         taking = self._page.screenshot(path=picture, timeout=PICTURE_DEADLINE_S * 1000)
-        if not await close_within_deadline(taking, PICTURE_DEADLINE_S):
+        if not await finish_within_deadline(taking, PICTURE_DEADLINE_S):
             return None
         await asyncio.to_thread(picture.chmod, OWNER_ONLY_MODE)
         return str(picture)
@@ -373,7 +373,7 @@ async def try_page(
     """
     chromium = Chromium(browser_path=settings.browser_path, search_path=search_path)
     async with chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         from playwright.async_api import Error  # loaded with the browser
 
         pages, greetings = Pages(chromium, address, settings, login), Greetings()
@@ -459,8 +459,8 @@ async def _ask_on_tab(
     reading = await conversation.ask(question)
     received = await listener.collect_messages()
     if settings.wire is None:
-        conversation.raise_if_no_chat(reading)
-        CaptureDoubts().raise_if_unsure(reading, question, is_proven=True)
+        conversation.raise_if_not_a_chat(reading)
+        CaptureDoubts().raise_if_answer_doubtful(reading, question, is_proven=True)
     return TrialAnswer(question, reading, received, new_chat=await find_new_chat_button(tab.page) is not None)
 
 

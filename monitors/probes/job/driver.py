@@ -24,7 +24,13 @@ from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, Conf
 from monitors.facts.agent_trace import read_trace
 from monitors.http_client import MEGABYTE_BYTES
 from monitors.json_path import collect_values
-from monitors.probes.api.driver import Message, fill_template, parse_events, parse_json, split_lines
+from monitors.probes.api.driver import (
+    Message,
+    fill_request_template,
+    parse_json,
+    parse_server_sent_events,
+    split_lines,
+)
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
 from monitors.probes.job.report import build_report_answer, build_report_request, raise_on_graphql_errors
@@ -195,7 +201,7 @@ class JobDriver:
         self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
     ) -> None:
         """Start the job. If the app has too many jobs, try again for as long as the settings allow."""
-        body = fill_template(json.loads(self._settings.request), turn, messages, conversation)
+        body = fill_request_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
             try:
@@ -252,7 +258,7 @@ class JobDriver:
         max_characters = int(self._settings.report_most_mb * MEGABYTE_BYTES)
         async with (
             aclosing(split_lines(response.aiter_text(), max_characters)) as lines,
-            aclosing(parse_events(lines)) as events,
+            aclosing(parse_server_sent_events(lines)) as events,
         ):
             while not job.finished and job.left_s > 0:
                 try:

@@ -96,7 +96,7 @@ class PageTrafficSource:
 
     async def _read_list_page(self, browser: ScriptRunner, address: str) -> dict[str, Any]:
         try:
-            return await browser.evaluate(address, load_script(), self._build_argument("list"))
+            return await browser.evaluate(address, load_page_script(), self._build_argument("list"))
         except ProbeError as error:
             raise SourceUnavailable(f"{strip_secrets(address)}: {error}") from None
 
@@ -105,7 +105,7 @@ class PageTrafficSource:
         if not self._is_same_host(link.url):
             return _build_page_warning(place, "is on another host")
         try:
-            page = await browser.evaluate(link.url, load_script(), self._build_argument("conversation"))
+            page = await browser.evaluate(link.url, load_page_script(), self._build_argument("conversation"))
         except BrowserMissing as error:
             raise SourceUnavailable(str(error)) from None
         except ProbeError as error:
@@ -123,7 +123,7 @@ class PageTrafficSource:
 
 
 @cache
-def load_script() -> str:
+def load_page_script() -> str:
     """Return the JavaScript that reads a page."""
     return Path(__file__).with_name("past_conversations.js").read_text(encoding="utf-8")
 

@@ -130,7 +130,7 @@ What to do: check that the chat is at this address. If it is, open the picture a
             title="The page asks to sign in",
             typed=f"lookout doctor http://{PAGE}/login",
             seen="""\
-a login wall is in front of the chat: page titled 'Sign in', no text box, text 'Go'
+the page asks for a login instead of the chat: page titled 'Sign in', no text box, text 'Go'
 What to do: if the page asks for a login, configure [targets.NAME.login] in
   lookout.toml (docs/login.md)""",
             code=3,
@@ -364,9 +364,9 @@ broken  alerts, bot  the test message did not arrive
             title="There is no browser",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  browser  no Chromium found: install one with `lookout browser install`,
-  or your distribution's chromium-headless-shell or chromium package, or set
-  CHROMIUM_PATH (probe.browser_path) to its executable
+broken  browser  Chromium was not found. Run `lookout browser install`, or install
+  the package chromium-headless-shell or chromium, or set CHROMIUM_PATH
+  (probe.browser_path) to the path of a Chromium
 → lookout browser install""",
             code=4,
             to_do="`lookout doctor --fix` also installs a browser, and applies other safe fixes.",
@@ -378,8 +378,8 @@ broken  browser  no Chromium found: install one with `lookout browser install`,
             title="The browser does not start, or is of another version",
             typed="lookout doctor --no-alert",
             seen="""\
-It may be the wrong version, or damaged. Run `lookout browser install` to install
-  the right version, or set CHROMIUM_PATH (probe.browser_path) to another browser""",
+The browser may be damaged or have the wrong version. Run `lookout browser install`,
+  or set CHROMIUM_PATH (probe.browser_path) to another browser""",
             code=4,
             to_do="`CHROMIUM_PATH` overrides the installed browser. To use the installed browser, unset it.",
             files={"lookout.toml": TOML},

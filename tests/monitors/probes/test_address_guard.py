@@ -14,7 +14,7 @@ import pytest
 
 from monitors.address_guard import AddressGuard, Network, classify_address
 from monitors.errors import AccessDenied, Unreachable
-from monitors.probes.api.driver import Clients
+from monitors.probes.api.driver import HttpClientPool
 from monitors.probes.choose import build_driver
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
@@ -290,8 +290,8 @@ async def test_f96_an_api_that_sends_too_much_is_at_fault_and_is_not_read(app: R
 
 
 async def test_a_connection_that_is_used_again_is_looked_at_again(app: Redirecting) -> None:
-    clients = Clients(ProbeSettings(), NO_HEADERS, address_of(app), AddressGuard([address_of(app)]))
-    async with clients.lend() as client:
+    clients = HttpClientPool(ProbeSettings(), NO_HEADERS, address_of(app), AddressGuard([address_of(app)]))
+    async with clients.lend_client() as client:
         for _ in range(2):
             assert (await client.get(address_of(app))).json() == {"answer": "the inside"}
     await clients.aclose()

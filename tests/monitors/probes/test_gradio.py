@@ -165,7 +165,7 @@ async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: Make
 
 async def _answer_began(driver: BrowserDriver):
     """The page, once a first word of the bot stands on it."""
-    browser = await driver.chromium.browser()
+    browser = await driver.chromium.start_if_needed()
     async with asyncio.timeout(60):
         while not (browser.contexts and browser.contexts[0].pages):  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.05)

@@ -23,8 +23,8 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.api.driver import fill_template
-from monitors.probes.api.gradio import extract_message_text
+from monitors.probes.api.driver import fill_request_template
+from monitors.probes.api.gradio import extract_gradio_answer
 from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import ProbeSettings
@@ -112,7 +112,7 @@ async def test_every_way_to_fail_has_its_error(
 async def test_a_stream_is_cut_off_only_where_another_ended_as_it_is_configured(zoo: str) -> None:
     """Before one did, nothing tells an application that breaks off from a wrong name in the settings."""
     async with asking(f"{zoo}/sse", "sse", SSE, answer_deadline_s=5) as driver:
-        with pytest.raises(EndNotFound, match=r"without '\[DONE\]'; its last event was .*token") as first:
+        with pytest.raises(EndNotFound, match=r"without '\[DONE\]'\. Its last event was .*token") as first:
             await driver.ask(("cut eye",))
         await driver.ask(("eye",))
         with pytest.raises(AnswerIncomplete) as later:
@@ -145,7 +145,7 @@ async def test_an_unknown_driver_names_those_there_are() -> None:
 @given(st.text())
 def test_no_question_breaks_out_of_the_request(question: str) -> None:
     template = {"messages": [{"role": "user", "content": "Q: {question}"}], "n": 3}
-    assert fill_template(template, question, [], "c") == {
+    assert fill_request_template(template, question, [], "c") == {
         "messages": [{"role": "user", "content": f"Q: {question}"}],
         "n": 3,
     }
@@ -203,4 +203,4 @@ SHAPES = [
 
 @pytest.mark.parametrize(("data", "text"), SHAPES)
 def test_the_result_of_a_chat_function_has_one_text(data: Any, text: str) -> None:
-    assert extract_message_text(data) == text
+    assert extract_gradio_answer(data) == text

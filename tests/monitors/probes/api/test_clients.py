@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from monitors.address_guard import AddressGuard
-from monitors.probes.api.driver import Clients
+from monitors.probes.api.driver import HttpClientPool
 from monitors.probes.settings import ProbeSettings
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from tests.servers.threaded_server import ThreadedServer
@@ -32,11 +32,11 @@ class Remembering(ThreadedServer):
 async def test_a_client_is_lent_again_with_its_connection_and_headers_but_without_cookies() -> None:
     sent = RequestHeaders(key="probe.headers", values={"X-Key": "k"})
     with Remembering() as server:
-        clients = Clients(ProbeSettings(), sent, server.url, AddressGuard([server.url]))
-        async with clients.lend() as first:
+        clients = HttpClientPool(ProbeSettings(), sent, server.url, AddressGuard([server.url]))
+        async with clients.lend_client() as first:
             seen = (await first.get(server.url)).json()
             again = (await first.get(server.url)).json()
-        async with clients.lend() as second:
+        async with clients.lend_client() as second:
             other = (await second.get(server.url)).json()
         await clients.aclose()
     assert (seen["cookie"], again["cookie"], other["cookie"]) == (None, "the first one", None)
@@ -46,12 +46,12 @@ async def test_a_client_is_lent_again_with_its_connection_and_headers_but_withou
 
 
 async def test_conversations_at_once_have_a_client_each_and_a_failed_one_is_closed() -> None:
-    clients = Clients(ProbeSettings(), NO_HEADERS, "http://127.0.0.1", AddressGuard(["http://127.0.0.1"]))
+    clients = HttpClientPool(ProbeSettings(), NO_HEADERS, "http://127.0.0.1", AddressGuard(["http://127.0.0.1"]))
     with pytest.raises(httpx.ReadError):
-        async with clients.lend() as failed:
+        async with clients.lend_client() as failed:
             raise httpx.ReadError("broke off")
     assert failed.is_closed
-    async with clients.lend() as one, clients.lend() as other:
+    async with clients.lend_client() as one, clients.lend_client() as other:
         assert one is not other
         assert not one.is_closed
     await clients.aclose()

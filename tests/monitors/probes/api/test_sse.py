@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import PageNotUnderstood
-from monitors.probes.api.driver import Event, parse_events, split_lines
+from monitors.probes.api.driver import Event, parse_server_sent_events, split_lines
 
 
 async def coming(pieces: list[str]) -> AsyncIterator[str]:
@@ -28,7 +28,7 @@ async def test_lines_do_not_depend_on_where_the_stream_is_cut(text: str, cuts: l
 
 async def test_a_separator_of_lines_within_an_answer_is_part_of_it() -> None:
     stream = 'event: token\r\ndata: {"t": "one\u2028two\x85three"}\r\n\r\n'
-    assert [event async for event in parse_events(split_lines(coming([stream])))] == [
+    assert [event async for event in parse_server_sent_events(split_lines(coming([stream])))] == [
         Event(name="token", data='{"t": "one\u2028two\x85three"}')
     ]
 

@@ -26,8 +26,8 @@ from monitors.probes.browser.chromium import (
     build_context_options,
     find_system_chromium,
 )
-from monitors.probes.browser.inpage import load_script
-from monitors.probes.browser.network import read_body, read_pushes
+from monitors.probes.browser.inpage import load_page_script
+from monitors.probes.browser.network import read_body, read_pushed_messages
 from monitors.probes.browser.processes import BrowserWatch, Limits, Process
 from monitors.probes.browser.proxy import GuardedProxy
 from tests.conftest import ROOT
@@ -164,7 +164,7 @@ async def test_a_download_leaves_nothing_on_the_disk(driver_for: MakeDriver, tmp
 async def test_temporary_files_lie_in_the_runs_folder_and_go_with_the_browser():
     with browser_root() as run:
         async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH"), run_folder=run) as chromium:
-            await chromium.browser()
+            await chromium.start_if_needed()
             (folder,) = run.iterdir()
             assert any(one.name.startswith("playwright") for one in folder.iterdir())
         assert list(run.iterdir()) == []
@@ -201,8 +201,8 @@ def test_a_path_that_is_too_long_for_a_socket_is_not_used(tmp_path):
 async def test_uncaught_errors_and_workers_are_bounded():
     errors = []
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-        page = await (await chromium.browser()).new_page()
-        await page.add_init_script(load_script())
+        page = await (await chromium.start_if_needed()).new_page()
+        await page.add_init_script(load_page_script())
         page.on("pageerror", lambda error: errors.append(str(error)))
         await page.goto("data:text/html,<p>x")
         counted = await page.evaluate(
@@ -223,7 +223,7 @@ async def test_uncaught_errors_and_workers_are_bounded():
 @pytest.mark.browser
 async def test_root_without_a_sandbox_gets_a_message(caplog):
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         assert (chromium.unsandboxed == WARNING_ROOT) is (os.geteuid() == 0)
 
 
@@ -233,8 +233,8 @@ async def test_network_messages_are_recorded_up_to_a_bound():
         guard = AddressGuard((address_of(server),), private_network=False)
         proxy = await GuardedProxy(guard).start()
         async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-            context = await (await chromium.browser()).new_context(**build_context_options(proxy))
-            await context.add_init_script(load_script())
+            context = await (await chromium.start_if_needed()).new_context(**build_context_options(proxy))
+            await context.add_init_script(load_page_script())
             page = await context.new_page()
             await page.goto(address_of(server))
             await page.evaluate("() => __lookout.hear()")
@@ -251,7 +251,7 @@ async def test_network_messages_are_recorded_up_to_a_bound():
                   events.onmessage = (event) => { if (event.data === "end") { events.close(); done(); } };
                 })"""
             )
-            pushed = sum(len(text) for texts in (await read_pushes(page)).values() for text in texts)
+            pushed = sum(len(text) for texts in (await read_pushed_messages(page)).values() for text in texts)
         await proxy.close()
     assert [body and len(body) for body in bodies] == [5_000_000, None]
     assert 7_000_000 < pushed <= 8_000_000
@@ -261,7 +261,7 @@ async def test_network_messages_are_recorded_up_to_a_bound():
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits go by Linux's /proc")
 async def test_every_process_of_the_browser_is_counted_once_with_its_driver():
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-        browser = await chromium.browser()
+        browser = await chromium.start_if_needed()
         for _ in range(2):
             await (await browser.new_page()).goto("data:text/html,<p>x")
         watch = chromium._watch
@@ -334,7 +334,7 @@ async def test_a_user_without_rights_has_the_sandbox():
         chromium.unsandboxed = ""
         others = {one.pid for one in descendants(os.getpid())}  # a browser that tests share runs as root
         async with chromium:
-            page = await (await chromium.browser()).new_page()
+            page = await (await chromium.start_if_needed()).new_page()
             await page.goto("data:text/html,<p>x")
             family = [one for one in descendants(os.getpid()) if one.is_browser and one.pid not in others]
             pages = [one for one in family if "--type=renderer" in one.command]
@@ -351,5 +351,5 @@ async def test_without_a_system_sandbox_the_browser_starts_with_a_warning(caplog
     chromium = Chromium(browser_path=os.environ.get("CHROMIUM_PATH"))
     chromium.unsandboxed = ""
     async with chromium:
-        assert (await chromium.browser()).is_connected()
+        assert (await chromium.start_if_needed()).is_connected()
     assert chromium.unsandboxed == WARNING_NO_SANDBOX

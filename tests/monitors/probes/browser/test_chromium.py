@@ -11,9 +11,9 @@ from deployments.up.guard import find_descendants
 from monitors.errors import BrowserLost, BrowserMissing, ConfigError
 from monitors.probes.browser.chromium import (
     Chromium,
-    check_browser_path,
-    close_within_deadline,
     find_system_chromium,
+    finish_within_deadline,
+    require_executable_browser,
     run_within_deadline,
 )
 from monitors.probes.browser.discover import PROFILES, find_profile
@@ -39,35 +39,35 @@ def test_an_empty_machine_has_none(tmp_path: Path) -> None:
 
 def test_a_configured_browser_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BrowserMissing, match=r"CHROMIUM_PATH.*nowhere.*does not exist.*lookout browser install"):
-        check_browser_path(str(tmp_path / "nowhere"))
+        require_executable_browser(str(tmp_path / "nowhere"))
 
 
 def test_a_configured_browser_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     plain = tmp_path / "chromium"
     plain.write_text("")
     with pytest.raises(BrowserMissing, match="not executable"):
-        check_browser_path(str(plain))
+        require_executable_browser(str(plain))
 
 
 async def test_a_browser_that_does_not_start_is_lost(tmp_path: Path) -> None:
     async with Chromium(browser_path=executable(tmp_path / "chromium")) as chromium:
         with pytest.raises(BrowserLost, match="did not start"):
-            await chromium.browser()
+            await chromium.start_if_needed()
 
 
 @pytest.mark.browser
 async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(browser_path) -> None:
     async with Chromium(browser_path=browser_path) as chromium:
-        hung = await chromium.browser()
+        hung = await chromium.start_if_needed()
         page = await hung.new_page()
-        chromium.retire(hung)
-        await chromium.tidy()
+        chromium.retire_browser(hung)
+        await chromium.close_retired_browsers()
         assert await page.evaluate("1 + 1") == 2
-        fresh = await chromium.browser()
+        fresh = await chromium.start_if_needed()
         assert fresh is not hung
         assert chromium.starts == 2
         await page.close()
-        await chromium.tidy()
+        await chromium.close_retired_browsers()
         assert not hung.is_connected()
         assert fresh.is_connected()
 
@@ -76,7 +76,7 @@ async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(brows
 async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -> None:
     others = drivers()
     chromium = Chromium(browser_path=browser_path)
-    starting = asyncio.create_task(chromium.browser())
+    starting = asyncio.create_task(chromium.start_if_needed())
     async with asyncio.timeout(60):
         while not drivers() - others:  # noqa: ASYNC110 - another process starts; there is no event for it
             await asyncio.sleep(0.01)
@@ -103,7 +103,7 @@ async def test_the_driver_and_the_browser_get_no_secret(browser_path, monkeypatc
     monkeypatch.setenv("LC_TIME", "C")
     before = find_descendants(os.getpid())
     async with Chromium(browser_path=browser_path) as chromium:
-        await chromium.browser()
+        await chromium.start_if_needed()
         variables = [read_environment(pid) for pid in find_descendants(os.getpid()) - before]
     assert any("PW_LANG_NAME=python" in lines for lines in variables), "the driver is one of them"
     assert any("LC_TIME=C" in lines for lines in variables)
@@ -118,7 +118,7 @@ def read_environment(pid: int) -> list[str]:
 
 async def test_f61_a_hanging_step_is_cut_at_its_own_deadline() -> None:
     forever = asyncio.Event()
-    assert not await close_within_deadline(forever.wait(), 0.01)
+    assert not await finish_within_deadline(forever.wait(), 0.01)
     with pytest.raises(BrowserLost, match="closing hung"):
         await run_within_deadline(0.01, forever.wait(), "closing")
 

@@ -16,14 +16,14 @@ WELCOME = "Welcome! Ask me about your policy."
 
 def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
     greetings = Greetings()
-    greetings.note([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
-    assert greetings.list_lines() == ()
-    greetings.note([WELCOME, "Yes."])
-    assert greetings.list_lines() == (WELCOME,)
+    greetings.add_fresh_page([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
+    assert greetings.list_greeting_lines() == ()
+    greetings.add_fresh_page([WELCOME, "Yes."])
+    assert greetings.list_greeting_lines() == (WELCOME,)
     other = "something else that is long enough"
     for _ in range(3):
-        greetings.note([other])
-    assert greetings.list_lines() == (other,)
+        greetings.add_fresh_page([other])
+    assert greetings.list_greeting_lines() == (other,)
 
 
 @shares_browser

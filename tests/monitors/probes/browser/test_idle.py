@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from monitors.probes.browser.chromium import find_browser
 from monitors.probes.browser.discover import IDLE_S, is_idle
-from monitors.probes.browser.inpage import call_in_page, load_script
+from monitors.probes.browser.inpage import call_in_page, load_page_script
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
@@ -38,7 +38,7 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser) -> AsyncIterator[Page]:
     async with await browser.new_context() as context:
-        await context.add_init_script(load_script())
+        await context.add_init_script(load_page_script())
         yield await context.new_page()
 
 

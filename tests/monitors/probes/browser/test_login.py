@@ -157,7 +157,7 @@ async def test_extra_headers_open_a_page_and_their_rejection_is_reported(
         assert (await driver.ask(("one",))).visible_text == reply("one")
     old = dict.fromkeys(SECRETS, "an-older-value")
     async with driver_to(address, settings, tmp_path, login_to(address, tmp_path, ways, old)) as driver:
-        with pytest.raises(LoginFailed, match=r"no longer accepts what \[login\] sends") as raised:
+        with pytest.raises(LoginFailed, match=r"rejected the values of \[login\]") as raised:
             await driver.ask(("two",))
     assert "an-older-value" not in str(raised.value)
     assert not stored(tmp_path).exists()
@@ -212,5 +212,5 @@ def test_a_secret_that_the_environment_has_not_is_named_with_its_key(tmp_path: P
 def test_a_broken_session_file_is_named(tmp_path: Path) -> None:
     stored(tmp_path).parent.mkdir()
     stored(tmp_path).write_text("{")
-    with pytest.raises(ConfigError, match=r"bot\.json: cannot be read as a session"):
+    with pytest.raises(ConfigError, match=r"bot\.json is not a valid session file"):
         login_to("http://127.0.0.1/", tmp_path, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.errors import PageNotUnderstood
-from monitors.probes.browser.network import may_hold_text
+from monitors.probes.browser.network import can_contain_text
 from monitors.records.base import Blame
 from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
@@ -43,4 +43,4 @@ async def test_a_question_that_is_lost_twice_is_the_monitors_fault(zoo: str, dri
     ],
 )
 def test_what_a_page_sent_is_searched_for_the_question(sent: str | bytes, is_held: bool) -> None:
-    assert may_hold_text(sent, 'What of "eyes"?\nAnd 5 %?') is is_held
+    assert can_contain_text(sent, 'What of "eyes"?\nAnd 5 %?') is is_held

@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import BrowserLost
 from monitors.probes.browser.chromium import Chromium
-from monitors.probes.browser.inpage import load_script
+from monitors.probes.browser.inpage import load_page_script
 from tests.monitors.probes.conftest import MakeDriver
 from tests.servers.hostile_page import Inside, hostile, serving
 
@@ -50,8 +50,8 @@ async def test_a_page_that_asks_without_end_is_closed(driver_for: MakeDriver) ->
 async def test_a_flooded_console_is_heard_for_a_while() -> None:
     heard = []
     async with Chromium(browser_path=os.environ.get("CHROMIUM_PATH")) as chromium:
-        page = await (await chromium.browser()).new_page()
-        await page.add_init_script(load_script())
+        page = await (await chromium.start_if_needed()).new_page()
+        await page.add_init_script(load_page_script())
         page.on("console", lambda message: heard.append(message.text))
         await page.goto("data:text/html,<p>x")
         await page.evaluate(

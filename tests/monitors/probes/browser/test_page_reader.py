@@ -59,7 +59,7 @@ async def test_f60_a_browser_that_was_killed_is_started_again() -> None:
     with PastChats([]) as server:
         async with reader(server) as browser:
             await browser.evaluate(f"{server.url}/chats", TITLE, {"word": "x"})
-            await (await browser._chromium.browser()).close()
+            await (await browser._chromium.start_if_needed()).close()
             assert await browser.evaluate(f"{server.url}/chats", TITLE, {"word": "y"}) == ["Past chats", "y"]
 
 

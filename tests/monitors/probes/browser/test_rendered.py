@@ -23,7 +23,7 @@ SLICE = 40
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(shared_chromium: SharedChromium) -> AsyncIterator[object]:
-    async with await (await shared_chromium.browser()).new_context() as context:
+    async with await (await shared_chromium.start_if_needed()).new_context() as context:
         yield await context.new_page()
 
 

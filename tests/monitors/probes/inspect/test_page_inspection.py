@@ -162,7 +162,7 @@ PINS = [
     ),
     ({"send": "#gone"}, r"probe\.selectors\.send = '#gone' matches nothing"),
     ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, but the page shows \d+ new"),
-    ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is not a CSS selector"),
+    ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is not a valid CSS selector"),
 ]
 
 
