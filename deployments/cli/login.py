@@ -17,7 +17,7 @@ from flows.waiting import show_waiting
 from monitors.config.file import build_target_record, load_config
 from monitors.errors import ConfigError
 from monitors.probes.browser.login import Login, read_storage_state
-from monitors.probes.browser.sign_in import read_state_from_window, sign_in
+from monitors.probes.browser.sign_in import sign_in, sign_in_by_window
 from monitors.probes.settings import ProbeSettings
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -72,7 +72,7 @@ async def _sign_in(
         pressed = threading.Event()
         if sys.stdin.isatty():
             threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
-        state = await read_state_from_window(address, settings, login, pressed=pressed.is_set)
+        state = await sign_in_by_window(address, settings, login, pressed=pressed.is_set)
         await sign_in(address, settings, login, state=state, by="window")
     else:
         with show_waiting(f"Signing in at {address}"):

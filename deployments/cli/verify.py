@@ -55,7 +55,7 @@ from monitors.errors import ConfigError
 from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
-from monitors.probes.readiness import has_source_of_commit
+from monitors.probes.readiness import can_read_serving_commit
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
@@ -465,7 +465,7 @@ def is_run_resumable(config: Config, target: str, commit: str | None, change: Gi
     """
     settings = config.require_target(target)
     record = build_target_record(target, settings)
-    return bool(commit or (change and change.head)) or has_source_of_commit(record, settings.probe.readiness)
+    return bool(commit or (change and change.head)) or can_read_serving_commit(record, settings.probe.readiness)
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:

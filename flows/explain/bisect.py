@@ -29,7 +29,7 @@ from monitors.explain.builds import (
     BuildAnswer,
 )
 from monitors.goldset.load import hash_cases
-from monitors.probes.readiness import limit_readiness, wait_until_ready
+from monitors.probes.readiness import wait_until_ready
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome, FailureKind
@@ -152,7 +152,7 @@ class BuildVisitor:
         settings = move_settings(configured.probe, target.address, build.address)
         if settings.readiness.version_url is None:
             return
-        without_waiting = limit_readiness(settings, deadline_s=0.0, poll_s=settings.readiness.poll_s)
+        without_waiting = settings.with_readiness_times(deadline_s=0.0, poll_s=settings.readiness.poll_s)
         target_of_build = target.model_copy(update={"url": build.address, "space": None})
         await wait_until_ready(target_of_build, without_waiting, commit=build.commit)
 

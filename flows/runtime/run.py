@@ -42,8 +42,8 @@ from monitors.platforms.platform import OpenPlatform
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.readiness import has_source_of_commit, read_serving_commit
-from monitors.probes.runner import order_questions
+from monitors.probes.readiness import can_read_serving_commit, read_serving_commit
+from monitors.probes.runner import iterate_questions_by_severity
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.database.store import Store
@@ -168,7 +168,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
 
 def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
     now, repeats = utc_now(), config.require_target(request.target).probe.repeats_severity_3
-    planned = sum(1 for _ in order_questions(suite.cases, repeats_severity_3=repeats))
+    planned = sum(1 for _ in iterate_questions_by_severity(suite.cases, repeats_severity_3=repeats))
     configured = config.require_target(request.target)
     start = RunStart(
         run_id=build_run_id(request.target, now, os.urandom(3)),
@@ -190,7 +190,7 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
         identity = read_identity(config.data_folder)
         if identity is not None and identity.copied_at is not None and stopped.started_at < identity.copied_at:
             return False
-        if request.commit is not None or not has_source_of_commit(target, configured.probe.readiness):
+        if request.commit is not None or not can_read_serving_commit(target, configured.probe.readiness):
             return True
         token = os.environ.get(HUB_VARIABLE)
         serving = asyncio.run(read_serving_commit(target, configured.probe, hub_token=token))

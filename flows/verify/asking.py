@@ -26,9 +26,9 @@ from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess_case
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
-from monitors.probes.readiness import has_source_of_commit, wait_until_back, wait_until_ready
+from monitors.probes.readiness import can_read_serving_commit, wait_until_back, wait_until_ready
 from monitors.probes.request_limit import RequestLimit
-from monitors.probes.runner import order_questions, probe_questions, select_questions_to_ask
+from monitors.probes.runner import iterate_questions_by_severity, iterate_unanswered_questions, probe_questions
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.records.grades import CaseOutcome, Grade
@@ -104,7 +104,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     """
     context = run.context
     settings = context.configured.probe
-    if not has_source_of_commit(context.target, settings.readiness):
+    if not can_read_serving_commit(context.target, settings.readiness):
         return True
     context.listener.on_stage("waiting for the deploy")
     try:
@@ -147,10 +147,12 @@ async def ask_unanswered_cases(
     """
     context = run.context
     settings = context.configured.probe
-    planned = tuple(order_questions(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
+    planned = tuple(
+        iterate_questions_by_severity(context.suite.cases, repeats_severity_3=settings.repeats_severity_3)
+    )
     context.listener.on_planned(context.run_id, len(planned), run.resumed)
     answered = frozenset(run.answered)
-    left = tuple(select_questions_to_ask(planned, answered))
+    left = tuple(iterate_unanswered_questions(planned, answered))
 
     is_paused = False
 

@@ -59,7 +59,7 @@ from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, Wareho
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate_results
-from monitors.probes.readiness import has_source_of_commit
+from monitors.probes.readiness import can_read_serving_commit
 from monitors.records.incidents import Incident, Link, NotifyReason
 from monitors.records.runs import RunReport, format_uncovered_cases
 from monitors.records.targets import is_same_commit
@@ -98,7 +98,7 @@ def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
     configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:
         return None
-    if has_source_of_commit(build_target_record(request.target, configured), configured.probe.readiness):
+    if can_read_serving_commit(build_target_record(request.target, configured), configured.probe.readiness):
         return None
     newest = DeployQueue(config.data_folder).find_newest_commit(request.target)
     return newest if newest is not None and not is_same_commit(newest, request.commit) else None

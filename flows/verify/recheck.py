@@ -35,7 +35,7 @@ from monitors.judge.consensus import Cost, Ruling, grade_ruling
 from monitors.judge.judge import Account
 from monitors.judge.model import build_price
 from monitors.judge.precheck import is_open
-from monitors.probes.readiness import limit_readiness, wait_until_ready
+from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.explanations import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
@@ -204,8 +204,7 @@ class Rechecker:
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
-        settings = limit_readiness(
-            asker.settings,
+        settings = asker.settings.with_readiness_times(
             deadline_s=min(readiness.deadline_s, RECOVERY_DEADLINE_S),
             poll_s=min(readiness.poll_s, POLL_S),
         )

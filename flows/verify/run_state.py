@@ -24,7 +24,7 @@ from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts
 from monitors.judge.lineage import compare_lineages
 from monitors.probes.request_limit import RequestLimit
-from monitors.probes.runner import order_questions
+from monitors.probes.runner import iterate_questions_by_severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import Assessment, CaseOutcome
@@ -165,7 +165,7 @@ class LiveRun:
     def planned(self) -> int:
         """How many results the run will have, repeats included."""
         repeats = self.context.configured.probe.repeats_severity_3
-        return sum(1 for _ in order_questions(self.context.suite.cases, repeats_severity_3=repeats))
+        return sum(1 for _ in iterate_questions_by_severity(self.context.suite.cases, repeats_severity_3=repeats))
 
     @property
     def results(self) -> Sequence[CaseResult]:
@@ -184,7 +184,7 @@ class LiveRun:
 
     def describe_limit(self) -> str:
         """Describe how the run kept to the application's request limit; empty if the application has no limit."""
-        return self.limit.describe() if self.limit else ""
+        return self.limit.describe_waits() if self.limit else ""
 
     def load_earlier_results(self) -> None:
         """Load a stopped run's results, except those without an answer, which are asked again."""

@@ -1,4 +1,4 @@
-"""Read the application's model and version from the payload and headers of an answer, without an extra request."""
+"""Read the model and the version of the app from the response and headers of an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
-"""Keys that OpenAI and Gemini use; compared in lower case."""
+"""Keys that OpenAI and Gemini use for the version of a model, in lower case."""
 MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
 FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
 VERSION_HEADERS: Final = (
@@ -29,11 +29,11 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the build from payload and headers, the last value of each part; ``None`` if they contain none."""
-    models = [*_find_first_header(headers, MODEL_HEADERS), *_find_texts_under(documents, MODEL_KEYS)]
+    """Return the model and version that a response names; ``None`` if it names none. The last value counts."""
+    models = [*_list_first_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
-        *_find_first_header(headers, FINGERPRINT_HEADERS),
-        *_find_texts_under(documents, FINGERPRINT_KEYS),
+        *_list_first_header(headers, FINGERPRINT_HEADERS),
+        *_iterate_texts_under(documents, FINGERPRINT_KEYS),
     ]
     build = BuildInfo(
         model=models[-1] if models else None,
@@ -44,13 +44,13 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 
 
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that name the application's version or server, by lower-case name."""
+    """Return the headers that contain a version of the app or its server. Names are in lower case."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    return {name: _shorten(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
+    return {name: _format_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 
 
 def read_document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
-    """Return hashes or versions of the sources at the path of the citations, by source name."""
+    """Return the hash or version of each source at the path ``citations``, by the name of the source."""
     if citations is None:
         return {}
     versions: dict[str, str] = {}
@@ -58,12 +58,12 @@ def read_document_versions(documents: Sequence[Any], citations: str | None) -> d
         for name, source in _iterate_named_sources(document, citations):
             version = next(_iterate_versions(source), None)
             if version is not None:
-                versions[_shorten(name)] = version
+                versions[_format_one_line(name)] = version
     return versions
 
 
 def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each source that is an object, with its name. A path to the names is shortened to their objects."""
+    """Yield each source that is an object, with its name. ``path`` leads to the sources or to their names."""
     for item in collect_items(document, path):
         if isinstance(item, dict):
             for name in collect_sources(item, "")[:1]:
@@ -80,31 +80,31 @@ def _iterate_versions(source: dict[str, Any]) -> Iterator[str]:
         for key in DOCUMENT_KEYS:
             value = level.get(key)
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
-                yield _shorten(str(value))
+                yield _format_one_line(str(value))
 
 
-def _find_first_header(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
+def _list_first_header(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
     lowered = {name.lower(): value for name, value in headers.items()}
-    return [_shorten(lowered[name]) for name in names if lowered.get(name)][:1]
+    return [_format_one_line(lowered[name]) for name in names if lowered.get(name)][:1]
 
 
-def _find_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
+def _iterate_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
     for document in documents:
-        yield from _find_texts_in_object(document, keys, MAX_DEPTH)
+        yield from _iterate_texts_in_object(document, keys, MAX_DEPTH)
 
 
-def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
-    """Yield the texts under these keys in an object and nested objects, not in lists (sources, turns)."""
+def _iterate_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
+    """Yield the texts under these keys in an object and in nested objects, but not in lists."""
     if not isinstance(value, dict):
         return
     for key, inner in cast("dict[str, Any]", value).items():
         if isinstance(inner, str) and key.lower() in keys and inner.strip():
-            yield _shorten(inner)
+            yield _format_one_line(inner)
         elif depth:
-            yield from _find_texts_in_object(inner, keys, depth - 1)
+            yield from _iterate_texts_in_object(inner, keys, depth - 1)
 
 
-def _shorten(text: str) -> str:
-    """Shorten a value to one line, and a long hash to its beginning."""
+def _format_one_line(text: str) -> str:
+    """Return a value as one line. Long hashes are shortened to 12 characters."""
     plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
     return _FULL_HASH.sub(lambda match: match[0][:12], plain)

@@ -1,4 +1,4 @@
-"""Build the driver that asks a target, and redact secrets that the application repeats."""
+"""Build the driver that the settings of a target name. Secrets that an app repeats are redacted."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def build_driver(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 
-    `headers` authenticate at an API. `clock` gives the start times of jobs. `search_path` is searched for a
-    system Chromium. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs. `script`
-    has the suite's answers to questions of an agent.
+    `headers` authenticate at an API. `clock` returns the time when a job starts. `search_path` are the folders to
+    search for a Chromium. `login` signs in to pages. `traces` reads the traces of an agent's jobs. `script` returns
+    the suite's answer to a question that an agent asks.
     """
     factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(
@@ -67,7 +67,7 @@ def build_driver(
 
 
 class _RedactingDriver:
-    """A driver that redacts sent secrets in answers and errors, even if a stream splits them."""
+    """A driver that redacts the secrets of the headers in answers and errors, even if a stream splits them."""
 
     def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:
         self._opening = driver
@@ -100,16 +100,16 @@ class _RedactingDriver:
     def _redact(self, record: RedactedRecord) -> RedactedRecord:
         if not self._headers.secrets:
             return record
-        return type(record).model_validate(_map_texts(record.model_dump(), self._headers.hide_secrets))
+        return type(record).model_validate(_change_texts_in(record.model_dump(), self._headers.hide_secrets))
 
 
-def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+def _change_texts_in(value: Any, change: Callable[[str], str]) -> Any:
     match value:
         case str():
             return change(value)
         case list() | tuple():
-            return [_map_texts(item, change) for item in cast("list[Any]", value)]
+            return [_change_texts_in(item, change) for item in cast("list[Any]", value)]
         case dict():
-            return {key: _map_texts(item, change) for key, item in cast("dict[str, Any]", value).items()}
+            return {key: _change_texts_in(item, change) for key, item in cast("dict[str, Any]", value).items()}
         case _:
             return value

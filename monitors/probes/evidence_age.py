@@ -1,4 +1,4 @@
-"""Remove old screenshots and traces (V7); failures are stored longer. The journal and the reports are unchanged."""
+"""Remove old screenshots and traces. Those of failures are stored longer. Reports are not removed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""An empty marker file in a run's evidence: only failures are left, and they are not due for removal yet."""
+"""Name of an empty marker file in the evidence of a run. It says that only the files of failures are left."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""Return the ids of the failed cases of a run's folder; ``None`` if unknown."""
+"""Returns the ids of the failed cases of a run, given its folder; ``None`` if they are unknown."""
 
 
 class EvidenceSettings(Record):
-    """`[evidence]`: how long pictures and traces are stored. The journal is unchanged."""
+    """Settings in `[evidence]`: for how many days screenshots and traces are stored."""
 
     days: float = Field(
         default=14, ge=1, description="days for which Lookout stores screenshots and traces of right answers"
@@ -42,12 +42,12 @@ class EvidenceSettings(Record):
 
 
 NIGHT_MARK: Final = "-night-"
-"""Separates the time from the target in the name of a night's folder."""
+"""Part of the name of a nightly run's folder, between the time and the target."""
 NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
 
 
 class RemovedEvidence(Record):
-    """The number of removed files and their bytes."""
+    """The number of removed files, and how many bytes they had."""
 
     files: int = 0
     bytes: int = 0
@@ -59,26 +59,25 @@ class RemovedEvidence(Record):
 def remove_old_evidence(
     data_folder: Path, settings: EvidenceSettings, *, now: datetime, failed_cases: FailedCases
 ) -> RemovedEvidence:
-    """Remove evidence that is older at ``now`` than ``settings`` allow, by the files' modification times.
+    """Remove evidence that is older than ``settings`` allow. The age is the time since a file was changed.
 
-    Only files that runs and `lookout doctor` wrote are removed. Targets of links and folders with other content
-    stay.
-    A file that disappears meanwhile, or that may not be removed, is skipped.
+    Only files that runs and `lookout doctor` wrote are removed. Links are not followed. A file that cannot be
+    removed is skipped.
     """
     removed = RemovedEvidence()
-    for run in _list_folders(data_folder / "runs"):
+    for run in _iterate_folders(data_folder / "runs"):
         removed += _remove_old_evidence_of_run(run, settings, now, failed_cases)
-    for picture in _find_old_files(data_folder / "doctor", now - timedelta(days=settings.days)):
+    for picture in _iterate_old_files(data_folder / "doctor", now - timedelta(days=settings.days)):
         removed += _remove_file(picture)
     return removed
 
 
 def remove_old_night_reports(data_folder: Path, before: datetime) -> RemovedEvidence:
-    """Remove the reports of nights written ``before``: they quote real users, even if redacted."""
+    """Remove reports of nightly runs written ``before`` this time, because they quote real users."""
     removed = RemovedEvidence()
-    for run in _list_folders(data_folder / "runs"):
+    for run in _iterate_folders(data_folder / "runs"):
         if NIGHT_MARK in run.name:
-            for file in _find_old_files(run, before):
+            for file in _iterate_old_files(run, before):
                 removed += _remove_file(file) if file.name in NIGHT_REPORTS else RemovedEvidence()
     return removed
 
@@ -89,10 +88,10 @@ def _remove_old_evidence_of_run(
     failure_limit = now - timedelta(days=settings.failure_days)
     removed = RemovedEvidence()
     for folder in (run / FOLDER, run / NOTES_FOLDER):
-        for file in _find_old_files(folder, failure_limit):
+        for file in _iterate_old_files(folder, failure_limit):
             removed += _remove_file(file)
-        _remove_if_empty(folder)
-    older_files = list(_find_old_files(run / FOLDER, now - timedelta(days=settings.days)))
+        _remove_folder_if_empty(folder)
+    older_files = list(_iterate_old_files(run / FOLDER, now - timedelta(days=settings.days)))
     marker = run / FOLDER / ONLY_FAILURES
     if not older_files or marker.exists():
         return removed
@@ -102,7 +101,7 @@ def _remove_old_evidence_of_run(
             removed += _remove_file(file)
     if failed is not None:
         marker.touch()
-    _remove_if_empty(run / FOLDER)
+    _remove_folder_if_empty(run / FOLDER)
     return removed
 
 
@@ -111,12 +110,12 @@ def _parse_case_id(file: Path) -> str:
     return match["case"] if match else ""
 
 
-def _list_folders(parent: Path) -> Iterator[Path]:
+def _iterate_folders(parent: Path) -> Iterator[Path]:
     if parent.is_dir():
         yield from (folder for folder in sorted(parent.iterdir()) if folder.is_dir() and not folder.is_symlink())
 
 
-def _find_old_files(folder: Path, before: datetime) -> Iterator[Path]:
+def _iterate_old_files(folder: Path, before: datetime) -> Iterator[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return
     for file in sorted(folder.iterdir()):
@@ -137,8 +136,8 @@ def _remove_file(file: Path) -> RemovedEvidence:
     return RemovedEvidence(files=1, bytes=size)
 
 
-def _remove_if_empty(folder: Path) -> None:
-    """Remove the folder if it is empty except for the marker."""
+def _remove_folder_if_empty(folder: Path) -> None:
+    """Remove the folder if it contains nothing, or only the marker file."""
     try:
         if not folder.is_symlink() and {file.name for file in folder.iterdir()} <= {ONLY_FAILURES}:
             (folder / ONLY_FAILURES).unlink(missing_ok=True)

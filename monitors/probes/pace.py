@@ -1,4 +1,4 @@
-"""Limit the number of concurrent questions: a fixed number, or as many as the machine has idle CPU for."""
+"""Limit the number of parallel questions: to a fixed number, or to what the CPU of this machine allows."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ from typing import Final, Self
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 
 MAX_AUTOMATIC_CONCURRENCY: Final = 8
-"""Maximum of concurrent questions to one application, unless the settings contain a number."""
+"""Maximum number of parallel questions to one app, unless the settings contain a number."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
-"""Above this idle share of the cores, one more question is started.
+"""If more than this share of the CPU is idle, Lookout runs one more question at the same time.
 
-A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two,
-0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over 16
-questions each with the CPU meter of the benches, on two cores that other work shared.
+Measured on 2 cores with a Gradio bot that answers in 1 s: a question used at most a quarter of both cores.
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""Below this idle share, one fewer question is started: answer times would then measure the monitor itself."""
+"""If less than this share is idle, Lookout runs one question less, because it would slow down its own answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
-"""The time between two changes: shorter than most answers, longer than the load of one page."""
+"""Minimum seconds between two changes. Most answers take longer, and the load of a page takes less."""
 
 IdleShare = Callable[[], float | None]
-"""Return the idle share of all cores since the last call: 0 to 1, ``None`` if unknown."""
+"""Returns the share of the CPU that was idle since the last call, from 0 to 1; ``None`` if it is unknown."""
 
 
 class Pace:
-    """A semaphore for questions. ``allowed`` is its current size; it starts at ``initial`` and follows ``idle``.
+    """Limit the parallel questions. Each question runs in ``async with pace``.
 
-    If ``minimum`` equals ``maximum``, the size never changes. A cancelled question releases its turn like any
-    other.
+    ``allowed`` is the current number. It starts at ``initial``, and rises and falls with the CPU share that
+    ``idle`` returns. If ``minimum`` equals ``maximum``, it never changes.
     """
 
     def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
@@ -49,22 +47,22 @@ class Pace:
 
     @classmethod
     def with_fixed_size(cls, number: int) -> Pace:
-        """Return a pace that always allows ``number`` concurrent questions."""
+        """Return a pace that always allows ``number`` parallel questions."""
         return cls(initial=number, minimum=number, maximum=number, idle=lambda: None)
 
     async def __aenter__(self) -> Self:
-        """Wait for a turn."""
+        """Wait until one more question may run."""
         await self._turns.acquire()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release the turn, and adapt the number of turns."""
-        self._adjust(asyncio.get_running_loop().time())
-        self._give_back()
+        """End the question, and adjust the number of parallel questions."""
+        self._adjust_size(asyncio.get_running_loop().time())
+        self._release_turn()
 
-    def _adjust(self, now_s: float) -> None:
+    def _adjust_size(self, now_s: float) -> None:
         if self._changed_at_s is None:
             self._idle()  # from here on
             self._changed_at_s = now_s
@@ -74,12 +72,12 @@ class Pace:
         share = self._idle()
         if share is not None and share > IDLE_SHARE_TO_INCREASE and self.allowed < self.maximum:
             self.allowed += 1
-            self._give_back()
+            self._release_turn()
         elif share is not None and share < IDLE_SHARE_TO_DECREASE and self.allowed > self._minimum:
             self.allowed -= 1
             self._excess_turns += 1
 
-    def _give_back(self) -> None:
+    def _release_turn(self) -> None:
         if self._excess_turns:
             self._excess_turns -= 1
         else:
@@ -87,7 +85,10 @@ class Pace:
 
 
 def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
-    """Build the configured pace, or else one that starts at two per core and follows idle CPU, eight at most."""
+    """Build the pace that the settings name.
+
+    Without a number in the settings, it starts at two questions for each core and follows the CPU, up to eight.
+    """
     if settings.concurrency is not None:
         return Pace.with_fixed_size(settings.concurrency)
     initial = min(compute_concurrency(settings, cores), MAX_AUTOMATIC_CONCURRENCY)
@@ -95,22 +96,22 @@ def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
 
 
 class CpuTimes:
-    """Read the idle share of this machine's cores from Linux's ``/proc/stat``; unknown on other systems."""
+    """Measure how much of the CPU is idle, from ``/proc/stat`` of Linux."""
 
     def __init__(self, stat: Path = Path("/proc/stat")) -> None:
         self._stat = stat
         self._before: tuple[int, int] | None = None
 
     def __call__(self) -> float | None:
-        """Return the share since the last call; ``None`` at the first call, or for an unexpected file format."""
-        now = self._read()
+        """Return the idle share since the last call; ``None`` at the first call and on other systems."""
+        now = self._read_cpu_ticks()
         before, self._before = self._before, now
         if now is None or before is None or now[1] <= before[1]:
             return None
         return max(0.0, min(1.0, (now[0] - before[0]) / (now[1] - before[1])))
 
-    def _read(self) -> tuple[int, int] | None:
-        """Return idle ticks (including waiting for disks) and all ticks, of all cores together."""
+    def _read_cpu_ticks(self) -> tuple[int, int] | None:
+        """Return the idle time and the total time of all cores, in ticks of the kernel."""
         try:
             name, *ticks = self._stat.read_text("ascii").splitlines()[0].split()
             spent = [int(tick) for tick in ticks[:8]]  # the guest times after these are part of user time

@@ -1,10 +1,7 @@
-"""Wait until the deployed commit is serving (V1). A Space may sleep, build, be broken or still run the old image.
+"""Wait until a target serves the deployed commit.
 
-"Ready" is never a guess. RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint
-must name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
-
-If an app stops during a run, the run waits for the app, so that a restart by its orchestrator costs no verdict
-(V10).
+A Hugging Face Space may sleep, build, fail, or still run the old commit. The Hub, or the version endpoint of the
+app, must name the commit that runs now. `wait_until_back` waits for an app that stops during a run.
 """
 
 from __future__ import annotations
@@ -35,31 +32,33 @@ REFUSED_STATUSES = (401, 403)
 
 
 class HubAccount(Record):
-    """The owner of a Hub token, and the token's role (``read``, ``write``, ``fineGrained``)."""
+    """The owner of a Hub token, and the role of the token: ``read``, ``write`` or ``fineGrained``."""
 
     name: str
     role: str
 
 
 async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
-    """Ask the Hub, by default the public one, for the owner of a token.
+    """Ask the Hub for the owner of a token. Without ``hub_url``, the public Hub is asked.
 
-    Raises `AccessDenied` if the Hub refuses the token, `ReadinessUnknown` if it does not answer. The Hub's client
-    is synchronous, so it runs in a thread. Errors do not contain the token.
+    Raises `AccessDenied` if the Hub rejects the token, and `ReadinessUnknown` if the Hub does not answer. Errors do
+    not contain the token.
     """
     from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
-    from huggingface_hub.errors import HfHubHTTPError  # 0.5 s
+    from huggingface_hub import HfApi  # 0.5 s
+    from huggingface_hub.errors import HfHubHTTPError
 
     try:
         async with asyncio.timeout(deadline_s):
-            identity = await asyncio.to_thread(_fetch_identity, token, hub_url)
+            api = cast("Any", HfApi(endpoint=hub_url))  # its answers are untyped
+            identity = cast("dict[str, Any]", await asyncio.to_thread(api.whoami, token=token))
     except HfHubHTTPError as error:
         status = error.response.status_code
         if status in REFUSED_STATUSES:
-            raise AccessDenied(f"the Hub answered HTTP {status}: it does not accept this token") from None
+            raise AccessDenied(f"the Hub rejected this token (HTTP {status})") from None
         raise ReadinessUnknown(_format_hub_status(status)) from None
     except (TimeoutError, HubHTTPError) as error:
-        raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
+        raise ReadinessUnknown(f"the Hub did not answer: {type(error).__name__}") from None
     auth = cast("dict[str, Any]", identity.get("auth") or {})
     access_token = cast("dict[str, Any]", auth.get("accessToken") or {})
     return HubAccount(
@@ -72,20 +71,14 @@ def _format_hub_status(status: int) -> str:
     return HUB_LIMITED if status == HTTPStatus.TOO_MANY_REQUESTS else f"the Hub answered HTTP {status}"
 
 
-def _fetch_identity(token: str, hub_url: str | None) -> dict[str, Any]:
-    from huggingface_hub import HfApi  # 0.5 s
-
-    return cast("dict[str, Any]", HfApi(endpoint=hub_url).whoami(token=token))  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
-
-
 Seconds = Annotated[float, Field(ge=0)]
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The target serves. ``commit`` is the running commit; ``stages`` are the states before, in order.
+    """The target serves. ``commit`` is the commit that runs. ``stages`` are the stages before it served, in order.
 
-    ``cold_start_s`` is the waiting time, 0 if the target served at the first poll.
+    ``cold_start_s`` is how long the wait took. It is 0 if the target served at the first poll.
     """
 
     commit: str | None
@@ -95,7 +88,7 @@ class Ready(Record):
 
 
 class Stage(StrEnum):
-    """The meaning of a Space's stage for Lookout. The Hub's own list is longer and lacks SLEEPING."""
+    """What the stage of a Space means for Lookout."""
 
     SERVING = "serving"
     ASLEEP = "asleep"
@@ -114,13 +107,13 @@ _STAGE_MEANINGS = {
     "STOPPED": Stage.FAILED,
     "DELETING": Stage.FAILED,
 }
-# The old image still serves while the next image is built or started.
+# The old commit still serves while the next one is built or started.
 _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
 @dataclass(frozen=True)
 class ReadinessPoll:
-    """One poll of a target."""
+    """The result of one poll of a target."""
 
     stage: str
     commit: str | None = None
@@ -128,7 +121,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """The meaning of the stage. Lookout waits for an unknown stage to change."""
+        """What the stage means. Lookout waits until an unknown stage changes."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -140,22 +133,25 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Wait until `target` serves, and serves `commit` if given.
+    """Wait until `target` serves. With `commit`, wait until it serves this commit. Wake a sleeping Space.
 
-    Wakes a sleeping Space. Raises `DeployFailed` (build or runtime error, paused), `NotReady` (deadline),
-    `AccessDenied` (the Hub needs a token) or `ReadinessUnknown` (no source for the running commit, Hub down).
+    Raises:
+        DeployFailed: the build or the start failed, or the Space is paused
+        NotReady: the target does not serve before its deadline
+        AccessDenied: the Hub requires a token
+        ReadinessUnknown: nothing names the running commit, or the Hub does not answer
     """
     async with open_readiness_checker(target, probe, hub_token) as checker:
         return await _poll_until_ready(checker, probe.readiness, commit, sleep)
 
 
-def has_source_of_commit(target: Target, settings: ReadinessSettings) -> bool:
-    """Whether the target, or the Hub for it, reports the commit that it serves."""
+def can_read_serving_commit(target: Target, settings: ReadinessSettings) -> bool:
+    """Whether the Hub or a version endpoint names the commit that the target serves."""
     return target.space is not None or settings.version_url is not None
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Read the commit that the target serves now, in one poll; ``None`` if the commit cannot be read."""
+    """Return the commit that the target serves now; ``None`` if one poll does not show it."""
     async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
             return (await checker.poll_target()).commit
@@ -173,8 +169,11 @@ async def _poll_until_ready(
         poll = await checker.poll_target()
         if not stages or stages[-1] != poll.stage:
             stages.append(poll.stage)
-        if poll.meaning is Stage.FAILED and not _is_older_commit(poll, commit):
-            raise DeployFailed(f"the deploy failed: stage {poll.stage}{poll.detail and f' ({poll.detail})'}")
+        # A failed older commit does not matter: the expected commit is still being deployed.
+        is_older = commit is not None and poll.commit is not None and not is_same_commit(poll.commit, commit)
+        if poll.meaning is Stage.FAILED and not is_older:
+            detail = poll.detail and f" ({poll.detail})"
+            raise DeployFailed(f"the deploy failed: the Space has the stage {poll.stage}{detail}")
         if poll.meaning is Stage.ASLEEP:
             woken = True
             await checker.open_page()
@@ -183,13 +182,7 @@ async def _poll_until_ready(
             return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
             raise _build_timeout_error(poll, commit, settings.deadline_s)
-        # A started deploy sends no event.
         await sleep(settings.poll_s)
-
-
-def _is_older_commit(poll: ReadinessPoll, commit: str | None) -> bool:
-    """Whether the failed image is an older image and the expected commit is still being deployed."""
-    return commit is not None and poll.commit is not None and not is_same_commit(poll.commit, commit)
 
 
 def _is_serving(poll: ReadinessPoll, commit: str | None) -> bool:
@@ -202,28 +195,29 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
     time_limit = f"within {deadline_s:g} s"
     if poll.meaning is not Stage.SERVING:
         is_hub_fault = poll.stage == HUB_SILENT
-        text = f"not ready {time_limit}: last stage {poll.stage}{poll.detail and f' ({poll.detail})'}"
+        detail = poll.detail and f" ({poll.detail})"
+        text = f"the target was not ready {time_limit}: its last stage is {poll.stage}{detail}"
         return ReadinessUnknown(text) if is_hub_fault else NotReady(text)
     if commit is None:
-        return NotReady(f"the page did not answer {time_limit}, but the stage is {poll.stage}")
+        return NotReady(f"the page did not answer {time_limit}, although its stage is {poll.stage}")
     if poll.commit is None:
         return ReadinessUnknown(
-            f"the running commit is unknown, and {commit} is expected: set probe.readiness.version_url"
+            f"Lookout expects commit {commit}, but does not know which commit runs. Set probe.readiness.version_url"
         )
-    return NotReady(f"commit {commit} did not serve {time_limit}; {poll.commit} still serves")
+    return NotReady(f"commit {commit} did not serve {time_limit}. Commit {poll.commit} still serves")
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
-"""A server with this status runs. The first question shows whether the login works."""
+"""Statuses of a server that runs but requires a login. The first question shows whether the login works."""
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
-"""A server with this status runs. An address for POST requests refuses a GET."""
+"""Statuses of a server that runs: success, or 405 for an address that accepts only POST."""
 HUB_SILENT = "HUB_SILENT"
 HUB_LIMITED = "the Hub limits requests (HTTP 429)"
 PAGE_SILENT = "PAGE_SILENT"
 
 
 class ReadinessChecker:
-    """Poll one target: its runtime on the Hub, its version endpoint, its page."""
+    """Poll the state of one target: on the Hub, at its version endpoint, or by opening its page."""
 
     def __init__(
         self, target: Target, settings: ReadinessSettings, client: GuardedClient, hub_token: str | None
@@ -234,14 +228,14 @@ class ReadinessChecker:
         self._token = hub_token
 
     async def poll_target(self) -> ReadinessPoll:
-        """Return its state now. A Space's state comes from the Hub. Any other page serves if it responds."""
+        """Return the current state of the target. The Hub reports it for a Space. Other pages must respond."""
         poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
         if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
             return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
         return poll
 
     async def open_page(self) -> bool:
-        """Open the page, which wakes a sleeping Space; return whether it responded."""
+        """Open the page, which wakes a sleeping Space. Return whether the page responded."""
         return (await self._poll_page()).meaning is Stage.SERVING
 
     async def _poll_page(self) -> ReadinessPoll:
@@ -254,7 +248,7 @@ class ReadinessChecker:
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {status}")
 
     async def _fetch_commit(self, url: str) -> str | None:
-        """Return the commit from the version endpoint; ``None`` while the endpoint does not respond."""
+        """Return the commit that the version endpoint names; ``None`` if the endpoint does not respond."""
         try:
             response = await self._client.get(url)
         except httpx.HTTPError:
@@ -271,25 +265,25 @@ class ReadinessChecker:
         return texts[0] if texts else None
 
     async def _poll_hub(self) -> ReadinessPoll:
-        """Return the Space's runtime. The Hub's client is synchronous, so it runs in a thread."""
+        """Return the state of the Space on the Hub. Raises `AccessDenied` if the Hub does not show the Space."""
         from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
         from huggingface_hub.errors import HfHubHTTPError  # 0.5 s, and only for Spaces
 
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
-                return await asyncio.to_thread(self._fetch_runtime)
+                return await asyncio.to_thread(self._fetch_space_state)
         except HfHubHTTPError as error:
             status = error.response.status_code
             if status in (401, 403, 404):
                 raise AccessDenied(
-                    f"the Hub answered HTTP {status} for {self._target.space}: check the name, and that the token "
-                    "(HF_TOKEN) may read the Space"
+                    f"the Hub answered HTTP {status} for {self._target.space}. Check the name of the Space, and "
+                    "that the token in HF_TOKEN may read the Space"
                 ) from error
             return ReadinessPoll(HUB_SILENT, detail=_format_hub_status(status))
         except (TimeoutError, HubHTTPError) as error:
-            return ReadinessPoll(HUB_SILENT, detail=f"the Hub: {type(error).__name__}")
+            return ReadinessPoll(HUB_SILENT, detail=f"the Hub did not answer: {type(error).__name__}")
 
-    def _fetch_runtime(self) -> ReadinessPoll:
+    def _fetch_space_state(self) -> ReadinessPoll:
         from huggingface_hub import HfApi  # 0.5 s, and only for Spaces
 
         api = HfApi(endpoint=self._settings.hub_url, token=self._token or False)
@@ -303,14 +297,14 @@ class ReadinessChecker:
 
 
 MAX_VERSION_BYTES: Final = MEGABYTE_BYTES
-"""Limit of the bytes in a version endpoint's answer."""
+"""Maximum number of bytes in the response of a version endpoint."""
 
 
 @asynccontextmanager
 async def open_readiness_checker(
     target: Target, probe: ProbeSettings, hub_token: str | None = None
 ) -> AsyncGenerator[ReadinessChecker]:
-    """Open the checker of a target for the ``with`` block."""
+    """Yield a checker for the state of a target."""
     async with _open_client(target.address, probe) as client:
         yield ReadinessChecker(target, probe.readiness, client, hub_token)
 
@@ -323,27 +317,21 @@ def _open_client(address: str, probe: ProbeSettings) -> GuardedClient:
     )
 
 
-def limit_readiness(probe: ProbeSettings, *, deadline_s: float, poll_s: float) -> ProbeSettings:
-    """Return the settings with other limits for the readiness check."""
-    readiness = probe.readiness.model_copy(update={"deadline_s": deadline_s, "poll_s": poll_s})
-    return probe.model_copy(update={"readiness": readiness})
-
-
-async def fetch_head(address: str, probe: ProbeSettings) -> httpx.Response:
-    """Return status and headers of a target's page. Raises `AccessDenied` and `httpx.HTTPError`."""
+async def fetch_page_head(address: str, probe: ProbeSettings) -> httpx.Response:
+    """Return the status and headers of the page of a target. Raises `AccessDenied` and `httpx.HTTPError`."""
     async with _open_client(address, probe) as client:
         return await _fetch_head(client, address)
 
 
 async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
-    """Return the response without its body, because a body may have no end."""
+    """Return the response to a GET. The body is not read, because it may have no end."""
     async with client.stream("GET", address) as response:
         return response
 
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""The wait for an app that has never answered: enough for a short outage, yet a wrong address is reported soon."""
+"""Maximum seconds to wait for an app that has not answered yet, so that a wrong address is reported soon."""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -357,11 +345,10 @@ async def wait_until_back(
     commit: str | None = None,
     hub_token: str | None = None,
 ) -> None:
-    """Wait until `target` serves again. Raise `NotReady` (or another `ProbeError`) if it does not.
+    """Wait until `target` serves again. Raises `NotReady` or another `ProbeError` if it does not.
 
-    ``has_answered``: the app has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A
-    Space gets its readiness deadline, because the Hub shows whether it is starting. If the running commit is
-    known, it must be ``commit``: a rollback during a run is another deploy.
+    If the app has answered in this run (``has_answered``), the maximum wait is `outage_patience_s`. Otherwise it is
+    5 s. For a Space it is the deadline of a deploy. If the running commit is known, it must be ``commit``.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
@@ -371,7 +358,7 @@ async def wait_until_back(
         return
     await _wait_for_page(target.address, settings, patience_s)
     if settings.readiness.version_url is not None:
-        bounded_settings = limit_readiness(settings, deadline_s=patience_s, poll_s=POLL_INTERVAL_S)
+        bounded_settings = settings.with_readiness_times(deadline_s=patience_s, poll_s=POLL_INTERVAL_S)
         await wait_until_ready(target, bounded_settings, commit=commit)
 
 
@@ -382,17 +369,16 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
     )  # an API may refuse a GET
     async with _open_client(address, settings) as client:
         while True:
-            fault = await _find_page_fault(client, address, serving_below)
+            fault = await _explain_page_fault(client, address, serving_below)
             if fault is None:
                 return
             if monotonic() - started >= patience_s:
-                raise NotReady(f"{address} did not come back within {patience_s:g} s: {fault}")
-            # A restarted app sends no event.
+                raise NotReady(f"{address} did not serve again within {patience_s:g} s: {fault}")
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _find_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return its fault, or ``None``."""
+async def _explain_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
+    """Open the page and return the reason why it does not serve; ``None`` if it serves."""
     try:
         status = (await _fetch_head(client, address)).status_code
     except httpx.HTTPError as error:

@@ -1,7 +1,7 @@
-"""Respect an application's limit of requests: wait as long as the app asks for, then send more slowly.
+"""Respect the request limit of an app: wait as long as the app asks, then ask more slowly.
 
-A refusal (HTTP 429) does not count as a try of the question or as a fault. The pace that an application accepts
-is learned: the questions that it accepted since the last wait, over the time until it accepts the next one.
+A refused question (HTTP 429) is not a failed attempt and not a fault of the app. Lookout learns how many questions
+the app accepts in which time, and asks no faster after that.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Callable
 from typing import Final
 
 FIRST_PAUSE_S: Final = 5.0
-"""The wait after a refusal without a time; it doubles while refusals follow each other."""
+"""Seconds to wait after a refusal that names no time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
-"""The longest wait that Lookout chooses: most limits are per minute. The application may ask for a longer wait."""
+"""Maximum seconds of a wait that Lookout chooses, because most limits are for one minute."""
 MAX_INTERVAL_S: Final = 60.0
-"""The longest learned interval between two questions."""
+"""Maximum seconds between two questions that Lookout learns from refusals."""
 DEFAULT_PATIENCE_S: Final = 3600.0
-"""How long to wait for a limit to end if the run has no end time."""
+"""Maximum seconds to wait until a limit ends, if the run has no end time."""
 MINUTE_S: Final = 60.0
 
 OnPause = Callable[[float], None]
-"""Called with the seconds of a wait that begins."""
+"""Called at the start of a wait, with its length in seconds."""
 
 
 class RequestLimit:
-    """The pace of one run's questions. Belongs to one event loop.
+    """The request limit of an app during one run. Use it in one event loop only.
 
-    ``ends_at`` is the time when the run must end, in seconds of the loop's clock. A limit beyond this time opens
-    the circuit.
+    ``ends_at`` is the time when the run must end, in seconds of the event loop's clock. If the limit lasts longer,
+    the remaining questions are not asked.
     """
 
     def __init__(
@@ -49,23 +49,23 @@ class RequestLimit:
         self.waited_s = 0.0
 
     async def wait_for_turn(self, requests: int) -> float:
-        """Wait until a question of so many requests may be sent; return that time by the loop's clock."""
-        # A refusal moves the time, and no event marks the new time.
+        """Wait until a question with this many requests may be sent. Return the time of the event loop's clock."""
+        # A refusal during the wait moves the time, so the time is checked again.
         while (now := _now()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
             await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests
         return now
 
-    def count_answer(self, requests: int, asked_at: float) -> None:
-        """Count a question that the application accepted."""
+    def count_accepted_question(self, requests: int, asked_at: float) -> None:
+        """Count a question that the app accepted."""
         if self._window_from is None or (self._refusals_in_a_row and asked_at >= self._paused_until):
             self._window_from, self._taken, self._refusals_in_a_row = asked_at, 0, 0
         self._taken += requests
 
-    def pause(self, retry_after_s: float | None, asked_at: float) -> bool:
-        """Pause all questions after a refusal; return false if the limit lasts longer than the run.
+    def pause_questions(self, retry_after_s: float | None, asked_at: float) -> bool:
+        """Pause all questions after a refusal. Return false if the limit lasts longer than the run.
 
-        Refusals of questions that were already under way at the start of a pause belong to the same limit.
+        Refusals of questions that were sent before a pause started do not start another pause.
         """
         now = _now()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
@@ -82,29 +82,26 @@ class RequestLimit:
         if is_new:
             self._paused_at = now
             self.pauses += 1
-            self._learn_request_interval(until)
+            if self._window_from is not None and self._taken:  # learn how many questions the app accepts
+                learned_s = min(MAX_INTERVAL_S, (until - self._window_from) / self._taken)
+                self._interval_s = max(self._interval_s, learned_s)
             self._on_pause(until - now)
         return True
 
-    def _learn_request_interval(self, until: float) -> None:
-        if self._window_from is not None and self._taken:
-            learned_s = min(MAX_INTERVAL_S, (until - self._window_from) / self._taken)
-            self._interval_s = max(self._interval_s, learned_s)
-
-    def explain_end(self, retry_after_s: float | None) -> str:
-        """Return why waiting for the limit to end is not possible."""
-        wait = f"Retry-After says {retry_after_s:.0f} s" if retry_after_s is not None else "the wait is unknown"
+    def explain_too_long_limit(self, retry_after_s: float | None) -> str:
+        """Return the reason why the run does not wait until the limit ends."""
+        wait = f"for {retry_after_s:.0f} s" if retry_after_s is not None else "for an unknown time"
         return (
-            f"the app limits requests (HTTP 429); {wait}, but the run has only {self._ends_at - _now():.0f} s left"
+            f"the app refuses requests (HTTP 429) {wait}, but the run has only {self._ends_at - _now():.0f} s left"
         )
 
-    def describe(self) -> str:
-        """Describe the waits for the limit; empty without any."""
+    def describe_waits(self) -> str:
+        """Return a sentence about the waits in this run; empty if there was none."""
         if not self.pauses:
             return ""
-        pace = f", then asked {MINUTE_S / self._interval_s:.0f} a minute" if self._interval_s else ""
+        pace = f", then asked {MINUTE_S / self._interval_s:.0f} questions a minute" if self._interval_s else ""
         times = "once" if self.pauses == 1 else f"{self.pauses} times"
-        return f"the app limits requests (HTTP 429): waited {times}, {self.waited_s:.0f} s in all{pace}"
+        return f"the app limits requests (HTTP 429): Lookout waited {times}, {self.waited_s:.0f} s in total{pace}"
 
 
 def _now() -> float:

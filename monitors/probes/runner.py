@@ -1,9 +1,8 @@
-"""Ask a suite's questions: bounded concurrency, recorded retries, a circuit breaker, and failures as values.
+"""Ask the questions of a suite, several at the same time, and build a record of each result.
 
-An exception becomes a value (`NoAnswer`) here, in the graders' panel and in the judge only. The severest
-questions go first (V8), so that the time to the first alert does not grow with the suite. If the app is down, the
-circuit breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver
-becomes the record that the later stages read.
+The most severe questions are asked first, so that an alert does not wait for the rest of the suite. A question
+without an answer becomes a `NoAnswer`. After several of them in a row, the circuit breaker opens: the remaining
+questions are not asked, and one alert is sent instead of one for each case.
 """
 
 from __future__ import annotations
@@ -27,17 +26,16 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, No
 
 
 class Question(Record):
-    """A case to ask. ``repeat`` counts from 0."""
+    """A case to ask. ``repeat`` is 0 for the first time, 1 for the second."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0
 
 
-def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
-    """Yield every case once, the severest first and otherwise in the given order; then the repeats, in rounds.
+def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
+    """Yield a question for each case, the most severe first. Cases of severity 3 are repeated before the others.
 
-    Repeats follow at the end of their severity: a first answer to each case is worth more than a second answer to
-    one.
+    All cases of severity 3 are asked once before one is asked again.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
@@ -46,17 +44,17 @@ def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -
     yield from (Question(case=case) for case in ranked if case.severity is not Severity.CRITICAL)
 
 
-def select_questions_to_ask(
+def iterate_unanswered_questions(
     questions: Iterable[Question], answered: frozenset[tuple[str, int]]
 ) -> Iterator[Question]:
-    """Yield the questions not in `answered`, a set of (case id, repeat), to resume a killed run (V11)."""
+    """Yield the questions that a killed run has not answered. `answered` are pairs of case id and repeat."""
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
 
 class CircuitBreaker:
-    """Opens after a number of questions in a row without an answer, and then stays open for the run.
+    """Opens after ``failures`` questions in a row without an answer. It stays open until the end of the run.
 
-    The reason and the blame are fixed at opening: questions that are still running do not change them.
+    Questions that still run when it opens do not change its reason and its blame.
     """
 
     def __init__(self, failures: int) -> None:
@@ -67,17 +65,17 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Record an answer, which proves that the app is up."""
+        """Count an answer, which shows that the app is up."""
         self._in_a_row.clear()
 
     def record_failure(self, failure: NoAnswer) -> None:
-        """Record a question that got no answer in all its tries."""
+        """Count a question that got no answer in all its attempts."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
             self._open()
 
-    def trip(self, failure: NoAnswer) -> None:
-        """Open the circuit after the wait for the app has failed."""
+    def open_now(self, failure: NoAnswer) -> None:
+        """Open at once, because the app did not come back."""
         self._in_a_row.append(failure)
         self._open()
 
@@ -86,31 +84,28 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the remaining questions are skipped."""
+        """Whether the remaining questions are not asked."""
         return bool(self._opened_by)
 
     @property
     def blame(self) -> Blame:
-        """Return the app if it caused any of the failures, otherwise the monitor.
-
-        Raises `ValueError` while the circuit is closed, like `why`.
-        """
+        """The app if it caused one of the failures, otherwise the monitor. Raises `ValueError` if not open."""
         return (
             Blame.APP
-            if any(failure.blame is Blame.APP for failure in self._select_failures_that_open())
+            if any(failure.blame is Blame.APP for failure in self._require_opening_failures())
             else Blame.MONITOR
         )
 
     @property
     def why(self) -> str:
-        """One line: the number of failures in a row at opening, and the last failure."""
-        failures = self._select_failures_that_open()
-        summary = f"{len(failures)} questions in a row had no answer, the last:"
+        """The reason in one line: the number of failures in a row, and the last one."""
+        failures = self._require_opening_failures()
+        summary = f"{len(failures)} questions in a row had no answer. The last reason is:"
         if len(failures) == 1:
             summary = "a question had no answer:"
         return f"not asked: {summary} {failures[-1].reason} ({failures[-1].detail})"
 
-    def _select_failures_that_open(self) -> tuple[NoAnswer, ...]:
+    def _require_opening_failures(self) -> tuple[NoAnswer, ...]:
         if not self._opened_by:
             raise ValueError("the circuit is closed")
         return self._opened_by
@@ -118,7 +113,10 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class QuestionAttempt:
-    """One try of one question: `failed` are the earlier tries, `concurrency` the number of concurrent questions."""
+    """One attempt to ask a question. `failed` are the earlier attempts.
+
+    `concurrency` is the number of questions that run at the same time.
+    """
 
     run_id: str
     question: Question
@@ -128,7 +126,7 @@ class QuestionAttempt:
 
     @property
     def evidence_name(self) -> str:
-        """The prefix of the names of evidence files: case, repeat, try. A later try overwrites nothing."""
+        """The start of the names of evidence files: the case, the repeat and the attempt."""
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
     def build_exchange(self, answer: Answer) -> Exchange:
@@ -152,17 +150,17 @@ class QuestionAttempt:
         )
 
     def build_failed_attempt(self, error: ProbeError) -> Attempt:
-        """Build the record of a failed try that is followed by another."""
+        """Build the record of a failed attempt after which the question is asked again."""
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
-        """Build the record of a question after its last failed try."""
+        """Build the record of a question whose last attempt failed."""
         return self._create_no_answer(
             error.reason, error.blame, str(error), partial_text=error.partial_text, evidence=error.evidence
         )
 
-    def build_skip_record(self, breaker: CircuitBreaker) -> NoAnswer:
-        """Build the record of a question that was skipped because the circuit is open."""
+    def build_not_asked_record(self, breaker: CircuitBreaker) -> NoAnswer:
+        """Build the record of a question that is not asked, because the circuit breaker is open."""
         return self._create_no_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
 
     def _create_no_answer(
@@ -192,24 +190,27 @@ class QuestionAttempt:
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""Handle a final result. Once started, it runs to its end, even if the run is cancelled meanwhile."""
+"""Called with each final result. It runs to its end, even if the run is cancelled meanwhile."""
 JudgeNow = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Grade a complete answer while its page is still open; return true if it is wrong, to store a screenshot."""
+"""Grades a complete answer while its page is open. Returns true if the answer is wrong, to store a screenshot."""
 Recover = Callable[[], Awaitable[None]]
-"""Wait until the app serves again. Raise a `ProbeError` (`NotReady`) if it does not."""
+"""Waits until the app serves again. Raises a `ProbeError`, such as `NotReady`, if it does not."""
 
 
-async def skip_judging(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Skip grading for now."""
+async def judge_nothing(_case: GoldCase, _exchange: Exchange) -> bool:
+    """Return false without grading the answer."""
     return False
 
 
 MAX_OUTAGES = 3
-"""Limit of waits of one question for an app that went away. After that many, the app counts as down."""
+"""How often one question waits for an app that stopped. After that, the app is down."""
 
 
 class ProbeTally(Record):
-    """The counts of a run's questions. ``circuit_opened`` is the reason why the remaining ones were not asked."""
+    """The number of questions with and without an answer.
+
+    ``circuit_opened`` is the reason why the remaining questions were not asked; ``None`` if all were asked.
+    """
 
     answered: int = 0
     unanswered: int = 0
@@ -217,7 +218,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """Carries an error of `JudgeNow` past the driver, which would treat it as a driver error."""
+    """An error of `JudgeNow`. The class keeps a driver from handling it as an error of the app."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -233,18 +234,16 @@ async def probe_questions(
     clock: Clock,
     concurrency: int | Pace,
     on_result: OnResult,
-    judge_now: JudgeNow = skip_judging,
+    judge_now: JudgeNow = judge_nothing,
     recover: Recover | None = None,
     limit: RequestLimit | None = None,
 ) -> ProbeTally:
-    """Ask in the given order and pass on each result as soon as it is final.
+    """Ask the questions in the given order. Call `on_result` with each final result.
 
-    `concurrency` is the number of concurrent questions; a `Pace` follows the machine. One question awaits
-    `recover` for all questions before an unreachable app is asked again; this wait does not count as a try. If
-    `recover` fails, the circuit opens. Without `recover` the retry follows after a pause. Memory does not grow
-    with the number of questions: results are passed on, not stored. ``limit`` waits for an app that limits
-    requests, by default for an hour; if the app limits them for longer, the circuit opens. Errors of `on_result`
-    or `judge_now` end the run, like a driver's `ConfigError`.
+    `concurrency` is the number of parallel questions. If the app is unreachable, `recover` waits until it serves
+    again; this is not a failed attempt. If the app limits requests, ``limit`` waits, by default up to one hour. If
+    a wait fails, the circuit breaker opens. Errors of `on_result` and `judge_now`, and a `ConfigError` of the
+    driver, end the run.
     """
     runner = Runner(
         driver=driver,
@@ -261,14 +260,14 @@ async def probe_questions(
 
 @dataclass(kw_only=True)
 class Runner:
-    """One run against one driver, with its counts and circuit breaker; see `probe_questions`."""
+    """Ask the questions of one run with one driver. `probe_questions` explains the fields."""
 
     driver: ChatDriver
     run_id: str
     settings: ProbeSettings
     clock: Clock
     on_result: OnResult
-    judge_now: JudgeNow = skip_judging
+    judge_now: JudgeNow = judge_nothing
     recover: Recover | None = None
     limit: RequestLimit
     _under_way: int = field(default=0, init=False)
@@ -283,26 +282,31 @@ class Runner:
         """Ask all questions and return the counts."""
         remaining = iter(questions)
         pace = concurrency if isinstance(concurrency, Pace) else Pace.with_fixed_size(max(1, concurrency))
-        await _run_workers([asyncio.ensure_future(self._run_worker(remaining, pace)) for _ in range(pace.maximum)])
+        await _wait_for_workers(
+            [asyncio.ensure_future(self._ask_until_none_left(remaining, pace)) for _ in range(pace.maximum)]
+        )
         return ProbeTally(
             answered=self._answered,
             unanswered=self._unanswered,
             circuit_opened=self._breaker.why if self._breaker.is_open else None,
         )
 
-    async def _run_worker(self, remaining: Iterator[Question], pace: Pace) -> None:
-        """Ask until no question is left. Acquire the turn before the question, so that the severest goes first."""
+    async def _ask_until_none_left(self, remaining: Iterator[Question], pace: Pace) -> None:
+        """Ask one question after the other until none is left.
+
+        A question is taken only when it may run, so that the most severe ones are asked first.
+        """
         while True:
             async with pace:
                 question = next(remaining, None)
                 if question is None:
                     return
-                await self._process_question(question)
+                await self._ask_and_report_question(question)
 
-    async def _process_question(self, question: Question) -> None:
+    async def _ask_and_report_question(self, question: Question) -> None:
         self._under_way += 1
         try:
-            result = await self._ask_with_retries(question)
+            result = await self._ask_until_final(question)
         finally:
             self._under_way -= 1
         if isinstance(result, Exchange):
@@ -311,26 +315,30 @@ class Runner:
             self._unanswered += 1
         await _finish_despite_cancellation(self.on_result(question.case, result))
 
-    async def _ask_with_retries(self, question: Question) -> ProbeResult:
+    async def _ask_until_final(self, question: Question) -> ProbeResult:
         failed: tuple[Attempt, ...] = ()
         outages, requests = 0, len(question.case.turns)
         while True:
             asked_at = await self.limit.wait_for_turn(requests)
             attempt = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
-                return attempt.build_skip_record(self._breaker)
+                return attempt.build_not_asked_record(self._breaker)
             try:
                 exchange = await self._ask(attempt)
             except RateLimited as error:
-                if not self.limit.pause(error.retry_after_s, asked_at):
-                    failure = attempt.build_no_answer(RateLimited(self.limit.explain_end(error.retry_after_s)))
-                    self._breaker.trip(failure)
+                if not self.limit.pause_questions(error.retry_after_s, asked_at):
+                    failure = attempt.build_no_answer(
+                        RateLimited(self.limit.explain_too_long_limit(error.retry_after_s))
+                    )
+                    self._breaker.open_now(failure)
                     return failure
             except ProbeError as error:
-                is_outage = self._is_outage(error) and outages < MAX_OUTAGES
+                # If the run can wait for the app, the attempt does not count.
+                can_wait = self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
+                is_outage = can_wait and outages < MAX_OUTAGES
                 if is_outage and not await self._wait_for_recovery():
                     failure = attempt.build_no_answer(error)
-                    self._breaker.trip(failure)
+                    self._breaker.open_now(failure)
                     return failure
                 outages += is_outage
                 if not is_outage and (not error.retryable or len(failed) - outages + 1 >= self.settings.attempts):
@@ -338,20 +346,15 @@ class Runner:
                     self._breaker.record_failure(failure)
                     return failure
                 if not is_outage:
-                    # The app may recover. (An outage waits in `_wait_for_recovery` instead.)
                     await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, attempt.build_failed_attempt(error))
             else:
-                self.limit.count_answer(requests, asked_at)
+                self.limit.count_accepted_question(requests, asked_at)
                 self._breaker.record_answer()
                 return exchange
 
-    def _is_outage(self, error: ProbeError) -> bool:
-        """Whether the app was down. If the run can wait for the app, the question's try does not count."""
-        return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
-
     async def _wait_for_recovery(self) -> bool:
-        """Wait for the app, one question for all; return false if it is not back in time."""
+        """Wait until the app serves again. Return false if it does not. Parallel questions wait only once."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False
@@ -369,7 +372,7 @@ class Runner:
                 wrong = await self.judge_now(case, attempt.build_exchange(answer))
             except Exception as error:  # otherwise the driver would treat a grader's error as the app's
                 raise JudgingFailed(error) from error
-            return apply_capture_policies(self.settings, case.severity, wrong=wrong)
+            return choose_evidence_to_store(self.settings, case.severity, wrong=wrong)
 
         try:
             answer = await self.driver.ask(case.turns, name=attempt.evidence_name, worth_storing=worth_storing)
@@ -378,12 +381,12 @@ class Runner:
         except JudgingFailed as error:
             raise error.cause from None
         except Exception as error:  # a bug of Lookout in one case must not affect the others
-            raise BrowserLost(f"unexpected error during the question: {type(error).__name__}: {error}") from error
+            raise BrowserLost(f"unexpected error of Lookout: {type(error).__name__}: {error}") from error
         return attempt.build_exchange(answer)
 
 
-def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
-    """Return which evidence of a complete answer the settings store."""
+def choose_evidence_to_store(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
+    """Return which evidence of a complete answer is stored, as the settings say."""
 
     def should_store(policy: CapturePolicy) -> bool:
         match policy:
@@ -399,7 +402,7 @@ def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong
     return EvidenceFilter(screenshot=should_store(settings.screenshots), trace=should_store(settings.traces))
 
 
-async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
+async def _wait_for_workers(workers: list[asyncio.Task[None]]) -> None:
     """Wait for all workers. If one fails or the run is cancelled, cancel the others."""
     try:
         await asyncio.gather(*workers)
@@ -410,7 +413,7 @@ async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
 
 
 async def _finish_despite_cancellation(work: Awaitable[None]) -> None:
-    """Finish storing a result even if the run is being cancelled."""
+    """Wait until ``work`` has ended, even if the run is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -392,6 +392,10 @@ class ApiSettings(Record):
         description="the last data or event name of a stream; if it is missing, the answer was cut off",
     )
 
+    def with_end_mark(self, done: str) -> Self:
+        """Return the settings with another end mark of a stream."""
+        return self.model_copy(update={"done": done})
+
     @field_validator("request")
     @classmethod
     def _check_json(cls, value: str) -> str:
@@ -491,6 +495,23 @@ class ProbeSettings(Record):
         """Return the settings with the browser that CHROMIUM_PATH names, unless they already name one."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
+
+    def with_api(self, driver: str, api: ApiSettings) -> Self:
+        """Return the settings with this driver and these settings of the API."""
+        return self.model_copy(update={"driver": driver, "api": api})
+
+    def with_page_elements(
+        self, selectors: Selectors, opened_by: tuple[str, ...], answer_deadline_s: float
+    ) -> Self:
+        """Return the settings with other elements of the page, and another deadline for an answer."""
+        return self.model_copy(
+            update={"selectors": selectors, "open": opened_by, "answer_deadline_s": answer_deadline_s}
+        )
+
+    def with_readiness_times(self, deadline_s: float, poll_s: float) -> Self:
+        """Return the settings with another deadline for a deploy and another time between two polls."""
+        readiness = self.readiness.model_copy(update={"deadline_s": deadline_s, "poll_s": poll_s})
+        return self.model_copy(update={"readiness": readiness})
 
     def without_message_box(self) -> Self:
         """Return the settings without a selector of the message box, so that the box is searched."""

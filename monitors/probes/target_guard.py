@@ -1,4 +1,4 @@
-"""Build the guard that decides which addresses a target may reach."""
+"""Build the guard that decides to which addresses Lookout may connect for a target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from monitors.probes.settings import ProbeSettings
 
 
 def build_address_guard(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
-    """Build a target's guard. It allows ``address``, all addresses in the ``probe`` table, and the login page."""
+    """Build the guard of a target. It allows ``address``, all addresses in the settings, and the login page."""
     job = settings.job
     steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
     elsewhere = (url for url in steps if url and not url.startswith("{"))  # a template starts with {start}

@@ -1,11 +1,11 @@
-"""Read the answer as the app sent it (V3): find the response with the answer, and the text in it."""
+"""Read the answer as the app sent it over the network: find the response, and the text in it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, field_validator
 
@@ -18,12 +18,12 @@ NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class WireRule(Record):
-    """Names the response that carries the answer. Paths are like ``choices.0.message.content``.
+    """The rule that finds the answer in the responses of the app.
 
-    A path's steps are names and list positions, ``*`` is every item: ``sources.*.title``. A path that leads to a
-    list means its items; an empty list and null mean that there is nothing. ``url`` is a regular expression
-    searched in the address. In an event stream or a web socket the events are read in order: ``text`` pieces are
-    joined when ``joins`` is true (tokens), else the last one counts (growing text).
+    ``url`` is a regular expression that matches the address of the response. The other fields are paths such as
+    ``choices.0.message.content``: names and list positions with dots between them. ``*`` means all items of a list:
+    ``sources.*.title``. A path to a list means its items. In an event stream or a web socket, the texts of all
+    events are joined if ``joins`` is true. Otherwise the last text counts.
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
@@ -48,32 +48,45 @@ class WireRule(Record):
         return value
 
     def matches(self, url: str) -> bool:
-        """Whether the response from this address carries the answer."""
+        """Whether the rule applies to the response from this address."""
         return re.search(self.url, url) is not None
+
+    def with_detail_paths(self, rules: Sequence[WireRule]) -> Self:
+        """Return the rule with the first path to the sources, the model and the latency that ``rules`` have."""
+        return self.model_copy(
+            update={
+                "citations": next((rule.citations for rule in rules if rule.citations is not None), None),
+                "app_path": next((rule.app_path for rule in rules if rule.app_path is not None), None),
+                "latency_ms": next((rule.latency_ms for rule in rules if rule.latency_ms is not None), None),
+            }
+        )
 
 
 def read_payload(
     rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Read the answer from a body: JSON, JSON lines or an event stream. ``None`` if the paths match nothing."""
+    """Return the answer in the body of a response; ``None`` if the rule finds no text in it.
+
+    The body is JSON, JSON lines or an event stream.
+    """
     if not rule.text:
         return WirePayload(url=url, text=body, build=read_build_info((), headers))
-    return read_reply(rule, url, parse_documents(body), headers)
+    return read_versioned_payload(rule, url, parse_documents(body), headers)
 
 
-def read_reply(
+def read_versioned_payload(
     rule: WireRule, url: str, documents: list[Any], headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Read the answer from all events of one reply, with the build and document versions that it names."""
-    payload = read_documents(rule, url, documents)
+    """Return the answer in the parsed documents of one response, with the versions that the response names."""
+    payload = extract_payload(rule, url, documents)
     if payload is None:
         return None
     versions = read_document_versions(documents, rule.citations)
-    return payload.model_copy(update={"build": read_build_info(documents, headers), "document_versions": versions})
+    return payload.add_build(read_build_info(documents, headers), versions)
 
 
-def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
-    """Read the answer from a sequence of parsed events."""
+def extract_payload(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
+    """Return the answer in the parsed documents of one response; ``None`` if the rule finds no text in them."""
     pieces = [
         join_text_parts(value)
         for document in documents
@@ -86,14 +99,28 @@ def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayloa
     return WirePayload(
         url=url,
         text="".join(pieces) if rule.joins else pieces[-1],
-        citations=tuple(name for document in documents for name in _sources(document, rule.citations)),
+        citations=tuple(
+            name
+            for document in documents
+            for name in (() if rule.citations is None else collect_sources(document, rule.citations))
+        ),
         app_path=join_text_parts(values[-1]) if values else None,
-        app_latency_ms=_find_last_number(_collect_values(documents, rule.latency_ms)),
+        app_latency_ms=next(
+            (
+                float(value)
+                for value in reversed(_collect_values(documents, rule.latency_ms))
+                if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+            ),
+            None,
+        ),
     )
 
 
 def parse_documents(body: str) -> list[Any]:
-    """Parse the JSON documents in a body: one, one per line, or one per event's ``data:``. Skip other lines."""
+    """Return the JSON documents in a body: one, one for each line, or one for each server-sent event.
+
+    Other lines are skipped.
+    """
     whole = _parse_json_or_none(body)
     if whole is not None:
         return [whole]
@@ -106,7 +133,7 @@ def parse_documents(body: str) -> list[Any]:
 
 
 def parse_event_data(block: str) -> str:
-    """Return the data of one server-sent event: its ``data:`` lines joined by newlines."""
+    """Return the data of one server-sent event, which is all its ``data:`` lines."""
     lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
     return "\n".join(lines)
 
@@ -122,14 +149,3 @@ def _collect_values(documents: list[Any], path: str | None) -> list[Any]:
     if path is None:
         return []
     return [value for document in documents for value in collect_items(document, path)]
-
-
-def _sources(document: Any, path: str | None) -> tuple[str, ...]:
-    return () if path is None else collect_sources(document, path)
-
-
-def _find_last_number(values: list[Any]) -> float | None:
-    for value in reversed(values):
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
-            return float(value)
-    return None

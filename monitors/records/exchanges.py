@@ -70,9 +70,10 @@ class WirePayload(Record):
     build: BuildInfo | None = None
     document_versions: Mapping[str, str] = {}
 
-    def add_build(self, build: BuildInfo | None) -> Self:
-        """Return the answer with the build that made it."""
-        return self.model_copy(update={"build": build})
+    def add_build(self, build: BuildInfo | None, document_versions: Mapping[str, str] | None = None) -> Self:
+        """Return the answer with the build of the app, and with the versions of its sources if they are given."""
+        versions = self.document_versions if document_versions is None else document_versions
+        return self.model_copy(update={"build": build, "document_versions": versions})
 
     def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
         """Return the answer with another text and other sources, for example redacted ones."""
@@ -123,6 +124,10 @@ class Step(Record):
     at_ms: Milliseconds | None = None
     duration_ms: Milliseconds | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
+
+    def reword(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
+        """Return the step with another name and detail, such as ones that can be stored, and its time."""
+        return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 
 
 class AgentQuestion(Record):

@@ -275,7 +275,7 @@ DOWN: Final = build_app_down_observation(
     detail="5 questions got no answer from https://suraksha.example, 139 were not asked: the connection was refused",
 )
 DEPLOY: Final = build_failed_deploy_observation(
-    AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)"
+    AT, detail="the deploy failed: the Space has the stage BUILD_ERROR (error: no matching distribution)"
 )
 DRIFT: Final = build_drift_observation(
     AT_NIGHT,

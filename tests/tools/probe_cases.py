@@ -12,9 +12,9 @@ from monitors.probes.runner import (
     OnResult,
     ProbeTally,
     Recover,
-    order_questions,
+    iterate_questions_by_severity,
+    judge_nothing,
     probe_questions,
-    skip_judging,
 )
 from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import GoldCase
@@ -29,13 +29,13 @@ async def probe_cases(
     clock: Clock,
     concurrency: int | Pace,
     on_result: OnResult,
-    judge_now: JudgeNow = skip_judging,
+    judge_now: JudgeNow = judge_nothing,
     recover: Recover | None = None,
 ) -> ProbeTally:
     """Asks every case, worst first, severity-3 ones as often as the settings say; see `probe_questions`."""
     return await probe_questions(
         driver,
-        order_questions(cases, repeats_severity_3=settings.repeats_severity_3),
+        iterate_questions_by_severity(cases, repeats_severity_3=settings.repeats_severity_3),
         run_id=run_id,
         settings=settings,
         clock=clock,

@@ -39,7 +39,7 @@ from monitors.errors import AccessDenied, BrowserLost, ConfigError, MonitorError
 from monitors.goldset.load import load_suite, read_suite_text
 from monitors.http_client import describe_http_error
 from monitors.plural import plural
-from monitors.probes.readiness import fetch_head
+from monitors.probes.readiness import fetch_page_head
 from warehouse.data_folder import refuse_links
 from warehouse.folder_identity import read_identity
 
@@ -135,7 +135,7 @@ def check_pages(context: DoctorContext) -> list[HealthCheck]:
 def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
     check_name, address = f"page of {name}", build_target_record(name, target).address
     try:
-        answer = asyncio.run(fetch_head(address, target.probe))
+        answer = asyncio.run(fetch_page_head(address, target.probe))
     except (httpx.HTTPError, AccessDenied) as error:
         to_do = (
             "open the address from this machine; check its spelling, the network and the proxy, and whether the "

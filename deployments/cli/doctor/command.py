@@ -55,18 +55,18 @@ def add_trials(
     login: Login | None,
 ) -> PageInspection:
     """Ask three questions as a run does, of the target's suite or general ones, and add them to the inspection."""
-    from monitors.probes.inspect.page import QUESTIONS, try_page, try_pins  # playwright
+    from monitors.probes.inspect.page import QUESTIONS, ask_trial_questions, verify_proposed_selectors  # playwright
 
     cases = _select_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
-    tried = asyncio.run(try_page(address, settings, questions=questions, login=login))
+    tried = asyncio.run(ask_trial_questions(address, settings, questions=questions, login=login))
     if not cases and is_one_answer(tried.trials):
         inspection = inspection.model_copy(update={"fallback_answer": tried.trials[0].text})
         if inspection.starters:
-            tried = asyncio.run(try_page(address, settings, questions=inspection.starters, login=login))
+            tried = asyncio.run(ask_trial_questions(address, settings, questions=inspection.starters, login=login))
     trials = tried.trials
     if not any(trial.problem for trial in trials):
-        inspection = asyncio.run(try_pins(inspection, settings, trials[0].question, login))
+        inspection = asyncio.run(verify_proposed_selectors(inspection, settings, trials[0].question, login))
     if target is not None and cases:
         panel = build_default_panel(target.graders, target.domain)
         trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))

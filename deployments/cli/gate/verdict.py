@@ -17,7 +17,7 @@ from rich.table import Table
 
 from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
-from monitors.probes.inspect.findings import get_advice
+from monitors.probes.inspect.findings import find_advice
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, RubricAverage, format_rating_bound
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
@@ -191,7 +191,7 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
         # A run whose browser did not start did not ask an API.
         snapshot = report.snapshot
         is_api = snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
-        yield get_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
+        yield find_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
         if is_api:
             yield f"`lookout doctor {report.target.name}` asks the API one question and shows the response"
         else:

@@ -34,7 +34,7 @@ from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.probes.target_guard import build_address_guard
-from monitors.probes.wire import WireRule, read_documents, read_reply
+from monitors.probes.wire import WireRule, extract_payload, read_versioned_payload
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
@@ -364,7 +364,7 @@ def build_wire_rule(api: ApiSettings) -> WireRule:
 
 def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
     """Return the text of the answer, joined from all documents."""
-    payload = read_documents(build_wire_rule(api), "", documents)
+    payload = extract_payload(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 
 
@@ -396,7 +396,7 @@ def compute_longest_text_length(document: Any) -> int:
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
     """Build the answer from a complete reply. Users of an API see the text as it was sent."""
-    payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
+    payload = read_versioned_payload(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )
     payload = payload.reword(

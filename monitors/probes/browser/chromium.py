@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar
 
 from monitors.errors import BrowserLost, BrowserMissing
-from monitors.probes.browser.processes import BrowserWatch, Limits, make_folder, remove_folder, use_for_driver
+from monitors.probes.browser.processes import (
+    BrowserWatch,
+    Limits,
+    make_folder,
+    remove_folder,
+    set_playwright_temporary_folder,
+)
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.records.base import Record
 
@@ -264,7 +270,7 @@ class Chromium:
         configured_path = require_executable_browser(self._browser_path) if self._browser_path else None
         if self._playwright is None:
             self._folder = await asyncio.to_thread(make_folder, self._run_folder)
-            use_for_driver(self._folder)
+            set_playwright_temporary_folder(self._folder)
             self._playwright = await self._start_playwright(asyncio.ensure_future(async_playwright().start()))
             self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)
             self._watching = asyncio.create_task(self._watch.watch())

@@ -288,7 +288,7 @@ class PageConversation:
             reading = await self._ask_turn(turn)
         except Error as error:
             if is_navigation_error(error):
-                await self._visit.raise_if_led_away(self.chat.frame)
+                await self._visit.wait_and_raise_if_away(self.chat.frame)
             raise
         self._visit.raise_if_away(self.chat.frame)
         self._greetings.add_answer(turn, reading.text)
@@ -438,7 +438,9 @@ class PageConversation:
         )
         box = await find_element(self.chat.frame, "() => __lookout.box")
         if box is None:
-            await self._visit.raise_if_led_away(self.chat.frame)  # a page that navigated away has no box either
+            await self._visit.wait_and_raise_if_away(
+                self.chat.frame
+            )  # a page that navigated away has no box either
             raise PageNotUnderstood("the message box disappeared from the page")
         self._visit.raise_if_away(self.chat.frame)
         return box

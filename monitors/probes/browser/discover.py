@@ -268,7 +268,7 @@ async def open_chat(
         except Error as error:
             if not is_navigation_error(error) or monotonic() >= deadline:
                 raise
-        await visit.raise_if_led_away(page.main_frame)
+        await visit.wait_and_raise_if_away(page.main_frame)
 
 
 def require_page_of_app(chat: Chat, visit: Visit) -> Chat:
@@ -288,10 +288,10 @@ async def _load_page(page: Page, address: str, settings: ProbeSettings, visit: V
     except Late as error:
         raise Unreachable(f"{address} did not load within {deadline_s:g} s") from error
     except Error as error:
-        cause = visit.explain_failed_opening(address, error)
+        cause = visit.build_opening_error(address, error)
         if cause is not None:
             raise cause from error
-    await visit.arrive(address, response)
+    await visit.store_opened_page(address, response)
     if response is not None:
         _raise_if_error_status(address, response.status, response.headers)
 

@@ -178,13 +178,13 @@ class BrowserDriver:
         self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence
     ) -> Answer:
         """Ask on a new page. If that page asks for a login, renew the session and ask on a second page."""
-        async with self._pages.lend_tab() as tab:
+        async with self._pages.open_tab() as tab:
             try:
                 return await self._ask_on_tab(tab, turns, name, worth_storing)
             except LoginWall as wall:  # no question was sent yet
                 if not await self._pages.renew_session(tab, wall):
                     raise
-        async with self._pages.lend_tab() as tab:
+        async with self._pages.open_tab() as tab:
             try:
                 return await self._ask_on_tab(tab, turns, name, worth_storing)
             except LoginWall as wall:
@@ -239,7 +239,7 @@ class BrowserDriver:
         if self._login is None:
             self._silent.start()
         started = monotonic()
-        conversation.chat = await self._pages.open_chat_on(tab)
+        conversation.chat = await self._pages.open_chat_in_tab(tab)
         opening_ms = (monotonic() - started) * 1000
         if conversation.chat.selectors.answer is not None:
             self._silent.stop_early()
@@ -251,9 +251,9 @@ class BrowserDriver:
                 await tap.start_capture()
             reading = await conversation.ask(turns[-1])
         except ProbeError as error:
-            await self._pages.check_session(tab, error)
+            await self._pages.raise_if_session_ended(tab, error)
             raise
-        await self._pages.check_session(tab)
+        await self._pages.raise_if_session_ended(tab)
         wire = await tap.read_last_answer() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE
         if wire is not None:

@@ -152,8 +152,8 @@ class SilentPage:
         from playwright.async_api import Error  # already imported: a page is being asked
 
         try:
-            async with self._pages.lend_tab() as tab:
-                self._chat = await self._pages.open_chat_on(tab)
+            async with self._pages.open_tab() as tab:
+                self._chat = await self._pages.open_chat_in_tab(tab)
                 await self._collect_lines()
                 self._first = tuple(self._lines)
                 self._is_open.set()

@@ -18,7 +18,7 @@ from urllib.parse import unquote_plus
 from monitors.errors import BrowserLost, PageNotUnderstood
 from monitors.plural import plural
 from monitors.probes.browser.inpage import call_in_page, replace_surrogates
-from monitors.probes.wire import WireRule, parse_documents, read_payload, read_reply
+from monitors.probes.wire import WireRule, parse_documents, read_payload, read_versioned_payload
 from monitors.records.exchanges import Channel, WirePayload
 
 if TYPE_CHECKING:
@@ -408,7 +408,9 @@ class WireTap:
             return None
         if not self._rule.text:
             return WirePayload(url=url, text="".join(texts))
-        return read_reply(self._rule, url, [document for text in texts for document in parse_documents(text)])
+        return read_versioned_payload(
+            self._rule, url, [document for text in texts for document in parse_documents(text)]
+        )
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
         """Return a sentence about the received data, for an error about the rule."""

@@ -1,4 +1,4 @@
-"""Read pages by running a script in them, without typing, pressing or sending."""
+"""Read data from web pages with a script. Nothing is typed, clicked or sent."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""Extra time for the browser beyond the page's own deadline. After this time the browser counts as hung."""
+"""Seconds that the browser may take beyond the deadline of the page. After that, it counts as lost."""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 
 class PageReader:
-    """One browser with one context. Use as an async context manager, within one event loop.
+    """A browser that reads pages. Use it as an async context manager, in one event loop only.
 
-    ``deadline_s`` is for loading a page, and again for its script. ``search_path`` is searched for a system
-    Chromium (``None``: the process's PATH). ``guard`` decides which addresses its pages may connect to.
+    ``deadline_s`` applies to loading a page, and again to its script. ``search_path`` are the folders to search for
+    a Chromium; without it, those in PATH. ``guard`` decides to which addresses the pages may connect.
     """
 
     def __init__(
@@ -54,9 +54,10 @@ class PageReader:
         await self._proxy.close()
 
     async def evaluate(self, address: str, script: str, given: object) -> Any:
-        """Call ``script``, a JavaScript function of one argument, on the loaded page; return its JSON result.
+        """Load a page, call the JavaScript function ``script`` with ``given`` on it, and return its JSON result.
 
-        Raises `Unreachable`, `AccessDenied` (also if another host answers), `BrowserLost` and `BrowserMissing`.
+        Raises `Unreachable`, `BrowserLost`, `BrowserMissing`, or `AccessDenied`, for example if the page belongs to
+        another host.
         """
         browser = await self._chromium.start_if_needed()
         from playwright.async_api import Error  # loaded with the browser
@@ -70,7 +71,7 @@ class PageReader:
                 )
             page = await run_within_deadline(_MARGIN_S, self._context.new_page(), "opening a page")
             try:
-                await self._load(page, address)
+                await self._load_page(page, address)
                 work = page.evaluate(script, given)
                 return replace_surrogates_in(
                     await run_within_deadline(self._deadline_s + _MARGIN_S, work, "reading the page")
@@ -80,7 +81,7 @@ class PageReader:
         except Error as error:
             raise build_page_error(error.message) from error
 
-    async def _load(self, page: Page, address: str) -> None:
+    async def _load_page(self, page: Page, address: str) -> None:
         from playwright.async_api import Error  # already imported: a page is open
 
         try:
@@ -92,8 +93,8 @@ class PageReader:
             first = error.message.splitlines()[0]
             raise Unreachable(f"did not load: {first[first.find('net::') :].split()[0][:80]}") from error
         if response is not None and response.status in _WALLS:
-            raise AccessDenied(f"answered HTTP {response.status}: a login or quota wall")
+            raise AccessDenied(f"answered HTTP {response.status}: it requires a login or a higher quota")
         if response is not None and not response.ok:
             raise Unreachable(f"answered HTTP {response.status}")
         if urlsplit(page.url).netloc != urlsplit(address).netloc:
-            raise AccessDenied(f"leads to another host, {urlsplit(page.url).netloc}; it may be a login page")
+            raise AccessDenied(f"redirects to another host, {urlsplit(page.url).netloc}, possibly to a login page")

@@ -1,10 +1,7 @@
-"""Lend pages for questions, with the isolation that the target configures (V6).
+"""Open pages for questions and close them. The setting `isolation` decides whether a page is used again.
 
-A page is loaded only for its question. Once the cores are busy, preloading gains nothing: 100 questions on two
-cores took 84 s (four at once) and 86 s (eight) with preloaded pages, and 73 s and 81 s with a new context each.
-If cores are idle, the pace (`pace.py`) starts another question instead. Preloading hid the load time only with
-one page at a time (1.42 instead of 1.89 times the time of the answers alone), and opens unused sessions at the
-app.
+Pages are not loaded in advance: it saves no time if the cores are busy, and opens sessions that nobody uses. With
+4 parallel questions on 2 cores, 100 questions took 84 s with preloaded pages and 73 s without.
 """
 
 from __future__ import annotations
@@ -36,14 +33,14 @@ if TYPE_CHECKING:
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
-"""Limit of popup windows and alert dialogs that one page may open before it is closed."""
+"""Maximum number of popup windows and dialogs of one page. A page that opens more is closed."""
 OPENING_DEADLINE_S = 15.0
-"""The limit for opening an empty page (0.2 s on an idle machine). After this time the browser counts as hung."""
+"""Maximum seconds to open an empty page, which takes 0.2 s on an idle machine. After that, the browser is lost."""
 
 
 @dataclass(frozen=True)
 class Tab:
-    """A page with its context. ``generation`` is the number of the session that opened it; see `Login`."""
+    """An open page with its browser context. ``generation`` is the number of its session, as in `Login`."""
 
     context: BrowserContext
     page: Page
@@ -53,7 +50,10 @@ class Tab:
 
 
 class Pages:
-    """Lend pages. With `Isolation.CONTEXT` each page is new; otherwise a page without failures is reused."""
+    """The open pages of one target.
+
+    With `Isolation.CONTEXT` each question gets a new page. Otherwise a page without failures is used again.
+    """
 
     def __init__(
         self, chromium: Chromium, address: str, settings: ProbeSettings, login: Login | None = None
@@ -67,14 +67,11 @@ class Pages:
         self.way = ChatPath()
 
     @asynccontextmanager
-    async def lend_tab(self) -> AsyncGenerator[Tab]:
-        """Yield a page for one conversation. A page with a failure is never reused.
-
-        Raises `LoginFailed` if the login fails.
-        """
+    async def open_tab(self) -> AsyncGenerator[Tab]:
+        """Yield a page for one conversation. Raises `LoginFailed` if the login fails."""
         if self._login is not None:
-            await self._login.sign_in_if_needed(self.open_blank)
-        tab = self._pop_idle_tab() or _limit_windows(await self._open_tab(self._login))
+            await self._login.sign_in_if_needed(self.open_tab_without_session)
+        tab = self._take_idle_tab() or _close_extra_windows(await self._create_tab_and_retire_browser(self._login))
         served = False
         try:
             yield tab
@@ -83,44 +80,45 @@ class Pages:
             if served and (self._login is None or tab.generation == self._login.generation):
                 self._idle.append(tab)
             else:
-                await self._close(tab)
+                await self._close_tab(tab)
 
     @asynccontextmanager
-    async def open_blank(self) -> AsyncGenerator[Page]:
-        """Yield an empty page without the target's session, for signing in."""
-        tab = await self._open_tab(None)
+    async def open_tab_without_session(self) -> AsyncGenerator[Page]:
+        """Yield an empty page without a session, on which Lookout or a person can sign in."""
+        tab = await self._create_tab_and_retire_browser(None)
         try:
             yield tab.page
         finally:
-            await self._close(tab)
+            await self._close_tab(tab)
 
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
-        """Sign in again if needed; return whether a newer session than the one of ``tab`` exists.
+        """Sign in again if the session of ``tab`` is the newest one. Raises `LoginFailed`.
 
-        Returns false if the target has no login. Raises `LoginFailed`.
+        Return whether a newer session exists now. It is false if the target has no login.
         """
         if self._login is None:
             return False
-        if not await self._login.renew_session(tab.generation, self.open_blank):
+        if not await self._login.renew_session(tab.generation, self.open_tab_without_session):
             raise self._login.build_session_ended_error(wall) from wall
         return True
 
-    async def check_session(self, tab: Tab, failure: ProbeError | None = None) -> None:
-        """Check the session after a conversation. Raises `SessionEnded` (a `LoginFailed`) if it has ended."""
+    async def raise_if_session_ended(self, tab: Tab, failure: ProbeError | None = None) -> None:
+        """Raise `SessionEnded` if the page shows a login form after a conversation."""
         if self._login is None or not await _has_password_field(tab.page):
             return
-        wall = LoginWall(f"the page shows a login form instead of the chat: {failure or 'after the answer'}")
+        reason = f" ({failure})" if failure is not None else ""
+        wall = LoginWall(f"the page shows a login form instead of the chat{reason}")
         await self.renew_session(tab, wall)
         raise SessionEnded(f"the session ended during the question: {wall}") from failure
 
-    async def open_chat_on(self, tab: Tab) -> Chat:
-        """Open the chat with an empty conversation. Raise `LoginWall` if the page is not signed in."""
+    async def open_chat_in_tab(self, tab: Tab) -> Chat:
+        """Open the chat with an empty conversation. Raises `LoginWall` if the browser is not signed in."""
         chat = await self._open_or_clear_chat(tab)
         if self._login is not None:
             wanted = self._login.settings.signed_in
             if wanted is not None and not await tab.page.locator(wanted).locator("visible=true").count():
                 raise LoginWall(
-                    f"login.signed_in = {wanted!r} matches nothing on the page, so the browser is not signed in"
+                    f"the browser is not signed in: login.signed_in = {wanted!r} matches nothing on the page"
                 )
             self._login.mark_session_as_working()
         return chat
@@ -133,7 +131,7 @@ class Pages:
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
 
     async def start_new_chat(self, tab: Tab) -> Chat | None:
-        """Press the page's "new chat" button and return the chat; ``None`` if the page has no such button."""
+        """Click the "new chat" button of the page and return the chat; ``None`` if there is no such button."""
         button = await find_new_chat_button(tab.page)
         if button is None:
             return None
@@ -142,16 +140,16 @@ class Pages:
         return require_page_of_app(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
-        """Close the idle pages."""
+        """Close all pages that no conversation uses."""
         while self._idle:
-            await self._close(self._idle.pop())
+            await self._close_tab(self._idle.pop())
 
-    async def _close(self, tab: Tab) -> None:
+    async def _close_tab(self, tab: Tab) -> None:
         tab.visit.close()
         await finish_within_deadline(tab.context.close(), self._settings.close_deadline_s)
         await tab.proxy.close()
 
-    def _pop_idle_tab(self) -> Tab | None:
+    def _take_idle_tab(self) -> Tab | None:
         while self._idle:
             tab = self._idle.pop()
             alive = tab.context.browser is not None and tab.context.browser.is_connected()
@@ -159,7 +157,7 @@ class Pages:
                 return tab
         return None
 
-    async def _open_tab(self, login: Login | None) -> Tab:
+    async def _create_tab_and_retire_browser(self, login: Login | None) -> Tab:
         from playwright.async_api import Error  # already imported: a browser is used
 
         await self._chromium.close_retired_browsers()
@@ -167,13 +165,13 @@ class Pages:
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
         try:
             return await self._create_tab(browser, deadline_s, login)
-        except BrowserLost:  # the browser hung
+        except BrowserLost:  # the browser does not respond
             self._chromium.retire_browser(browser)
             raise
         except Error as error:
             if not is_page_gone(error.message):
                 raise
-            self._chromium.retire_browser(browser)  # a browser appears to run although its driver is dead
+            self._chromium.retire_browser(browser)  # it looks as if it runs, but cannot be controlled
             return await self._create_tab(await self._chromium.start_if_needed(), deadline_s, login)
 
     async def _create_tab(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
@@ -202,7 +200,7 @@ class Pages:
 
 
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
-    """Return the button that starts a new conversation, in any frame; ``None`` if no frame has one."""
+    """Return the button that starts a new conversation, from any frame; ``None`` if no frame has one."""
     for frame in page.frames:
         button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
         if button is not None:
@@ -210,24 +208,21 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
     return None
 
 
-def _limit_windows(tab: Tab) -> Tab:
-    """Close a page's popups, and the page itself if it opens too many. Return the tab.
-
-    Dialogs (`alert`) are dismissed, within the same limit.
-    """
+def _close_extra_windows(tab: Tab) -> Tab:
+    """Close the popup windows and dialogs of a page. Close the page itself if it opens too many. Return the tab."""
     left = MAX_WINDOWS
 
-    async def count_and_close(answering: Callable[[], Awaitable[None]]) -> None:
+    async def close_and_count(answering: Callable[[], Awaitable[None]]) -> None:
         nonlocal left
         left -= 1
         await finish_within_deadline(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
 
     async def on_page(page: Page) -> None:
         if page is not tab.page:
-            await count_and_close(page.close)
+            await close_and_count(page.close)
 
     async def on_dialog(dialog: Dialog) -> None:
-        await count_and_close(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
+        await close_and_count(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
 
     tab.context.on("page", on_page)
     tab.context.on("dialog", on_dialog)
@@ -237,7 +232,7 @@ def _limit_windows(tab: Tab) -> Tab:
 
 
 async def _limit_worker_console(worker: Worker) -> None:
-    """Limit a worker's console like a document's, but only after the worker's own script has started."""
+    """Limit the console messages of a worker, as in the page itself."""
     await finish_within_deadline(
         worker.evaluate(f"() => {{ {load_page_script('bounds.js')} }}"), OPENING_DEADLINE_S
     )
@@ -257,7 +252,7 @@ async def _has_password_field(page: Page) -> bool:
 
 
 def build_page_error(message: str) -> BrowserLost:
-    """Build the error for a page that crashed, lost its browser, or could not be read or clicked."""
+    """Build the error from a message of Playwright: the page crashed, or could not be read or clicked."""
     first = message.splitlines()[0][:200]
     summary = "the browser lost the page" if is_page_gone(message) else "the browser could not control the page"
     return BrowserLost(f"{summary}: {first}")

@@ -1,9 +1,7 @@
-"""A browser's processes: their temporary folder, and limits on memory and on continuous CPU use.
+"""Limit the memory and CPU time of the browser's processes, and create their temporary folder.
 
-A browser and its driver share one temporary folder, which is removed with them. The limits work on Linux only,
-through ``/proc``. A page's process that exceeds them is ended; only the page's case is affected, by a crash. If
-the browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one
-started.
+The limits work only on Linux, because they read ``/proc``. If the process of a page exceeds a limit, the process is
+ended and the page crashes. If the browser or Playwright exceeds a limit, the browser is ended and a new one starts.
 """
 
 from __future__ import annotations
@@ -25,13 +23,16 @@ from monitors.child_environment import build_child_environment
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""A socket's path has at most 107 characters, and Chromium adds about 40. With a longer path it does not start."""
+"""Maximum length of the folder's path. Chromium adds about 40 characters, and does not start with more than 107."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
 def make_folder(inside: Path | None) -> Path:
-    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's folder."""
+    """Create a temporary folder in ``inside``, or in the folder of the system if the path would be too long.
+
+    Folders in ``inside`` whose process has ended are removed.
+    """
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
         for folder in inside.glob(f"{FOLDER_PREFIX}*"):
@@ -48,12 +49,11 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def use_for_driver(folder: Path) -> None:
-    """Use ``folder`` for the temporary files of the driver that this task starts next, and of its browsers.
+def set_playwright_temporary_folder(folder: Path) -> None:
+    """Use ``folder`` for the temporary files of Playwright and the browsers that this task starts next.
 
-    The driver and its browsers get no secret of the environment (`build_child_environment`).
-
-    Playwright has no option for the folder: the driver reads its environment.
+    Playwright has no option for the folder, so its environment variable is set. The environment of Playwright and
+    the browsers contains no secret.
     """
     transport: Any = import_module(
         "playwright._impl.transport"
@@ -61,11 +61,11 @@ def use_for_driver(folder: Path) -> None:
     if getattr(transport.get_driver_env, "__module__", "") != __name__:
         original = transport.get_driver_env
 
-        def with_folder() -> dict[str, str]:
+        def build_environment() -> dict[str, str]:
             chosen = _folder.get()
             return {**build_child_environment(original()), **({"TMPDIR": chosen} if chosen else {})}
 
-        transport.get_driver_env = with_folder
+        transport.get_driver_env = build_environment
     _folder.set(str(folder))
 
 
@@ -80,16 +80,16 @@ def _is_alive(pid: int) -> bool:
 
 
 PAGE_MB: Final = 1_500
-"""The limit of one page's process: chats of real frameworks took 80 to 250 MB."""
+"""Maximum memory of the process of a page. Pages of real chat apps took 80 to 250 MB."""
 BROWSER_MB: Final = 2_000
-"""The limit of the browser's own process, and of the driver: each took 150 MB with eight pages."""
+"""Maximum memory of the browser's main process, and of Playwright. Each took 150 MB with 8 pages."""
 TREE_MB: Final = 5_000
-"""The limit of all processes together: eight pages at once, and a reserve."""
+"""Maximum memory of all processes together. It is enough for 8 pages."""
 SPINNING_S: Final = 60.0
-"""The time that a page's process may use a whole core without a pause. The slowest real page took 8 s to load."""
+"""Seconds for which the process of a page may use a full core without a pause. The slowest real page took 8 s."""
 BUSY_CPU_SHARE: Final = 0.9
 POLL_INTERVAL_S: Final = 0.5
-"""Short, because a page once allocated 1.2 GB a second."""
+"""Seconds between two checks. Short, because a page can allocate 1.2 GB in a second."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -98,7 +98,7 @@ _PROC: Final = Path("/proc")
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a browser's processes; see the constants with the same names."""
+    """Limits for the processes of a browser. The constants with the same names explain them."""
 
     page_mb: float = PAGE_MB
     browser_mb: float = BROWSER_MB
@@ -108,7 +108,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Process:
-    """One process at one moment. ``cpu_s`` is the CPU time that it has used."""
+    """The state of one process. ``cpu_s`` is the CPU time that it has used so far, in seconds."""
 
     pid: int
     started: str
@@ -124,9 +124,9 @@ _Since = tuple[float, float]
 
 @dataclass
 class BrowserWatch:
-    """Watch the child processes with ``mark`` in their command, and their driver.
+    """Watch a browser's processes. The browser is the child process with ``mark`` in its command.
 
-    ``ended`` is the reason for ending the last process; empty if none was ended.
+    ``ended`` is the reason why the last process was ended; empty if none was ended.
     """
 
     mark: str
@@ -136,18 +136,20 @@ class BrowserWatch:
     _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
 
     async def watch(self) -> None:
-        """Poll until cancelled."""
+        """End each process that exceeds a limit. Runs until it is cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
             # The kernel sends no event for a growing process.
             await asyncio.sleep(POLL_INTERVAL_S)
-            for process, reason in self.find_offenders(await asyncio.to_thread(self._list_processes), loop.time()):
+            for process, reason in self.find_processes_over_limit(
+                await asyncio.to_thread(self._list_processes), loop.time()
+            ):
                 self.ended = reason
                 # The process ended meanwhile, or belongs to another user.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
 
-    def find_offenders(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
+    def find_processes_over_limit(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
         """Return the processes that exceed a limit, with the reason."""
         offenders: list[tuple[Process, str]] = []
         for process in tree:
@@ -155,7 +157,7 @@ class BrowserWatch:
             if process.rss_mb > max_mb and (process.is_page or process.is_browser):
                 owner = "the page" if process.is_page else "the browser"
                 offenders.append(
-                    (process, f"{owner} took {process.rss_mb:,.0f} MB of memory; the limit is {max_mb:,.0f}")
+                    (process, f"{owner} used {process.rss_mb:,.0f} MB of memory; the limit is {max_mb:,.0f} MB")
                 )
             elif process.is_page and self._measure_busy_s(process, now_s) > self.limits.spinning_s:
                 offenders.append(
@@ -165,14 +167,14 @@ class BrowserWatch:
         pages = [process for process in tree if process.is_page]
         if total_mb > self.limits.tree_mb and pages and not offenders:
             largest = max(pages, key=lambda page: page.rss_mb)
-            reason = f"the browser took {total_mb:,.0f} MB of memory; the limit is {self.limits.tree_mb:,.0f}"
-            offenders.append((largest, f"{reason}; this page used {largest.rss_mb:,.0f} MB"))
+            reason = f"the browser used {total_mb:,.0f} MB of memory; the limit is {self.limits.tree_mb:,.0f} MB"
+            offenders.append((largest, f"{reason}. This page used {largest.rss_mb:,.0f} MB"))
         alive = {(process.pid, process.started) for process in tree}
         self._busy = {key: since for key, since in self._busy.items() if key in alive}
         return offenders
 
     def _measure_busy_s(self, process: Process, now_s: float) -> float:
-        """Return for how many seconds the process has used a whole core; a pause resets the count."""
+        """Return for how many seconds the process has used a full core without a pause."""
         key = (process.pid, process.started)
         since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))
         busy_s = now_s - since_s
@@ -184,7 +186,7 @@ class BrowserWatch:
         return busy_s
 
     def _list_processes(self) -> list[Process]:
-        """List the browser, its children and its driver. A script that starts the browser also has the mark."""
+        """Return the processes of the browser, their child processes and Playwright's process."""
         processes: dict[int, Process] = {}
         for browser in _iterate_descendants(os.getpid()):
             command = self._read_command(browser)
@@ -198,30 +200,30 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Return a process's command, read once. Zygote forks are read again: as pages they get a new name."""
+        """Return the command line of a process. It is read once, except for a zygote, which may become a page."""
         command = self._commands.get(pid)
         if command is None:
-            command = _read_text(_PROC / str(pid) / "cmdline")
+            command = _read_text_or_empty(_PROC / str(pid) / "cmdline")
             if command and "--type=zygote" not in command:
                 self._commands[pid] = command
         return command
 
 
 def _iterate_descendants(ancestor_pid: int) -> Iterator[int]:
-    for task in _list_names(_PROC / str(ancestor_pid) / "task"):
-        for child in _read_text(_PROC / str(ancestor_pid) / "task" / task / "children").split():
+    for task in _list_file_names(_PROC / str(ancestor_pid) / "task"):
+        for child in _read_text_or_empty(_PROC / str(ancestor_pid) / "task" / task / "children").split():
             yield int(child)
             yield from _iterate_descendants(int(child))
 
 
-def _list_names(folder: Path) -> list[str]:
+def _list_file_names(folder: Path) -> list[str]:
     try:
         return [path.name for path in folder.iterdir()]
     except OSError:
         return []
 
 
-def _read_text(path: Path) -> str:
+def _read_text_or_empty(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
@@ -229,13 +231,13 @@ def _read_text(path: Path) -> str:
 
 
 def _read_parent_pid(pid: int) -> int:
-    fields = _read_text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    fields = _read_text_or_empty(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     parent = int(fields[1]) if fields else 0
     return 0 if parent == os.getpid() else parent
 
 
 def _read_process(pid: int, command: str) -> Process | None:
-    fields = _read_text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    fields = _read_text_or_empty(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     if not fields or fields[0] == "Z":
         return None
     return Process(

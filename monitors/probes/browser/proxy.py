@@ -1,14 +1,12 @@
-"""A SOCKS proxy as the browser's only network connection. It connects only to places that the guard allows.
+"""A SOCKS proxy through which the browser connects. It allows only the hosts and ports that the guard allows.
 
-Frames, workers, sockets, redirects, prefetches and later navigations each open a connection here, by name and
-port.
-The name is resolved, checked and connected to in one step, so that it cannot change in between. (Playwright's
-`route` sees neither workers' sockets nor preconnects, knows no IP addresses, and sends each request through
-Python.) Each browser context has a separate proxy, so that a case's evidence lists only the places that its page
-tried.
+Everything that a page loads passes through it: frames, workers, web sockets and redirects. The proxy resolves a
+host name, checks the address and connects to this address, so that the name cannot change in between. Playwright's
+`route` is not used, because it sees neither IP addresses nor the web sockets of workers. Each browser context has
+its own proxy, so that the evidence of a case lists only what its page tried.
 
-If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through
-it, by `CONNECT`. The network's proxy then resolves the names that this machine cannot resolve.
+If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through that
+proxy, which then also resolves names that this machine cannot resolve.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ from monitors.errors import AccessDenied
 log = logging.getLogger(__name__)
 
 CONNECT_DEADLINE_S: Final = 30.0
-"""The timeout for one address of a name; Chromium itself gives up after four minutes."""
+"""Maximum seconds to connect to one address of a host. Chromium itself waits for four minutes."""
 MAX_REFUSED_PLACES: Final = 200
-"""Limit of refused places per page, so that a page that scans a network does not fill the record."""
+"""Maximum number of refused hosts and ports that are recorded for one page, which may scan a network."""
 _MAX_CONNECTIONS: Final = 256
-"""Limit of connections per page. Chromium opens at most 32 through a proxy, and 255 web sockets."""
+"""Maximum number of connections of one page. Chromium opens at most 32 through a proxy, and 255 web sockets."""
 _CHUNK: Final = 262_144
 _VERSION, _NO_LOGIN, _CONNECT, _DONE = 5, 0, 1, 0
 _FAILED, _NOT_ALLOWED, _UNREACHABLE, _REFUSED, _UNSUPPORTED = 1, 2, 4, 5, 7
@@ -56,7 +54,7 @@ class _Upstream:
 
 
 class _Failed(Exception):
-    """A connection that cannot be made. ``reply`` is the SOCKS reply code."""
+    """The connection failed. ``reply`` is the SOCKS code that the browser gets."""
 
     def __init__(self, why: str, reply: int = _FAILED) -> None:
         super().__init__(why)
@@ -64,10 +62,10 @@ class _Failed(Exception):
 
 
 class GuardedProxy:
-    """The proxy of one page. Belongs to one event loop; use as an async context manager, or `start` and `close`.
+    """The proxy of one page. Use it as an async context manager or with `start` and `close`.
 
-    ``refused`` lists each place that the guard did not allow once, with the reason. ``last_failure`` is the
-    reason of the newest failed connection.
+    ``refused`` has the reason for each host and port that the guard refused. ``last_failure`` is the error of the
+    newest failed connection.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
@@ -85,56 +83,56 @@ class GuardedProxy:
         await self.close()
 
     async def start(self) -> Self:
-        """Start to listen, on this machine only."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_CHUNK)
+        """Start to listen. Only this machine can connect."""
+        self._server = await asyncio.start_server(self._accept_connection, "127.0.0.1", 0, limit=_CHUNK)
         return self
 
     @property
     def address(self) -> str:
-        """The proxy's address for the browser: ``socks5://127.0.0.1:<port>``."""
+        """The address of the proxy for the browser: ``socks5://127.0.0.1:<port>``."""
         assert self._server is not None, "start() comes first"
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Stop to listen and close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._tasks) >= _MAX_CONNECTIONS:
             writer.close()
             return
-        task = asyncio.ensure_future(self._serve((reader, writer)))
+        task = asyncio.ensure_future(self._serve_connection((reader, writer)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(
             lambda _task: writer.close()
         )  # also for a connection that was closed before it began
 
-    async def _serve(self, browser: _Ends) -> None:
+    async def _serve_connection(self, browser: _Ends) -> None:
         reader, writer = browser
         try:
-            host, port = await _read_request(reader, writer)
-            server = await self._connect(host, port)
+            host, port = await _read_socks_request(reader, writer)
+            server = await self._connect_if_allowed(host, port)
         except _Failed as error:
-            writer.write(_format_reply(error.reply))
+            writer.write(_format_socks_reply(error.reply))
         except (OSError, EOFError, asyncio.IncompleteReadError):
             pass  # the browser closed the connection
         else:
-            writer.write(_format_reply(_DONE))
-            await _relay(browser, server)
+            writer.write(_format_socks_reply(_DONE))
+            await _copy_both_directions(browser, server)
         finally:
             writer.close()
 
-    async def _connect(self, host: str, port: int) -> _Ends:
-        """Connect to a place that the guard allows. If it fails, raise `_Failed` and store the reason."""
+    async def _connect_if_allowed(self, host: str, port: int) -> _Ends:
+        """Connect to a host and port that the guard allows. Raises `_Failed` and stores the reason."""
         place = format_place((host, port))
         try:
             addresses = await self._guard.resolve_allowed(host, port)
-            connection = await self._dial(host, port, addresses)
+            connection = await self._connect_to_first_reachable(host, port, addresses)
         except AccessDenied as error:
             self._record_refusal(place, error)
             raise _Failed(str(error), _NOT_ALLOWED) from error
@@ -152,8 +150,8 @@ class GuardedProxy:
                 self._guard.refused.add(place)
                 log.warning("%s", error)
 
-    async def _dial(self, host: str, port: int, addresses: tuple[str, ...]) -> _Ends:
-        upstream = _find_upstream(host, port)
+    async def _connect_to_first_reachable(self, host: str, port: int, addresses: tuple[str, ...]) -> _Ends:
+        upstream = _find_network_proxy(host, port)
         if upstream is not None:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
                 return await _open_tunnel(upstream, host, port)
@@ -170,8 +168,8 @@ class GuardedProxy:
         raise last_error
 
 
-async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
-    """Read the name and port that the browser asks for. Raises `_Failed` for an unexpected request."""
+async def _read_socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+    """Return the host and port that the browser asks for. Raises `_Failed` for an unexpected request."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != _VERSION:
@@ -191,12 +189,12 @@ async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
     return host, port
 
 
-def _format_reply(code: int) -> bytes:
+def _format_socks_reply(code: int) -> bytes:
     return bytes((_VERSION, code, 0, 1)) + bytes(6)
 
 
-async def _relay(browser: _Ends, server: _Ends) -> None:
-    """Relay bytes in both directions until either end closes."""
+async def _copy_both_directions(browser: _Ends, server: _Ends) -> None:
+    """Copy bytes in both directions until one side closes its connection."""
     ways = {
         asyncio.ensure_future(_copy_bytes(browser[0], server[1])),
         asyncio.ensure_future(_copy_bytes(server[0], browser[1])),
@@ -220,7 +218,7 @@ async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) 
 
 
 def _abort_stream(sink: asyncio.StreamWriter) -> None:
-    """Abort the connection, because a stream that broke at one end must not look complete at the other."""
+    """Abort the connection, so that a stream that broke on one side does not look complete on the other side."""
     end = sink.get_extra_info("socket")
     if end is not None:
         # The socket is closed already.
@@ -229,8 +227,8 @@ def _abort_stream(sink: asyncio.StreamWriter) -> None:
     sink.transport.abort()
 
 
-def _find_upstream(host: str, port: int) -> _Upstream | None:
-    """Find the local network's proxy for a place in the environment. Raise `_Failed` for an unsupported kind."""
+def _find_network_proxy(host: str, port: int) -> _Upstream | None:
+    """Return the proxy that the environment sets for a host. Raises `_Failed` for an unsupported scheme."""
     proxies = getproxies()
     scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - HTTP's port; other ports are mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")
@@ -245,17 +243,16 @@ def _find_upstream(host: str, port: int) -> _Upstream | None:
 
 
 def _is_loopback_host(host: str) -> bool:
-    """Whether the host is this machine, which is never reached through a proxy."""
+    """Whether the host is this machine. Connections to it use no proxy of the network."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    # A host name, which is not this machine.
-    with suppress(ValueError):
+    with suppress(ValueError):  # a host name, which is not this machine
         return ipaddress.ip_address(host).is_loopback
     return False
 
 
 async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
-    """Open a tunnel through the local network's proxy. Raise `_Failed` if the proxy refuses."""
+    """Open a connection through the proxy of the local network. Raises `_Failed` if the proxy refuses it."""
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
     place = format_place((host, port))

@@ -1,4 +1,4 @@
-"""Start a session and check it before it is stored. A form, a person in a window or an import starts it."""
+"""Sign in to a target by a form, a window or an imported file. Check the session, then store it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 POLL_INTERVAL_S = 0.5
-"""Pause between two polls of the window."""
+"""Seconds between two checks of the window."""
 CHAT_CHECKS = 3
-"""Polls in a row that must find a chat: some sites show a chat just before they ask to sign in."""
+"""How often in a row the window must show a chat. Some sites show one just before they ask for a login."""
 PERSON_DEADLINE_S = 900.0
-"""Time for a person to sign in, long enough for a second factor on a phone in another room."""
+"""Maximum seconds for a person to sign in, who may have to fetch a phone for a second factor."""
 
 
 async def sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None = None, by: str = "form"
 ) -> None:
-    """Check that the session finds a chat on the target's page, then store the session.
+    """Sign in, check that the page of the target shows a chat, then store the session.
 
-    ``state`` is an existing storage state and ``by`` its origin; without it the form is filled in. If only
-    headers, cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises
-    `LoginFailed` and the other errors of a page that cannot be asked.
+    ``state`` has the cookies and data of a browser that is already signed in, and ``by`` says how. Without
+    ``state``, the form is filled in. If only headers, cookies or HTTP authentication are configured, they are
+    checked and nothing is stored. Raises `LoginFailed` or another `ProbeError`.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.start_if_needed()
@@ -43,26 +43,28 @@ async def sign_in(
         pages = Pages(chromium, address, settings, login)
         try:
             if state is None and login.settings.has_form:
-                state = await login.sign_in_by_form(pages.open_blank)
+                state = await login.sign_in_by_form(pages.open_tab_without_session)
             if state is not None:
                 login.use_storage_state(state, by=by)
-            async with pages.lend_tab() as tab:
-                await pages.open_chat_on(tab)
+            async with pages.open_tab() as tab:
+                await pages.open_chat_in_tab(tab)
         except LoginWall as wall:
-            raise LoginFailed(login.secret_filter.redact(f"{address} still asks for a login: {wall}")) from None
+            raise LoginFailed(
+                login.secret_filter.redact(f"{address} still asks for a login after the sign-in: {wall}")
+            ) from None
         except Error as error:
             raise build_page_error(login.secret_filter.redact(error.message)) from None
     if state is not None:
         login.store_session()
 
 
-async def read_state_from_window(
+async def sign_in_by_window(
     address: str, settings: ProbeSettings, login: Login, *, pressed: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Open a window for a person to sign in, and return the browser's storage state.
+    """Open a window in which a person signs in. Return the cookies and data of the browser.
 
-    The sign-in is done if the window shows a chat and no login, if ``pressed`` returns true, or if the window is
-    closed. Raises `LoginFailed` after 15 minutes.
+    The window stays open until it shows a chat, until ``pressed`` returns true, or until the person closes it.
+    Raises `LoginFailed` after 15 minutes.
     """
     from playwright.async_api import Error  # 0.4 s
 
@@ -72,7 +74,7 @@ async def read_state_from_window(
         await chromium.start_if_needed()
         state: dict[str, Any] | None = None
         try:
-            async with Pages(chromium, address, settings, login).open_blank() as page:
+            async with Pages(chromium, address, settings, login).open_tab_without_session() as page:
                 await page.goto(login.settings.url or address, wait_until="domcontentloaded")
                 while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
                     # The page sends no event for a finished sign-in.
@@ -83,12 +85,12 @@ async def read_state_from_window(
             if state is None:
                 raise build_page_error(login.secret_filter.redact(error.message)) from None
         if state is None or monotonic() >= until:
-            raise LoginFailed(f"there was no login within {PERSON_DEADLINE_S / 60:g} minutes")
+            raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
         return state
 
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
-    """Whether the window shows a chat, so that the person is signed in."""
+    """Whether a tab of the window shows the chat of the target, so that the person is signed in."""
     from playwright.async_api import Error  # already imported: a page is open
 
     home = urlsplit(address).netloc

@@ -1,9 +1,7 @@
-"""Check that a page stays at its target while it is asked, and record refused connections.
+"""Check that a page still belongs to the app before a question is typed or an answer is read.
 
-The guarded proxy decides which places can be reached. This module decides which pages belong to the app. A
-question is typed and an answer read only while the page is at one of three addresses: the target's own, one that
-an HTTP redirect led to during opening, or one of `probe.allowed_origins`. Other frames of the page may show
-anything, if the frame with the chat keeps its address.
+A page belongs to the app if it has the address of the target, an address to which that address redirected, or an
+address in `probe.allowed_origins`. Frames without the chat may show other sites.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _INTERRUPTED = "interrupted by another navigation"
 
 
 class Visit:
-    """One page's visit to its target. ``proxy`` makes the page's connections."""
+    """The visit of one page to its target. All connections of the page go through ``proxy``."""
 
     def __init__(self, guard: AddressGuard, proxy: GuardedProxy) -> None:
         self.guard = guard
@@ -49,28 +47,28 @@ class Visit:
 
     @property
     def page(self) -> PageInfo | None:
-        """The build of the opened page; ``None`` until it is read, or if it cannot be read."""
+        """The build of the page; ``None`` if it is not read yet or cannot be read."""
         if self._page is None or not self._page.done() or self._page.cancelled() or self._page.exception():
             return None
         return self._page.result()
 
     def close(self) -> None:
-        """Stop reading the page."""
+        """Stop reading the build of the page."""
         if self._page is not None:
             self._page.cancel()
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The places that the guard refused to the page, for the evidence."""
+        """Reasons for the connections that the guard refused to the page, for the evidence."""
         return tuple(self._proxy.refused.values())[:MAX_SHOWN_REFUSALS]
 
     def was_refused(self, url: str) -> bool:
-        """Whether the guard refused the page a connection to this address."""
+        """Whether the guard refused a connection of the page to this address."""
         place = _parse_web_place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
         return place is not None and format_place(place) in self._proxy.refused
 
-    async def arrive(self, address: str, response: Response | None) -> None:
-        """Note that the page was opened: each redirect from ``address`` to it counts as the target's."""
+    async def store_opened_page(self, address: str, response: Response | None) -> None:
+        """Store where the page is after it was opened. All redirects from ``address`` belong to the app."""
         self._opened_address = address
         self._arrived = {parse_place(address)}
         self._framed.clear()
@@ -84,17 +82,17 @@ class Visit:
         )  # in the background, so that the question does not wait for it
 
     def raise_if_away(self, frame: Frame) -> None:
-        """Raise `LeftTarget` unless the page and the chat's frame are still at the app."""
+        """Raise `LeftTarget` if the page or the frame with the chat no longer belongs to the app."""
         page_url = frame.page.main_frame.url
-        if _parse_web_place(page_url) is None or not self._is_home(page_url):
+        if _parse_web_place(page_url) is None or not self._belongs_to_app(page_url):
             raise self._build_left_error(page_url)
         if frame is not frame.page.main_frame:
             found_at = self._framed.setdefault(frame, _parse_web_place(frame.url))
-            if _parse_web_place(frame.url) != found_at and not self._is_home(frame.url):
+            if _parse_web_place(frame.url) != found_at and not self._belongs_to_app(frame.url):
                 raise self._build_left_error(frame.url)
 
-    async def raise_if_led_away(self, frame: Frame) -> None:
-        """Wait for a page that is about to show another document, then check it like `raise_if_away`."""
+    async def wait_and_raise_if_away(self, frame: Frame) -> None:
+        """Wait until the page has loaded another document, then check it like `raise_if_away`."""
         from playwright.async_api import Error  # already imported: a page is open
 
         # A page without a new document in time stays at its address, which is checked below.
@@ -104,16 +102,16 @@ class Visit:
         self.raise_if_away(frame)
 
     def blame_refused_connection(self, error: ProbeError) -> ProbeError:
-        """Return the error, or `AccessDenied` if it blames the app although a connection was refused."""
+        """Return the given error, or `AccessDenied` if Lookout blocked a connection that the page may need."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
-            f"{error}; Lookout blocked connections that the page may need: {self.refused[0]}",
+            f"{error}. Lookout blocked connections that the page may need: {self.refused[0]}",
             partial_text=error.partial_text,
         )
 
-    def explain_failed_opening(self, address: str, error: Error) -> Exception | None:
-        """Return the error for a page that did not open; ``None`` if it opened and later navigated by itself."""
+    def build_opening_error(self, address: str, error: Error) -> Exception | None:
+        """Return the error for a page that did not open; ``None`` if it opened and then loaded another page."""
         if _INTERRUPTED in error.message:
             return None
         if "net::" not in error.message:
@@ -123,47 +121,46 @@ class Visit:
             return cause
         code = error.message[error.message.index("net::") :].split(maxsplit=1)[0].removeprefix("net::")
         return Unreachable(
-            f"{address}: {_format_cause(cause) if cause is not None else _EXPLAINED.get(code, code)}"
+            f"{address}: {_explain_connection_error(cause) if cause is not None else _EXPLAINED.get(code, code)}"
         )
 
-    def _is_home(self, url: str) -> bool:
+    def _belongs_to_app(self, url: str) -> bool:
         place = _parse_web_place(url)
         return place is not None and (place in self._arrived or self.guard.is_own(url))
 
     def _build_left_error(self, url: str) -> LeftTarget:
         if url.startswith(ERROR_PAGE):
-            where = "to an address that did not open"
+            where = "for an address that did not open"
         else:
             place = _parse_web_place(url)
-            where = f"to {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
-        refused = f"; {self.refused[-1]}" if self.refused else ""
+            where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
+        refused = f". {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
-            f"the page left {self._opened_address} {where}. Lookout does not read pages outside the target's "
-            "address. If this is your app, set its address as the target's address or add it to "
-            f"probe.allowed_origins{refused}"
+            f"the page left {self._opened_address} {where}. Lookout reads only pages of the target. If this is "
+            f"your app, set the target to this address or add it to probe.allowed_origins{refused}"
         )
 
 
-_REFUSED: Final = "the port is closed (ERR_CONNECTION_REFUSED): check that the app is running, and on this port"
-_TIMED_OUT: Final = "no connection in time (ERR_CONNECTION_TIMED_OUT): check firewalls and VPNs"
+_REFUSED: Final = "the port is closed (ERR_CONNECTION_REFUSED). Check that the app is running, and on this port"
+_TIMED_OUT: Final = "the host does not respond (ERR_CONNECTION_TIMED_OUT). Check firewalls and VPNs"
 _EXPLAINED: Final = {
     "ERR_CONNECTION_REFUSED": _REFUSED,
     "ERR_CONNECTION_TIMED_OUT": _TIMED_OUT,
-    "ERR_SSL_PROTOCOL_ERROR": "the server does not use https (ERR_SSL_PROTOCOL_ERROR); try http://…",
-    "ERR_INVALID_HTTP_RESPONSE": "the server does not use http (ERR_INVALID_HTTP_RESPONSE); try https://…",
-    "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); try https://…",
+    "ERR_SSL_PROTOCOL_ERROR": "the server does not use https (ERR_SSL_PROTOCOL_ERROR). Try http://…",
+    "ERR_INVALID_HTTP_RESPONSE": "the server does not use http (ERR_INVALID_HTTP_RESPONSE). Try https://…",
+    "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE). Try https://…",
 }
-"""Chromium's error codes for an address with the wrong scheme."""
+"""Explanations of Chromium's error codes for an address that does not open."""
 
 
 def _parse_web_place(url: str) -> Place | None:
-    """Return host and port of a frame's address; ``None`` if the address is not a web page."""
+    """Return the host and port of a frame; ``None`` if its address is not that of a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None
 
 
-def _format_cause(cause: Exception) -> str:
-    """Describe a network error, with Chromium's error code if the error has one."""
+def _explain_connection_error(cause: Exception) -> str:
+    """Return the explanation of a network error."""
     match cause:
         case ConnectionRefusedError():
             return _REFUSED

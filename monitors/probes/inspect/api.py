@@ -1,7 +1,7 @@
-"""Find out whether an address is a chat API, and how to ask it: request, path of the answer, end of the stream.
+"""Find out whether an address is a chat API, and with which settings Lookout can ask it.
 
-`inspect_api` sends no question. `discover_api` sends `HARMLESS` in the usual request bodies until one is
-answered. It then sends it once more like a run, so that the result is known to work.
+`inspect_api` sends no question. `discover_api` sends a harmless question with the usual request bodies, until the
+API answers. It then asks once more with the settings that it found.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import httpx
 
@@ -32,7 +32,7 @@ from monitors.probes.api.driver import (
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.inspect.findings import (
     HARMLESS,
-    build_rule,
+    build_rule_for_path,
     keep_letters_and_digits,
     list_text_paths,
     read_text_at,
@@ -43,7 +43,7 @@ from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 
 INSPECTION_TIMEOUT_S: Final = 10.0
-"""Timeout of one request without a question."""
+"""Maximum seconds for the requests without a question."""
 MAX_POSTS: Final = 12
 MAX_EVENTS: Final = 5000
 MAX_SHOWN_CHARACTERS: Final = 120
@@ -80,27 +80,31 @@ _MISSING_FIELD_WORDS: Final = re.compile(r"missing|required|must|need|expected|p
 
 
 class EndpointKind(StrEnum):
-    """The kind of an address."""
+    """What an address is: a web page, an API or something else."""
 
     PAGE = "page"
     API = "api"
     NEITHER = "neither"
     UNKNOWN = "unknown"
-    """Not reachable, or not responding."""
+    """The address is not reachable or does not respond."""
 
 
 class AddressResponse(Record):
-    """The kind of an address, and its reply to a GET: ``HTTP 405, application/json``."""
+    """The kind of an address, and its reply to a GET, for example ``HTTP 405, application/json``."""
 
     kind: EndpointKind
     said: str
 
+    def with_allowed_methods(self, allowed: str) -> Self:
+        """Return the response of an API, with the methods that its reply to OPTIONS allows."""
+        return self.model_copy(update={"kind": EndpointKind.API, "said": f"{self.said}, Allow: {allowed}"})
+
 
 class ApiDiscovery(Record):
-    """How to ask an API. Without ``probe`` discovery failed, and ``problem`` gives the reason.
+    """The settings to ask an API. If ``probe`` is ``None``, none were found, and ``problem`` is the reason.
 
-    ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, and ``header`` the header
-    that the API then named. ``answer`` is its last answer.
+    ``tried`` are the request bodies with their results. ``refused`` is the status 401 or 403, and ``header`` is the
+    header that the API then asked for. ``answer`` is the last answer of the API.
     """
 
     probe: ProbeSettings | None = None
@@ -110,7 +114,15 @@ class ApiDiscovery(Record):
     refused: int | None = None
     header: str | None = None
     asks_for_other_body: bool = False
-    """Whether the address accepts requests but rejected all the tried bodies."""
+    """Whether the address accepts requests, but rejected all request bodies that were tried."""
+
+    def with_tried_bodies(self, tried: Iterable[str]) -> Self:
+        """Return the discovery with the request bodies that were tried."""
+        return self.model_copy(update={"tried": tuple(tried)})
+
+    def with_answer(self, answer: str) -> Self:
+        """Return the discovery with the last answer of the API."""
+        return self.model_copy(update={"answer": answer})
 
 
 class _Reply(Record):
@@ -133,7 +145,10 @@ class _Reply(Record):
 
 
 async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
-    """Send one GET, and one OPTIONS if the GET is not conclusive. No question and no configured header is sent."""
+    """Return what an address is. Sends a GET, and an OPTIONS if that is not enough.
+
+    No question and no configured header is sent.
+    """
     clients = HttpClientPool(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
         async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend_client() as client:
@@ -145,9 +160,7 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
             ):
                 allowed = (await client.request("OPTIONS", address)).headers.get("allow", "").upper()
                 if "POST" in allowed and "GET" not in allowed:
-                    return response_summary.model_copy(
-                        update={"kind": EndpointKind.API, "said": f"{response_summary.said}, Allow: {allowed}"}
-                    )
+                    return response_summary.with_allowed_methods(allowed)
             return response_summary
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
         return AddressResponse(kind=EndpointKind.UNKNOWN, said=str(error) or type(error).__name__)
@@ -155,20 +168,15 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
         await clients.aclose()
 
 
-async def _read_first_piece(response: httpx.Response) -> bytes:
-    """Read the first piece of a body that contains more than white space."""
-    async for piece in response.aiter_bytes():
-        if piece.strip():
-            return piece.lstrip()
-    return b""
-
-
 async def _classify_response(response: httpx.Response) -> AddressResponse:
     status, content_type = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
     kind = _classify_status(status, content_type, response.headers.get("www-authenticate", ""))
     summary = f"HTTP {status}, {content_type or 'no content type'}"
     if status < _MIN_ERROR_STATUS and kind in {EndpointKind.PAGE, EndpointKind.NEITHER}:
-        first_piece = await _read_first_piece(response)
+        first_piece = b""
+        async for piece in response.aiter_bytes():
+            if first_piece := piece.lstrip():
+                break
         if not first_piece:  # a browser would show a blank page
             return AddressResponse(kind=EndpointKind.API, said=f"HTTP {status} with an empty body")
         if not content_type and first_piece.startswith(b"<"):  # a browser treats it as HTML
@@ -192,7 +200,10 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask until an answer is found, at most `MAX_POSTS` times, and once to confirm. ``settings`` hold deadlines."""
+    """Ask an API with different request bodies until it answers, then ask once more to confirm the result.
+
+    At most `MAX_POSTS` bodies are tried. The deadlines in ``settings`` apply.
+    """
     clients = HttpClientPool(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
@@ -202,27 +213,24 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
         discovery = ApiDiscovery(problem=f"the server does not answer: {error or type(error).__name__}")
     finally:
         await clients.aclose()
-    discovery = discovery.model_copy(update={"tried": tuple(search.tried)})
+    discovery = discovery.with_tried_bodies(search.tried)
     return await _confirm_discovery(discovery, address, headers) if discovery.probe else discovery
 
 
 async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask once like a run; return a discovery without result if that fails."""
+    """Ask once with the settings that were found. Return a discovery without settings if that fails."""
     assert discovery.probe is not None
     try:
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        problem = (
-            f"{discovery.probe.api.request} got an answer, but a second question, as a run asks it, failed: {error}"
-        )
-        update = {"probe": None, "problem": headers.hide_secrets(problem), "asks_for_other_body": True}
-        return discovery.model_copy(update=update)
-    return discovery.model_copy(update={"answer": headers.hide_secrets(answer.visible_text)})
+        problem = f"{discovery.probe.api.request} got an answer, but asking with it again failed: {error}"
+        return ApiDiscovery(tried=discovery.tried, problem=headers.hide_secrets(problem), asks_for_other_body=True)
+    return discovery.with_answer(headers.hide_secrets(answer.visible_text))
 
 
 class _Search:
-    """Try request bodies one after the other, first an empty one: its error may name missing fields."""
+    """Try request bodies one after the other. The first one is empty, because its error may name missing fields."""
 
     def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
         self._address, self._settings, self._headers = address, settings, headers
@@ -230,7 +238,7 @@ class _Search:
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
         self._answer_to_empty_body: str | None = None
-        """The answer to an empty body, if any."""
+        """The answer to an empty body, if the API gave one."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
         while self._queue and len(self._done) < MAX_POSTS:
@@ -239,20 +247,20 @@ class _Search:
                 continue
             self._done.append(body)
             try:
-                reply = await _post(
+                reply = await _post_body(
                     client, self._address, fill_request_template(body, HARMLESS, [], "lookout-init")
                 )
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
             self.tried.append(f"{json.dumps(body)}: {reply.format_for_log(self._headers)}")
-            if (final_error := _find_final_error(reply, is_first=not body)) is not None:
+            if (final_error := _build_final_result(reply, is_first=not body)) is not None:
                 return final_error
             if reply.is_good() and (discovery := self._read_answer(body, reply)) is not None:
                 return discovery
             await self._queue_completed_body(body, reply, client)
-        note = "; every request got the same answer, even an empty one" if self._answer_to_empty_body else ""
-        problem = f"no common request body returned a readable text{note}"
+        note = ". All requests got the same answer, also an empty one" if self._answer_to_empty_body else ""
+        problem = f"no usual request body got an answer with a text{note}"
         return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
     def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
@@ -265,17 +273,16 @@ class _Search:
             self._answer_to_empty_body = text
         if not body or text == self._answer_to_empty_body:
             return None
-        probe = self._settings.model_copy(update={"driver": "sse" if reply.events else "json", "api": api})
-        return ApiDiscovery(probe=probe)
+        return ApiDiscovery(probe=self._settings.with_api("sse" if reply.events else "json", api))
 
     async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
-        """Queue the body with the fields that the error names."""
-        missing = list(_find_missing_fields(reply))
+        """Try the body next with the fields that the error names as missing."""
+        missing = list(_iterate_missing_fields(reply))
         completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
-        if any(_may_hold_question(path[-1]) and path[0] not in body for path in missing):
+        if any(_can_hold_question(path[-1]) and path[0] not in body for path in missing):
             completed = {name: value for name, value in completed.items() if value not in (_TURN, _MESSAGES)}
         for path in missing:
-            _fill_field(completed, path)
+            _add_field_with_value(completed, path)
         if "messages" in completed and not reply.is_good() and re.search(r"\bmodel\b", reply.body):
             completed |= await _fetch_model_name(client, self._address)
         if completed != body and _TURN in json.dumps(completed):
@@ -283,7 +290,7 @@ class _Search:
 
 
 async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
-    """Return the first model of an OpenAI-like API, which requires a model; empty if it lists none."""
+    """Return the field with the first model that an API of OpenAI's kind lists; empty if it lists none."""
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
         return {}
@@ -291,22 +298,22 @@ async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str
     return {"model": str(names[0])} if names else {}
 
 
-def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """Return the result for an error that another body cannot change."""
+def _build_final_result(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
+    """Return the result for an error that no other request body can avoid; ``None`` for other replies."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
         return ApiDiscovery(problem=f"HTTP {reply.status}", refused=reply.status, header=header)
     if reply.status in (*WALL_STATUSES, TOO_MANY_REQUESTS):
         is_wall = reply.status in WALL_STATUSES
-        why = "a login or quota wall" if is_wall else "too many requests; ask again later"
+        why = "the API requires a login or a higher quota" if is_wall else "too many requests; try again later"
         return ApiDiscovery(problem=f"HTTP {reply.status}: {why}")
     if reply.status in _NO_POST_STATUSES and is_first:
         return ApiDiscovery(problem=f"HTTP {reply.status} to a POST of JSON")
     return None
 
 
-async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
+async def _post_body(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
     events: list[Event] = []
     text = ""
     try:
@@ -328,10 +335,10 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
 
 
 def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
-    """Infer how to read this reply, and return its text. Raise `PageNotUnderstood` if that is unclear."""
+    """Return the settings that read this reply, and its text. Raises `PageNotUnderstood` without an answer."""
     documents = reply.parse_documents()
     if not documents:
-        raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: not JSON")
+        raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: the reply is not JSON")
     if any(value for document in documents for value in collect_values(document, "error")):
         raise PageNotUnderstood(
             f"HTTP {reply.status} with an error: "
@@ -340,10 +347,10 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
     path = _find_best_path(documents)
     if path is None:
         raise PageNotUnderstood(
-            f"no answer text in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+            f"found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
     joins = _is_text_in_pieces(documents, path)
-    rule = build_rule(address, path, joins=joins, documents=documents)
+    rule = build_rule_for_path(address, path, joins=joins, documents=documents)
     api = ApiSettings(
         request=json.dumps(body, ensure_ascii=False),
         text=rule.text,
@@ -353,39 +360,36 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
         joins=joins,
     )
     if reply.events:
-        api = api.model_copy(update={"done": _find_end_mark(reply.events, path)})
+        api = api.with_end_mark(_find_end_mark(reply.events, path))
     return api, read_text_at(path, documents, joins=joins) or ""
 
 
 def _find_best_path(documents: list[Any]) -> str | None:
     ranked_paths = [
-        (_rank_path(path, text), path)
+        (_compute_path_rank(path, text), path)
         for path in list_text_paths(documents)
         if not _NO_ANSWER.search(path)
         and (text := read_text_at(path, documents, joins=_is_text_in_pieces(documents, path)))
         if keep_letters_and_digits(text) not in {"", keep_letters_and_digits(HARMLESS)}
-        and _is_plausible_answer(path, text)
+        # one or two words are a name or a title, unless the field is one for answers
+        and (_compute_field_name_rank(path) < len(_ANSWERS) or len(text.split()) > 2)  # noqa: PLR2004
     ]
     return min(ranked_paths)[1] if ranked_paths else None
 
 
-def _rank_path(path: str, text: str) -> tuple[bool, int, int, bool, int]:
-    """Return a sort key, likeliest first: several words, a typical name, one place, the last of a list."""
+def _compute_path_rank(path: str, text: str) -> tuple[bool, int, int, bool, int]:
+    """Return a sort key for a path to a text. The likeliest path to an answer has the smallest key."""
     inner = any(step.isdecimal() and step != "0" for step in path.split("."))
-    return len(text.split()) < 2, _rank_field_name(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
+    return len(text.split()) < 2, _compute_field_name_rank(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
 
 
-def _is_plausible_answer(path: str, text: str) -> bool:
-    return _rank_field_name(path) < len(_ANSWERS) or len(text.split()) > 2  # noqa: PLR2004 - a name or title has two
-
-
-def _rank_field_name(path: str) -> int:
+def _compute_field_name_rank(path: str) -> int:
     names = [step.lower() for step in path.split(".") if not step.lstrip("-").isdecimal() and step != "*"]
     return _ANSWERS.index(names[-1]) if names and names[-1] in _ANSWERS else len(_ANSWERS)
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Whether the text is the pieces joined. Otherwise each piece, or the last, holds all text so far."""
+    """Whether the answer is all pieces joined. Otherwise the last piece alone is the complete answer."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
@@ -393,22 +397,25 @@ def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
 
 
 def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
-    """Return the end mark of a stream. Raise `PageNotUnderstood` without one, or if events are not JSON."""
+    """Return the mark that ends a stream. Raises `PageNotUnderstood` without one, or if events are not JSON."""
     *before, last = events
     if any(_parse_json_or_none(event.data) is None for event in before):
-        raise PageNotUnderstood("the events of its stream are not JSON, so Lookout cannot read them")
+        raise PageNotUnderstood("Lookout cannot read the stream: its events are not JSON")
     document = _parse_json_or_none(last.data)
     if document is None:
         return last.data
     if all(event.name != last.name for event in before) and last.name != "message":
         return last.name
     if any(collect_values(document, path)):
-        raise PageNotUnderstood("its stream has no end mark, so a cut-off answer would look complete")
+        raise PageNotUnderstood("the stream has no end mark, so an incomplete answer would look complete")
     return last.data
 
 
-def _find_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
-    """Yield the fields that an error reports missing: by pydantic's ``loc``, OpenAI's ``param``, or in words."""
+def _iterate_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each field that an error reports as missing.
+
+    It reads ``loc`` of pydantic, ``param`` of OpenAI, or names in the text of the error.
+    """
     if reply.is_good():
         return
     document = _parse_json_or_none(reply.body)
@@ -424,25 +431,21 @@ def _find_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
     elif names := [str(name) for name in collect_values(document, "error.param") if name]:
         yield from ((name,) for name in names)
     elif _MISSING_FIELD_WORDS.search(reply.body) or len(reply.body) <= MAX_SHOWN_CHARACTERS:
-        error_text = _extract_error_text(document, reply.body)
+        error_text = reply.body
+        if document is not None:  # the text of the error, without the names of its own fields
+            texts = (read_text_at(path, [document], joins=True) or "" for path in list_text_paths([document]))
+            error_text = "\n".join(texts)
         words = _QUOTED_NAME.findall(error_text)
         mentioned = [name for name in (*_TEXTS, "messages") if re.search(rf"\b{name}\b", error_text)]
         yield from ((name,) for name in dict.fromkeys(words or mentioned[:1]))
 
 
-def _extract_error_text(document: Any, body: str) -> str:
-    """Return the text of an error, without the names of its own fields."""
-    if document is None:
-        return body
-    return "\n".join(read_text_at(path, [document], joins=True) or "" for path in list_text_paths([document]))
-
-
-def _may_hold_question(name: str) -> bool:
+def _can_hold_question(name: str) -> bool:
     return name != "model" and not name.endswith("history") and _CONVERSATION.fullmatch(name) is None
 
 
-def _fill_field(body: dict[str, Any], path: tuple[str, ...]) -> None:
-    """Add a field with a value that fits its name; existing fields are unchanged."""
+def _add_field_with_value(body: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Add a field to the body, with a value that fits its name. Existing fields are not changed."""
     *outer, name = path
     for step in outer:
         inner = body.setdefault(step, {})

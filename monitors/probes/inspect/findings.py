@@ -1,7 +1,7 @@
-"""The results of `lookout doctor` on a chat page, and the search for the message that carried the answer.
+"""Define the results of `lookout doctor` for a chat page, and find the network message with the answer.
 
-A `Listener` records each message that a page receives while one question is answered. The messages that carried
-the answer, and the paths to it, become proposals for ``[…probe.wire]``.
+A `Listener` records all messages that a page receives while it answers one question. A message that contains the
+answer becomes a proposal for the setting ``probe.wire``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from monitors.probes.browser.inpage import call_in_page, replace_surrogates
 from monitors.probes.browser.network import DATA_KINDS, ignore_lost_frame, read_body, read_pushed_messages
 from monitors.probes.settings import Selectors
-from monitors.probes.wire import WireRule, parse_documents, read_documents
+from monitors.probes.wire import WireRule, extract_payload, parse_documents
 from monitors.records.base import Blame, Probability, Record
 from monitors.records.exchanges import Channel, NoAnswerReason, WirePayload
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 
 MIN_LIKENESS = 0.6
-"""The minimal share of an answer's letters. A page may omit sources, and a payload may hold an older turn."""
+"""Minimum share of the letters of an answer that a message must contain, because a page may change the text."""
 
 PIECE_LETTERS = 5
-"""Letters in a row that identify a sentence, even if the page splits, joins and numbers text."""
+"""Length of the pieces in which two texts are compared. A page may split, join and number text."""
 MIN_PIECEWISE_LETTERS = 12
-"""Minimal letters for a match by pieces. A shorter answer ("Yes.") must be in the message as a whole."""
+"""Minimum letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
 UNSHOWN_WEIGHT = 0.25
-"""The weight of extra text in the likeness. Of two texts with the answer, the one with less extra text wins."""
+"""How much extra text lowers the likeness. Of two texts with the answer, the one with less extra text wins."""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Limit of documents × paths per address: takes about a second."""
+"""Maximum number of documents times paths for one address. Reading so many takes about 1 s."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
 
 
 class NetworkMessage(Record):
-    """A received message: a response's body, or the texts that a socket or event stream pushed."""
+    """A message that a page received: the body of a response, or the texts of a web socket or event stream."""
 
     url: str
     kind: str
@@ -53,9 +53,11 @@ class NetworkMessage(Record):
 
 
 class WireCandidate(Record):
-    """A rule that finds the answer. ``likeness``: the share that the page showed. ``more``: the text not shown.
+    """A rule that finds the answer in a network message.
 
-    ``sources`` are the texts that the rule's ``citations`` read. ``hides``: the page omits sources.
+    ``likeness`` is the share of the answer that the page shows, as in `compute_likeness`. ``more`` is text that the
+    page does not show. ``sources`` are the sources that the rule reads. ``hides``: the page does not show some
+    source or text.
     """
 
     kind: str
@@ -67,15 +69,15 @@ class WireCandidate(Record):
 
 
 def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
-    """Return the likeliest rule for each message that contains ``answer``. Rules with hidden sources come first."""
+    """Return the best rule for each message that contains ``answer``. Rules that find hidden text come first."""
     wire_candidates = [best for message in received if (best := _find_best_candidate(message, answer)) is not None]
     return tuple(sorted(wire_candidates, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
 
 def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
-    """Return one rule for each address and path that carried every answer, as complete as the questions show.
+    """Return a rule for each address and path that contained all answers.
 
-    An answer without sources does not show their path, but another answer may.
+    The paths of the sources, the model and the latency come from any of the answers, because some have no sources.
     """
     if not by_answer or not all(by_answer):
         return ()
@@ -89,39 +91,31 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
         ]
         if len(alike) < len(by_answer):
             continue
-        rules = [candidate.rule for candidate in alike]
-        common_paths = {
-            key: next((value for rule in rules if (value := getattr(rule, key)) is not None), None)
-            for key in ("citations", "app_path", "latency_ms")
-        }
         shared.append(
-            first.model_copy(
-                update={
-                    "rule": first.rule.model_copy(update=common_paths),
-                    "likeness": min(candidate.likeness for candidate in alike),
-                    "more": next((candidate.more for candidate in alike if candidate.more), ""),
-                    "sources": tuple(dict.fromkeys(name for candidate in alike for name in candidate.sources)),
-                    "hides": any(candidate.hides for candidate in alike),
-                }
+            WireCandidate(
+                kind=first.kind,
+                rule=first.rule.with_detail_paths([candidate.rule for candidate in alike]),
+                likeness=min(candidate.likeness for candidate in alike),
+                more=next((candidate.more for candidate in alike if candidate.more), ""),
+                sources=tuple(dict.fromkeys(name for candidate in alike for name in candidate.sources)),
+                hides=any(candidate.hides for candidate in alike),
             )
         )
     return tuple(sorted(shared, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
 
-def read_rule_payload(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
-    """Read the answer by the rule like a run; the last match counts."""
+def read_answer_by_rule(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
+    """Return the answer that the rule finds in the messages, as in a run. The last match counts."""
     for message in reversed(tuple(received)):
         if not rule.matches(message.url):
             continue
+        if not rule.text:
+            return WirePayload(url=message.url, text="".join(message.texts))
         documents = [document for text in message.texts for document in parse_documents(text)]
-        payload = read_documents(rule, message.url, documents) if rule.text else _whole(message)
+        payload = extract_payload(rule, message.url, documents)
         if payload is not None:
             return payload
     return None
-
-
-def _whole(message: NetworkMessage) -> WirePayload:
-    return WirePayload(url=message.url, text="".join(message.texts))
 
 
 def _find_best_candidate(message: NetworkMessage, answer: str) -> WireCandidate | None:
@@ -144,8 +138,8 @@ def _build_candidate(
     like = compute_likeness(text, answer)
     if like < MIN_LIKENESS:
         return None
-    rule = build_rule(message.url, path, joins=joins, documents=documents)
-    more, payload = _find_unshown_text(text, answer), read_documents(rule, "", documents)
+    rule = build_rule_for_path(message.url, path, joins=joins, documents=documents)
+    more, payload = _find_unshown_text(text, answer), extract_payload(rule, "", documents)
     sources = payload.citations if payload is not None else ()
     hidden = any(keep_letters_and_digits(source) not in keep_letters_and_digits(answer) for source in sources)
     return WireCandidate(
@@ -153,37 +147,34 @@ def _build_candidate(
     )
 
 
-def build_rule(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
-    """Build the rule for a text at ``path``, with the paths of sources, model and latency."""
-    rest = list(_iterate_paths(documents))
+def build_rule_for_path(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
+    """Build the rule that reads the text at ``path``, and the paths of the sources, the model and the latency."""
+    rest = list(dict.fromkeys(path for path, _ in _iterate_leaves(documents)))
+    citations = _find_first_path(rest, CITATIONS)
     return WireRule(
         url=build_url_pattern(url),
         text=path,
         joins=joins,
-        citations=_strip_item_keys(_find_first_path(rest, CITATIONS)),
+        # the path of the list of sources, without the keys of its items
+        citations=None if citations is None else re.sub(r"(?<=\.\*)\..*$", "", citations),
         app_path=_find_first_path(rest, APP_PATH),
         latency_ms=_find_first_path(rest, LATENCY),
         graded=Channel.WIRE,
     )
 
 
-def _strip_item_keys(path: str | None) -> str | None:
-    """Return the path of the list of sources, without the keys of its items."""
-    return None if path is None else re.sub(r"(?<=\.\*)\..*$", "", path)
-
-
 def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
-    """Read the text at a path in the documents; ``None`` if the path has none."""
+    """Return the text at a path in the documents; ``None`` if there is none."""
     rule = WireRule(url=".", text=path, joins=joins)
-    payload = read_documents(rule, "", documents)
+    payload = extract_payload(rule, "", documents)
     return None if payload is None else payload.text
 
 
 def compute_likeness(text: str, answer: str) -> float:
-    """Return the share of the shown answer that was sent, less a part for extra text. Letters and digits count.
+    """Return the share of ``answer`` that ``text`` contains, from 0 to 1. Extra text in ``text`` lowers it.
 
-    A page may omit sources in the middle and add its own marks and cards, so the two texts may differ in both
-    directions. The sentences are therefore searched for piece by piece.
+    ``text`` was sent over the network, and ``answer`` was read from the page. Only letters and digits are compared,
+    in small pieces, because a page may leave out sources and add its own words.
     """
     sent, shown_letters = keep_letters_and_digits(text), keep_letters_and_digits(answer)
     if not sent or not shown_letters:
@@ -206,15 +197,14 @@ def _split_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits in lower case, because they do not depend on a page's formatting."""
+    """Return only the letters and digits of a text in lower case, which do not depend on the format of a page."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
 def build_url_pattern(url: str) -> str:
-    """Return a pattern for the path of the address. Parts that change between questions match any text."""
+    """Return a regular expression for the path of an address. Ids in the path match any text."""
     parts = urlsplit(url)
-    steps = [_generalize_step(step) for step in parts.path.split("/")]
-    path = "/".join(steps)
+    path = "/".join(_generalize_step(step) for step in parts.path.split("/"))
     end = r"(\?|$)"
     return f"^wss?://[^/]+{path}{end}" if parts.scheme in ("ws", "wss") else f"{path}{end}"
 
@@ -225,7 +215,7 @@ def _generalize_step(step: str) -> str:
 
 
 def _find_unshown_text(text: str, answer: str) -> str:
-    """Return text that was sent but not shown, if the text is one piece at the end or in the middle."""
+    """Return up to three texts in square brackets that ``text`` contains but ``answer`` does not."""
     lines = [
         piece
         for piece in re.findall(r"\[[^\]]{3,120}\]", text)
@@ -235,34 +225,30 @@ def _find_unshown_text(text: str, answer: str) -> str:
 
 
 def list_text_paths(documents: list[Any]) -> list[str]:
-    """List each path that leads to a text, in the order of the documents."""
+    """Return the paths of all texts in the documents, in their order."""
     texts = {path: None for path, value in _iterate_leaves(documents) if isinstance(value, str)}
     return list(texts)[: max(20, MAX_READS // len(documents))]
 
 
-def _iterate_paths(documents: list[Any]) -> Iterator[str]:
-    yield from dict.fromkeys(path for path, _ in _iterate_leaves(documents))
-
-
 def _iterate_leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
-    return islice((leaf for document in documents for leaf in _walk_value(document, ())), MAX_LEAVES)
+    return islice((leaf for document in documents for leaf in _iterate_leaves_of(document, ())), MAX_LEAVES)
 
 
-def _walk_value(value: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, Any]]:
+def _iterate_leaves_of(value: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and depth < 12:  # noqa: PLR2004 - deeper than any real reply
         for key, inner in cast("dict[str, Any]", value).items():
             if "." not in key:
-                yield from _walk_value(inner, (*path, key), depth + 1)
+                yield from _iterate_leaves_of(inner, (*path, key), depth + 1)
     elif isinstance(value, list) and depth < 12:  # noqa: PLR2004 - as above
         items = cast("list[Any]", value)
         if not items:
             yield ".".join(path), None
         for number, inner in enumerate(items[:20]):
-            yield from _walk_value(inner, (*path, str(number)), depth + 1)
+            yield from _iterate_leaves_of(inner, (*path, str(number)), depth + 1)
         for inner in items[:20]:
-            yield from _walk_value(inner, (*path, "*"), depth + 1)
+            yield from _iterate_leaves_of(inner, (*path, "*"), depth + 1)
         if len(items) > 1:
-            yield from _walk_value(items[-1], (*path, "-1"), depth + 1)
+            yield from _iterate_leaves_of(items[-1], (*path, "-1"), depth + 1)
     else:
         yield ".".join(path), value
 
@@ -273,7 +259,7 @@ def _find_first_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
 
 
 HARMLESS = "Hello! What can you help me with?"
-"""The question of an inspection. Any bot can answer it, and it triggers no action or search in the app."""
+"""A question that any bot can answer, and that starts no action or search in the app."""
 
 
 class AskPermission(StrEnum):
@@ -281,14 +267,15 @@ class AskPermission(StrEnum):
 
     NEVER = "never"
     IF_NEEDED = "if-needed"
-    """Only if the page itself does not mark the place of answers."""
+    """Only if the page does not mark the place of answers."""
     ALWAYS = "always"
 
 
 class PageElement(Record):
-    """An element of the page. ``role`` and ``name`` are from the accessibility tree.
+    """An element of the page. ``role`` and ``name`` come from the accessibility tree.
 
-    ``selector`` finds the element again, if any selector does. ``how_sure`` is in words.
+    ``selector`` finds the element again; ``None`` if no selector does. ``how_sure`` says in words how sure Lookout
+    is that this is the right element.
     """
 
     role: str
@@ -297,9 +284,17 @@ class PageElement(Record):
     how_sure: str
     in_shadow: bool = False
 
+    def with_certainty(self, how_sure: str) -> Self:
+        """Return the element with other words for how sure Lookout is."""
+        return self.model_copy(update={"how_sure": how_sure})
+
+    def as_place_of(self, selector: str | None) -> Self:
+        """Return the place of all answers, found by this one: with a selector that matches all, without a name."""
+        return self.model_copy(update={"selector": selector, "name": ""})
+
 
 class Overview(Record):
-    """A short description of the page for people."""
+    """A short description of the page: its title, headings, controls and first words."""
 
     title: str = ""
     headings: tuple[str, ...] = ()
@@ -352,7 +347,7 @@ ADVICE = {
     NoAnswerReason.BROWSER_LOST: "try again; if the error stays, the machine may not have enough memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app is up, then try again",
 }
-"""What to do about each reason for a missing answer."""
+"""What to do, by the reason why there is no answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
@@ -372,22 +367,22 @@ API_ADVICE = {
         "correct them"
     ),
 }
-"""Different advice for an API, which has no page, no picture and no message box."""
+"""Advice for an API, where it differs from the advice for a page."""
 
 
-def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
-    """Return what to do about one reason."""
+def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
+    """Return what to do if there is no answer for this reason."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Questions that any bot can answer. They trigger no action or search, and a good answer to one fits no other."""
-SAME_ANSWER = "another question had the very same answer"
-OTHER_ANSWER = "the text on the page is what was sent for another question"
+"""Questions that any bot can answer, and that start no action or search. Their answers differ from each other."""
+SAME_ANSWER = "another question had the same answer"
+OTHER_ANSWER = "the app sent the text on the page as the answer to another question"
 
 
 class PageProblem(Record):
-    """Why the page could not be asked, and what to do."""
+    """The reason why Lookout could not ask the page, and what to do."""
 
     reason: NoAnswerReason
     blame: Blame
@@ -396,11 +391,12 @@ class PageProblem(Record):
 
 
 class Trial(Record):
-    """One question, asked like a run. ``sent`` is the text that the proposed or configured rule read.
+    """One question that was asked as in a run.
 
-    ``doubt`` is the reason why the text is probably not the answer. ``stripped`` are the texts of its message
-    outside the answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of the
-    shown and the sent text: empty if right, ``None`` if not graded.
+    ``text`` is the answer on the page, ``sent`` the one that the rule for the network read. ``doubt`` is the reason
+    why the text is probably not the answer. ``stripped`` are texts of the message that are not part of the answer,
+    such as names and sources. ``by_page`` and ``by_wire`` are the grades of the two texts: empty if right, ``None``
+    if not graded.
     """
 
     question: str
@@ -412,17 +408,22 @@ class Trial(Record):
     by_page: str | None = None
     by_wire: str | None = None
 
+    def with_doubt(self, doubt: str) -> Self:
+        """Return the trial with the reason why its text is probably not the answer."""
+        return self.model_copy(update={"doubt": doubt})
+
 
 REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
-"""Asked in one conversation. If the second answer has the word, the bot recalls earlier turns."""
+"""Two turns of one conversation. If the second answer contains the word, the bot remembers earlier turns."""
 REMEMBERED = "quillfern"
 
 
 class NewChat(Record):
-    """The result of the "new chat" button: seconds until the chat is ready, by the button and on a new page.
+    """What the "new chat" button of a page does.
 
-    ``recalled``: the bot repeated a word of an earlier turn. ``forgotten``: it did not repeat the word after the
-    button; ``None`` if it was not asked again.
+    ``recalled``: the bot remembers an earlier turn. ``forgotten``: it does not remember it after the button was
+    clicked; ``None`` if this was not tested. ``button_s`` and ``fresh_s`` are the seconds until the chat is ready,
+    after the button and on a new page.
     """
 
     recalled: bool
@@ -432,13 +433,13 @@ class NewChat(Record):
 
 
 class PageInspection(Record):
-    """One inspection of one page. Times in seconds from opening it. ``picture`` is the screenshot's path, if any.
+    """The result of the inspection of one page. Times are in seconds from opening the page.
 
-    ``open`` are selectors of the controls that were pressed to open the chat. ``frame`` is the address of the
-    chat's frame, if it is not the page itself. ``why_asked`` is the reason why a question was asked or not asked.
-    ``new_chat`` is set if the page has such a button and it was tried. ``starters`` are questions that the page
-    itself suggests. ``fallback_answer`` is the one answer that all general questions got. ``pins_note`` names the
-    proposed selectors that failed a trial; they are not in ``selectors``.
+    ``open`` are selectors of the controls that open the chat. ``frame`` is the address of the frame with the chat,
+    if that is not the page itself. ``why_asked`` is the reason why a question was asked or not. ``starters`` are
+    questions that the page suggests. ``fallback_answer`` is the one answer that all general questions got.
+    ``pins_note`` names proposed selectors that did not work, which are not in ``selectors``. ``picture`` is the
+    path of the screenshot.
     """
 
     address: str
@@ -468,19 +469,30 @@ class PageInspection(Record):
     fallback_answer: str = ""
     pins_note: str = ""
 
+    def with_problem(self, problem: PageProblem) -> Self:
+        """Return the inspection of a page that could not be asked."""
+        return self.model_copy(update={"problem": problem})
+
+    def with_tested_selectors(self, selectors: Selectors, opened_by: tuple[str, ...], pins_note: str) -> Self:
+        """Return the inspection with the selectors that worked in a test, and a note about the others."""
+        return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
+
 
 def is_one_answer(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got one answer: the fallback of a bot without small talk, or a text of the page."""
+    """Whether all questions got the same answer, such as "I do not know", or a text that is always on the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 
 MAX_RESPONSES = 40
 MAX_TEXT_CHARACTERS = 2_000_000
-"""Limit of the characters of one response that are searched."""
+"""Maximum number of characters of one response that are searched."""
 
 
 class Listener:
-    """Record a page's messages. ``status`` and ``loaded_s`` (seconds from creation) are of the page's document."""
+    """Record the network messages and console errors of a page.
+
+    ``status`` is the HTTP status of the page. ``loaded_s`` are the seconds until it has loaded.
+    """
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -494,14 +506,14 @@ class Listener:
         page.on("console", self._on_console)
         page.on("domcontentloaded", self._on_loaded)
 
-    async def begin(self) -> None:
-        """Start to record."""
+    async def start_recording(self) -> None:
+        """Start to record network messages."""
         self._hearing = True
         for frame in self._page.frames:
             await ignore_lost_frame(call_in_page(frame, "hear"))
 
     async def collect_messages(self) -> tuple[NetworkMessage, ...]:
-        """Return the recorded bodies of responses and messages of sockets and event streams."""
+        """Return the recorded responses, and the messages of web sockets and event streams."""
         messages: list[NetworkMessage] = []
         for response in self._responses:
             body = await read_body(response)

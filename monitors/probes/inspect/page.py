@@ -1,9 +1,8 @@
-"""Inspect a chat page like a run, and report where to type, how to send and where answers appear.
+"""Inspect a chat page: find the message box, the send button and the place of the answers.
 
-The inspection opens only the given address, and asks at most one harmless question. If a page cannot be asked,
-the result contains what to do. A trial asks three questions like a run, to check whether the answers are
-plausible and which rule reads hidden text. If the page has a "new chat" button, the trial checks whether the bot
-then forgets earlier turns.
+The inspection asks at most one harmless question. If that fails, the result says what to do. A trial asks three
+questions, to check whether the answers are plausible and whether the page hides a part of them. It also tests the
+"new chat" button of the page.
 """
 
 from __future__ import annotations
@@ -47,23 +46,23 @@ from monitors.probes.inspect.findings import (
     find_common_candidates,
     find_wire_candidates,
     keep_letters_and_digits,
-    read_rule_payload,
+    read_answer_by_rule,
 )
 from monitors.probes.settings import Isolation, ProbeSettings
 from monitors.probes.wire import WireRule
 from monitors.storage import OWNER_ONLY_MODE
 
 
-def build_page_problem(error: ProbeError) -> PageProblem:
-    """Build the problem for people from an error, with what to do."""
+def describe_probe_error(error: ProbeError) -> PageProblem:
+    """Build the description of an error, with what to do."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
 
 DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 PICTURE_DEADLINE_S = 15.0
-# Extra time that a question with the proposed selectors may take compared with the first one without them.
+# A question with the proposed selectors may take 10 s, and 3 times as long as the question without them.
 MIN_PINNED_DEADLINE_S, PINNED_DEADLINE_FACTOR = 10.0, 3
-# Colours for people with red-green blindness (after Okabe and Ito).
+# Colours that people with red-green blindness can distinguish (Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
 TREE_LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
 """One line of an accessibility tree: ``- textbox "Your message"``."""
@@ -78,11 +77,10 @@ async def inspect_page(
     search_path: str | None = None,
     login: Login | None = None,
 ) -> PageInspection:
-    """Inspect a page with a new browser. ``picture`` is the path of the PNG; its folder exists.
+    """Inspect a page with a new browser.
 
-    ``login`` signs in; its secrets are redacted from the inspection.
-
-    Problems of the page are in the `PageInspection`; only `BrowserMissing` and `BrowserLost` are raised.
+    The screenshot is stored as ``picture``, in a folder that exists. ``login`` signs in, and its secrets are
+    redacted from the result. Raises only `BrowserMissing` and `BrowserLost`: other problems are in the result.
     """
     chromium = Chromium(
         browser_path=settings.browser_path,
@@ -108,7 +106,7 @@ async def inspect_page(
 async def _inspect_on_new_tab(
     pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
 ) -> PageInspection:
-    async with pages.lend_tab() as tab:
+    async with pages.open_tab() as tab:
         await tab.page.add_init_script(path=DESCRIBE_SCRIPT)
         return await PageInspector(pages, tab, settings, inspection, asking).inspect(goal)
 
@@ -116,22 +114,22 @@ async def _inspect_on_new_tab(
 async def _inspect_signed_in(
     pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
 ) -> PageInspection:
-    """Inspect like a run. Renew an ended session if a form can."""
+    """Inspect a page that requires a login. Sign in again by the form if the session has ended."""
     try:
-        async with pages.lend_tab() as tab:
+        async with pages.open_tab() as tab:
             try:
-                await pages.open_chat_on(tab)
+                await pages.open_chat_in_tab(tab)
             except LoginWall as wall:
                 await pages.renew_session(tab, wall)
     except LoginFailed as error:
-        return inspection.model_copy(update={"problem": build_page_problem(error)})
+        return inspection.with_problem(describe_probe_error(error))
     except ProbeError:
         pass  # the inspection itself reports the error
     return await _inspect_on_new_tab(pages, settings, inspection, asking, goal)
 
 
 class PageInspector:
-    """Inspect one page; the result so far is in ``_inspection``."""
+    """Inspect one page. The result so far is in ``_inspection``."""
 
     def __init__(
         self, pages: Pages, tab: Tab, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission
@@ -146,35 +144,37 @@ class PageInspector:
         self._frame = tab.page.main_frame
 
     async def inspect(self, picture: Path) -> PageInspection:
-        """Inspect everything that the page allows."""
+        """Return the inspection of the page. Errors of the page are in its ``problem``."""
         conversation = PageConversation(self._page, self._settings, self._tab.visit)
         started = monotonic()
         try:
             await raise_if_selector_invalid(self._page, self._settings.selectors)
-            conversation.chat = await self._pages.open_chat_on(self._tab)
-            self._update(usable_s=round(monotonic() - started, 2))
-            await self._note_chat(conversation.chat)
-            await self._note_answer(conversation)
+            conversation.chat = await self._pages.open_chat_in_tab(self._tab)
+            self._store(usable_s=round(monotonic() - started, 2))
+            await self._store_chat(conversation.chat)
+            await self._store_answer_place(conversation)
         except ProbeError as error:
-            self._update(problem=build_page_problem(error))
-        self._update(
+            self._store(problem=describe_probe_error(error))
+        self._store(
             http_status=self._listener.status,
             loaded_s=self._listener.loaded_s,
             console_errors=tuple(self._listener.console_errors),
             refused=self._tab.visit.refused,
             overview=await self._read_overview(),
-            picture=await self._take_picture(picture),
+            picture=await self._take_screenshot(picture),
         )
         return self._inspection
 
-    def _update(self, **changes: Any) -> None:
+    def _store(self, **changes: Any) -> None:
         self._inspection = self._inspection.model_copy(update=changes)
 
-    async def _note_chat(self, chat: Chat) -> None:
+    async def _store_chat(self, chat: Chat) -> None:
         self._frame = chat.frame
         pinned = self._settings.selectors
         await chat.frame.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8"))
-        box = await self._describe_element("__lookout.box", _format_certainty(chat.boxes.score, pinned.message_box))
+        box = await self._describe_element(
+            "__lookout.box", _describe_certainty(chat.boxes.score, pinned.message_box)
+        )
         send = await self._describe_element(
             "__lookout.send", "pinned" if pinned.send else "found by its name or place next to the box"
         )
@@ -183,7 +183,7 @@ class PageInspector:
             "message_box": pinned.message_box or (box.selector if box else None),
             "send": pinned.send or (send.selector if send is not None and to_press else None),
         }
-        self._update(
+        self._store(
             open=self._settings.open or tuple(step.selector for step in self._pages.way.steps if step.selector),
             profile=chat.profile.name,
             starters=tuple(map(replace_surrogates, await call_in_page(chat.frame, "starters"))),
@@ -193,33 +193,40 @@ class PageInspector:
             selectors=pinned.model_copy(update=selectors),
         )
 
-    async def _note_answer(self, conversation: PageConversation) -> None:
-        """Note where answers appear: from the page's marks, or by asking one question."""
+    async def _store_answer_place(self, conversation: PageConversation) -> None:
+        """Find where answers appear: from marks in the page, or by asking one question."""
         chat = conversation.chat
         place = await self._describe_element("__lookout.place()", "the page marks it as the place of messages")
         recognised = chat.selectors.answer is not None or place is not None
         if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
-            self._update(
+            self._store(
                 why_asked=_explain_not_asking(chat, self._asking, recognised=recognised),
                 answer=self._describe_answer_place(chat, place),
             )
             return
-        self._update(
+        self._store(
             asked=HARMLESS,
-            why_asked="as you wished" if recognised else "the page does not show where answers appear",
+            why_asked="you requested it" if recognised else "the page does not mark the place of answers",
         )
-        await self._listener.begin()
+        await self._listener.start_recording()
         started = monotonic()
         reading = await conversation.ask(HARMLESS)
-        self._update(answer_text=reading.text, answered_s=round(monotonic() - started, 2))
+        self._store(answer_text=reading.text, answered_s=round(monotonic() - started, 2))
         await chat.frame.evaluate(
             DESCRIBE_SCRIPT.read_text(encoding="utf-8")
         )  # a plain form answers with a new page
-        self._update(answer=await self._find_answer_element(chat, reading.text))
-        self._update(box=self._rate_box(chat, proved=conversation.was_question_accepted(reading)))
+        self._store(answer=await self._find_answer_element(chat, reading.text))
+        box = self._inspection.box
+        if box is not None and not chat.boxes.pinned:
+            proved = conversation.was_question_accepted(reading)
+            self._store(
+                box=box.with_certainty(
+                    "sure: it accepted the question like a chat" if proved else "a guess: it still has the question"
+                )
+            )
         conversation.raise_if_not_a_chat(reading)
         CaptureDoubts().raise_if_answer_doubtful(reading, HARMLESS, is_proven=True)
-        self._update(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
+        self._store(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
 
     def _describe_answer_place(self, chat: Chat, place: PageElement | None) -> PageElement | None:
         if chat.selectors.answer is None:
@@ -229,30 +236,20 @@ class PageInspector:
         return PageElement(role=role, name="", selector=chat.selectors.answer, how_sure=sure)
 
     async def _find_answer_element(self, chat: Chat, text: str) -> PageElement | None:
-        sure = "found: the new text on the page after the question"
+        sure = "found by the new text on the page after the question"
         await self._evaluate("__lookout.findAnswer(given)", text)
         part = await self._describe_element("__lookout.answerAt", sure)
         if part is None or chat.selectors.answer is not None:
             described = self._describe_answer_place(chat, part)
             return described if described and described.selector else part
         selector = await self._evaluate("__lookout.answerSelector(given[0], given[1])", [text, HARMLESS])
+        selector = None if selector is None else replace_surrogates(selector)
         if selector is not None:
-            self._update(
-                selectors=self._inspection.selectors.model_copy(update={"answer": replace_surrogates(selector)})
-            )
-        return part.model_copy(
-            update={"selector": None if selector is None else replace_surrogates(selector), "name": ""}
-        )
-
-    def _rate_box(self, chat: Chat, *, proved: bool) -> PageElement | None:
-        """Describe the message box, with the proof from the question."""
-        if self._inspection.box is None or chat.boxes.pinned:
-            return self._inspection.box
-        sure = "sure: it accepted the question like a chat" if proved else "a guess: it still contains the question"
-        return self._inspection.box.model_copy(update={"how_sure": sure})
+            self._store(selectors=self._inspection.selectors.with_answer(selector))
+        return part.as_place_of(selector)
 
     async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
-        """Describe the element that an expression evaluates to."""
+        """Describe the element that a JavaScript expression evaluates to."""
         described = await self._evaluate(f"({expression}) && __lookout.describe({expression})")
         if described is None:
             return None
@@ -273,7 +270,7 @@ class PageInspector:
         return await self._frame.evaluate(f"(given) => ({expression}) ?? null", given)
 
     async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
-        """Return role and name from the accessibility tree."""
+        """Return the role and the name of an element in the accessibility tree."""
         from playwright.async_api import Error  # already imported: a page is open
 
         if selector is None:
@@ -301,8 +298,8 @@ class PageInspector:
             {**overview, "title": replace_surrogates(await self._page.title()), "frames": frames}
         )
 
-    async def _take_picture(self, picture: Path) -> str | None:
-        """Take a screenshot with the found elements outlined."""
+    async def _take_screenshot(self, picture: Path) -> str | None:
+        """Take a screenshot, in which the found elements are outlined. Return its path."""
         await finish_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
         given = [[list(mark) for mark in OUTLINE_MARKS], self._settings.selectors.model_dump(exclude_none=True)]
         marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
@@ -314,33 +311,28 @@ class PageInspector:
         return str(picture)
 
 
-def _format_certainty(score: float, pinned: str | None) -> str:
+def _describe_certainty(score: float, pinned: str | None) -> str:
     if pinned:
         return "pinned"
     likely = "likely" if score >= TRUSTED_SCORE else "a guess"
-    return (
-        f"{likely} (score {score:g}; {TRUSTED_SCORE} or more means likely), not proved, because Lookout asked "
-        "nothing"
-    )
+    return f"{likely}: score {score:g}, where {TRUSTED_SCORE} or more is likely. Not tested with a question"
 
 
 def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     if not recognised:
-        return (
-            "you asked for no test question, so Lookout will find the place of the answers with the first real one"
-        )
+        return "you requested no test question. Lookout will find the place of answers with the first real question"
     if asking is AskPermission.NEVER:
-        return "you asked for no test question"
+        return "you requested no test question"
     if chat.selectors.answer:
-        return f"no test question was necessary: the profile {chat.profile.name} knows the place of the answers"
-    return "no test question was necessary: the page marks the place of the messages"
+        return f"no test question was necessary: the profile {chat.profile.name} names the place of answers"
+    return "no test question was necessary: the page marks the place of messages"
 
 
 @dataclass(frozen=True)
 class TrialAnswer:
-    """A question, the text read and the messages received, or why there is no answer.
+    """A question with the text that was read and the messages that were received, or the error.
 
-    ``new_chat``: the page then had a button for a new conversation; many show it only with the first answer.
+    ``new_chat``: after the answer, the page had a button for a new conversation.
     """
 
     question: str
@@ -351,14 +343,14 @@ class TrialAnswer:
 
 
 class TriedPage(NamedTuple):
-    """The result of each question, the rules that read every answer, and the result of the "new chat" button."""
+    """The result of each question, the rules that find all answers, and the result of the "new chat" button."""
 
     trials: tuple[Trial, ...]
     rules: tuple[WireCandidate, ...]
     new_chat: NewChat | None
 
 
-async def try_page(
+async def ask_trial_questions(
     address: str,
     settings: ProbeSettings,
     *,
@@ -367,9 +359,9 @@ async def try_page(
     login: Login | None = None,
     tries_new_chat: bool = True,
 ) -> TriedPage:
-    """Ask each question on a new page; then try the "new chat" button, if cases get new pages.
+    """Ask each question on a new page, then test the "new chat" button of the page.
 
-    Raises only `BrowserMissing` and `BrowserLost`.
+    The button is tested only if each case gets a new page. Raises only `BrowserMissing` and `BrowserLost`.
     """
     chromium = Chromium(browser_path=settings.browser_path, search_path=search_path)
     async with chromium:
@@ -378,13 +370,15 @@ async def try_page(
 
         pages, greetings = Pages(chromium, address, settings, login), Greetings()
         try:
-            trial_answers = [await _ask_for_trial(pages, settings, greetings, question) for question in questions]
+            trial_answers = [
+                await _ask_trial_question(pages, settings, greetings, question) for question in questions
+            ]
             should_try_new_chat = (
                 tries_new_chat
                 and settings.isolation is Isolation.CONTEXT
                 and any(trial_answer.new_chat for trial_answer in trial_answers)
             )
-            new_chat = await _try_new_chat(pages, settings, greetings) if should_try_new_chat else None
+            new_chat = await _test_new_chat(pages, settings, greetings) if should_try_new_chat else None
         except Error as error:
             raise build_page_error(error.message) from None
         finally:
@@ -401,7 +395,7 @@ async def try_page(
         _build_trial(trial_answer, trial_answers, rule, configured=settings.wire is not None)
         for trial_answer in trial_answers
     )
-    trials = tuple(_doubt_other_answer(trial, trials) for trial in trials)
+    trials = tuple(_add_doubt_if_other_answer(trial, trials) for trial in trials)
     if login is not None:
         hide = login.secret_filter.redact_in
         trials = tuple(Trial.model_validate(hide(trial_answer.model_dump())) for trial_answer in trials)
@@ -411,14 +405,14 @@ async def try_page(
     return TriedPage(trials, wire_candidates, new_chat)
 
 
-async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
-    """Check whether a bot that recalls earlier turns forgets them after "new chat"; ``None`` without an answer."""
+async def _test_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
+    """Test whether a bot forgets the conversation after "new chat" was clicked; ``None`` if it does not answer."""
     remember, recall = REMEMBER
     try:
-        async with pages.lend_tab() as tab:
+        async with pages.open_tab() as tab:
             started = monotonic()
             conversation = PageConversation(tab.page, settings, tab.visit, greetings)
-            conversation.chat = await pages.open_chat_on(tab)
+            conversation.chat = await pages.open_chat_in_tab(tab)
             fresh_s = round(monotonic() - started, 2)
             await conversation.ask(remember)
             recalled = REMEMBERED in (await conversation.ask(recall)).text.casefold()
@@ -435,27 +429,29 @@ async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greeti
         return None  # the three questions were answered, so this error is not the page's fault
 
 
-async def _ask_for_trial(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
+async def _ask_trial_question(
+    pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str
+) -> TrialAnswer:
     try:
-        async with pages.lend_tab() as tab:
+        async with pages.open_tab() as tab:
             try:
-                return await _ask_on_tab(pages, tab, settings, greetings, question)
+                return await _ask_trial_question_on_tab(pages, tab, settings, greetings, question)
             except LoginWall as wall:
                 if not await pages.renew_session(tab, wall):
                     raise
-        async with pages.lend_tab() as tab:
-            return await _ask_on_tab(pages, tab, settings, greetings, question)
+        async with pages.open_tab() as tab:
+            return await _ask_trial_question_on_tab(pages, tab, settings, greetings, question)
     except ProbeError as error:
         return TrialAnswer(question, error=error)
 
 
-async def _ask_on_tab(
+async def _ask_trial_question_on_tab(
     pages: Pages, tab: Tab, settings: ProbeSettings, greetings: Greetings, question: str
 ) -> TrialAnswer:
     listener = Listener(tab.page)
     conversation = PageConversation(tab.page, settings, tab.visit, greetings)
-    conversation.chat = await pages.open_chat_on(tab)
-    await listener.begin()
+    conversation.chat = await pages.open_chat_in_tab(tab)
+    await listener.start_recording()
     reading = await conversation.ask(question)
     received = await listener.collect_messages()
     if settings.wire is None:
@@ -470,36 +466,36 @@ def _build_trial(
     if trial_answer.seen is None:
         return Trial(
             question=trial_answer.question,
-            problem=None if trial_answer.error is None else build_page_problem(trial_answer.error),
+            problem=None if trial_answer.error is None else describe_probe_error(trial_answer.error),
         )
-    sent = read_rule_payload(rule, trial_answer.received) if rule is not None else None
+    sent = read_answer_by_rule(rule, trial_answer.received) if rule is not None else None
     others = [
         other_answer.seen.text
         for other_answer in all_heard
         if other_answer is not trial_answer and other_answer.seen is not None
     ]
-    doubt = _explain_text_doubt(trial_answer.question, trial_answer.seen.text, others)
+    doubt = _explain_implausible_answer(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "probe.wire matched no answer in what was received"
+        doubt = "no received message matches probe.wire"
     reading = trial_answer.seen
     stripped = (*reading.aside, *(f"{part.kind}: {part.text}" for part in reading.parts))
     return Trial(question=trial_answer.question, text=reading.text, sent=sent, doubt=doubt, stripped=stripped)
 
 
-def _doubt_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
-    """Return the trial, with a doubt if its visible text was sent for another question."""
+def _add_doubt_if_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
+    """Return the trial. Add a doubt if the app sent the visible text as the answer to another question."""
     shown = keep_letters_and_digits(trial.text)
     own = keep_letters_and_digits(trial.sent.text) if trial.sent else shown
     others = [keep_letters_and_digits(other.sent.text) for other in trials if other is not trial and other.sent]
     if trial.doubt or not shown or shown in own or not any(shown in other for other in others):
         return trial
-    return trial.model_copy(update={"doubt": OTHER_ANSWER})
+    return trial.with_doubt(OTHER_ANSWER)
 
 
-async def try_pins(
+async def verify_proposed_selectors(
     inspection: PageInspection, settings: ProbeSettings, question: str, login: Login | None = None
 ) -> PageInspection:
-    """Ask with the proposed selectors; return the inspection without the selectors that read no answer.
+    """Ask a question with the proposed selectors. Return the inspection without the selectors that do not work.
 
     Raises only `BrowserMissing` and `BrowserLost`.
     """
@@ -511,28 +507,28 @@ async def try_pins(
         deadline_s = min(deadline_s, MIN_PINNED_DEADLINE_S + PINNED_DEADLINE_FACTOR * inspection.answered_s)
     for selectors, note in (
         (proposals, ""),
-        (proposals.model_copy(update={"answer": settings.selectors.answer}), f"answer = {proposals.answer!r}"),
+        (proposals.with_answer(settings.selectors.answer), f"answer = {proposals.answer!r}"),
     ):
-        changes = {"selectors": selectors, "open": inspection.open, "answer_deadline_s": deadline_s}
-        pinned = settings.model_copy(update=changes)
-        tried = await try_page(inspection.address, pinned, questions=(question,), login=login, tries_new_chat=False)
+        pinned = settings.with_page_elements(selectors, inspection.open, deadline_s)
+        tried = await ask_trial_questions(
+            inspection.address, pinned, questions=(question,), login=login, tries_new_chat=False
+        )
         trial = tried.trials[0]
         if trial.problem is None and not trial.doubt:
-            return inspection.model_copy(update={"selectors": selectors, "pins_note": note})
+            return inspection.with_tested_selectors(selectors, inspection.open, note)
         if proposals.answer is None or proposals.answer == settings.selectors.answer:
             break
-    changes = {"selectors": settings.selectors, "open": settings.open, "pins_note": "every proposed selector"}
-    return inspection.model_copy(update=changes)
+    return inspection.with_tested_selectors(settings.selectors, settings.open, "every proposed selector")
 
 
-def _explain_text_doubt(question: str, text: str, others: Sequence[str]) -> str:
-    """Return why a text is probably not the answer to the question; empty if it may be."""
+def _explain_implausible_answer(question: str, text: str, others: Sequence[str]) -> str:
+    """Return the reason why a text is probably not the answer to the question; empty if it may be the answer."""
     letters = keep_letters_and_digits(text)
     if not letters:
-        return "the answer has no word"
+        return "the answer contains no word"
     if letters in keep_letters_and_digits(question):
-        return "the answer is the question, or a part of it"
+        return "the answer repeats the question or a part of it"
     if letters in map(keep_letters_and_digits, others):
         return SAME_ANSWER
     leak = find_error_leak(text, question)
-    return "" if leak is None else "the answer is an error"
+    return "" if leak is None else "the answer is an error message"

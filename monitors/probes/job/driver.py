@@ -1,10 +1,7 @@
-"""Ask an agent that works on a job (V4): start the job, follow it, fetch its report.
+"""Ask an agent that works on a job: start the job, wait until it is finished, and fetch its report.
 
-start ─▶ events (if any) ─▶ state, polled ─▶ report
-  │                 └── a question of the agent: answered ──┘
-  └ noted in the run's folder, so that a killed run resumes the job
-
-The agent's report becomes the answer.
+The report becomes the answer. While Lookout waits, it reads the events of the job, polls its state, and answers
+questions of the agent. A job is noted in the folder of the run, so that a killed run resumes it.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from monitors.facts.agent_trace import read_trace
 from monitors.http_client import MEGABYTE_BYTES
 from monitors.json_path import collect_values
 from monitors.probes.api.driver import (
+    Event,
     Message,
     fill_request_template,
     parse_json,
@@ -33,7 +31,7 @@ from monitors.probes.api.driver import (
 )
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
-from monitors.probes.job.report import build_report_answer, build_report_request, raise_on_graphql_errors
+from monitors.probes.job.report import build_report_answer, build_report_request, require_no_graphql_errors
 from monitors.probes.job.watch import AgentJob, JobHttp, build_old_job_error
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.probes.target_guard import build_address_guard
@@ -44,38 +42,37 @@ Clock = Callable[[], datetime]
 
 
 class JobTraces(Protocol):
-    """Read the application's traces of its agent."""
+    """Read the traces that the app records of its agent."""
 
     async def check(self, address: str) -> None:
-        """Raise `ConfigError` if a trace of this run is in production's project."""
+        """Raise `ConfigError` if the trace at this address is in the project of production."""
         ...
 
     async def runs(self, address: str) -> Sequence[Any]:
-        """Return the runs of a finished job's trace; empty if it is not available. `ConfigError` like `check`."""
+        """Return the runs in the trace of a finished job; empty if it is not available. Raises like `check`."""
         ...
 
 
 Remember = Callable[[AgentJob], None]
 Script = Callable[[tuple[str, ...], str], str | None]
-"""Return the suite's answer to an agent's question, given the turns; ``None`` if the suite has none."""
+"""Returns the suite's answer to a question of the agent, given the turns; ``None`` if the suite has none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
-    """Return no answer to any question."""
+    """Return ``None``, because no suite has an answer to the question."""
     return None
 
 
 PAUSE_GROWTH = 1.5
-"""The growth of each pause between polls: 2 s becomes 30 s within eight polls."""
+"""Each pause between two polls is this many times longer than the pause before it."""
 
 
 class JobDriver:
-    """A `ChatDriver` over a job API. An async context manager, for one event loop.
+    """A `ChatDriver` for an API that starts jobs. Use it as an async context manager, in one event loop only.
 
-    `headers` authenticate. They are in no record and no error, and are not sent to hosts that the app names.
-    Running jobs are noted in `run_folder`. `script` has the suite's answers to the agent's questions. The time of
-    a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
-    read, the first job runs alone until it shows the project of its trace.
+    `headers` authenticate. They are never stored or shown in an error, and are not sent to other hosts that the app
+    names. Running jobs are noted in `run_folder`. `script` returns the suite's answers to questions of the agent.
+    With `traces`, the first job runs alone, to check in which project its trace is.
     """
 
     def __init__(
@@ -111,26 +108,26 @@ class JobDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Each turn is a job; earlier turns and reports go along as ``{history}``."""
-        note = self._notes.load(name, turns)
+        """See `ChatDriver.ask`. Each turn is a job. Earlier turns and reports replace ``{history}``."""
+        note = self._notes.read_note(name, turns)
         conversation = note.conversation if note else create_conversation_id()
         earlier = note.earlier if note else ()
         try:
             while True:
-                async with self._run_first_job_alone():
+                async with self._wait_for_first_job():
                     answer = await self._ask_turn(name, turns, conversation, earlier, note)
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
         except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # otherwise the job may still run
-            self._notes.delete(name)
+            self._notes.delete_note(name)
             raise
         await worth_storing(answer)
         return answer
 
     @asynccontextmanager
-    async def _run_first_job_alone(self) -> AsyncGenerator[None]:
-        """Run the first job alone, so that only one job starts if the app traces into production."""
+    async def _wait_for_first_job(self) -> AsyncGenerator[None]:
+        """Run the first job alone, so that only one job starts if its trace is in the project of production."""
         if self._first_is_over:
             yield
             return
@@ -141,20 +138,22 @@ class JobDriver:
     async def _ask_turn(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
-        remember = partial(self._remember, name, turns, conversation, earlier)
+        remember = partial(self._store_note, name, turns, conversation, earlier)
         find_scripted_answer = partial(self._script, turns)
         resumed_job = await self._resume_job(note, find_scripted_answer) if note else None
         job = resumed_job or AgentJob(self._settings, self._url, find_scripted_answer=find_scripted_answer)
         try:
             if resumed_job is None:
-                await self._start(job, turns[len(earlier)], build_history(turns, earlier), conversation, remember)
+                await self._start_with_retries(
+                    job, turns[len(earlier)], build_history(turns, earlier), conversation, remember
+                )
             if self._traces is not None and not job.finished:
                 await self._fetch_state(job)
             if not job.finished:
                 await self._answer_question(job, remember)
                 await self._follow_events(job, remember)
                 await self._poll_until_finished(job, remember)
-            return await self._build_answer(job, earlier)
+            return await self._fetch_and_build_answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
             self._failed.setdefault(job.job, error)
@@ -163,7 +162,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Resume the job that an earlier process started; ``None`` if the app no longer has it."""
+        """Return the job that an earlier process started; ``None`` if the app no longer has it."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -181,7 +180,7 @@ class JobDriver:
             return None
         return job
 
-    def _remember(
+    def _store_note(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], job: AgentJob
     ) -> None:
         if job.is_started:
@@ -195,46 +194,47 @@ class JobDriver:
                 questions=job.questions.answered,
                 delivered=job.questions.delivered,
             )
-            self._notes.save(name, note)
+            self._notes.write_note(name, note)
 
-    async def _start(
+    async def _start_with_retries(
         self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
     ) -> None:
-        """Start the job. If the app has too many jobs, try again for as long as the settings allow."""
+        """Start the job. If the app has too many jobs, try again until `busy_patience_s` is over."""
         body = fill_request_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
             try:
-                return await self._post(job, body, f"{conversation}-{len(messages)}", remember)
+                return await self._start_once(job, body, f"{conversation}-{len(messages)}", remember)
             except TryAgain as stumble:
                 wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
                     raise stumble.error from stumble
-                # The pause is the service's requested pause, or it grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= PAUSE_GROWTH
 
-    async def _post(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
-        async with self._http.post_start(self._url, body, key) as response:
-            job.record_start_reply(response.headers)
+    async def _start_once(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
+        async with self._http.start_job(self._url, body, key) as response:
+            job.store_start_reply(response.headers)
             remember(job)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_events(job, response, remember)
                 if not job.finished and not job.is_started:
-                    raise AnswerIncomplete("the stream ended before the job, and never contained the job's id")
+                    raise AnswerIncomplete(
+                        "the stream ended before the job was finished, and did not contain the id of the job"
+                    )
                 return
             text = (await self._http.read_body(response)).text
         document: Any = parse_json(text) if text.strip() else None
-        job.set_id(document)
-        await self._reject_old_job(job)
+        job.store_job_id(document)
+        await self._raise_if_old_job(job)
         remember(job)
         job.update_state(document)
         job.update_steps(document)
 
-    async def _reject_old_job(self, job: AgentJob) -> None:
-        """Raise `OldJob` if the app answers a start with a job that this or an earlier run started.
+    async def _raise_if_old_job(self, job: AgentJob) -> None:
+        """Raise `OldJob` if the app did not start a new job, but returned one that a run started before.
 
-        A failed job that is returned for another try would only fail again.
+        If that job has already failed in this run, its error is raised again.
         """
         if not job.job:
             return
@@ -245,7 +245,7 @@ class JobDriver:
         self._started.add(job.job)
 
     async def _follow_events(self, job: AgentJob, remember: Remember) -> None:
-        """Read the job's events to their end. If the stream breaks or is silent, the state is polled instead."""
+        """Read the events of the job until they end. If the stream breaks or is silent, return without an error."""
         if self._settings.events_url is None:
             return
         try:
@@ -267,16 +267,16 @@ class JobDriver:
                 except (StopAsyncIteration, TimeoutError, httpx.HTTPError):
                     return
                 previous_id = job.job
-                job.apply_event(event.model_copy(update={"data": self._headers.hide_secrets(event.data)}))
+                job.apply_event(Event(name=event.name, data=self._headers.hide_secrets(event.data)))
                 if job.job != previous_id:
                     remember(job)
                 await self._answer_question(job, remember)
 
     async def _answer_question(self, job: AgentJob, remember: Remember) -> None:
-        """Answer the agent's question if the agent waits for an answer.
+        """Answer the question of the agent if it waits for an answer.
 
-        The answer is noted before it is sent, so that a resumed run sends the same one or none. After a temporary
-        error the question stays open until the next state.
+        The answer is stored before it is sent, so that a resumed run does not send a different one. After a
+        temporary error, the question is answered again after the next state.
         """
         if job.questions.open_question is None or job.finished:
             return
@@ -287,7 +287,7 @@ class JobDriver:
             )
             url = job.build_address(self._settings.answer_url or "")
         except ProbeError:
-            await self._cancel(job)
+            await self._cancel_job(job)
             raise
         remember(job)
         try:
@@ -297,11 +297,11 @@ class JobDriver:
             if job.questions.stumbles > self._settings.stumbles:
                 raise stumble.error from stumble
             return
-        job.questions.confirm_delivery()
+        job.questions.mark_answer_as_delivered()
         remember(job)
 
     async def _fetch_question(self, job: AgentJob) -> str:
-        """Fetch the question's text from the report's address; empty if that has none."""
+        """Return the text of the question from the address of the report; empty if there is none."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
@@ -309,7 +309,7 @@ class JobDriver:
             reply = await self._http.poll(url, build_report_request(template, job) if template else None)
             return (
                 job.questions.extract_question(
-                    parse_json(raise_on_graphql_errors(reply.text) if template else reply.text)
+                    parse_json(require_no_graphql_errors(reply.text) if template else reply.text)
                 )
                 or ""
             )
@@ -317,40 +317,40 @@ class JobDriver:
             return ""
 
     async def _poll_until_finished(self, job: AgentJob, remember: Remember) -> None:
-        """Poll the state until the job has ended. Raises the error for a failed job or the deadline."""
+        """Poll the state until the job is finished. Raises an error if the job fails or exceeds its deadline."""
         pause_s = self._settings.poll_s
         while not job.finished:
             await self._fetch_state(job)
             if not job.finished:
                 await self._answer_question(job, remember)
-                await self._pause(job, pause_s)
+                await self._wait_or_raise_timeout(job, pause_s)
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _fetch_state(self, job: AgentJob) -> None:
-        """Fetch one state of the job; temporary errors are retried as often as the settings allow."""
+        """Fetch the state of the job and store it in ``job``. Temporary errors are tried again."""
         url = job.build_address(self._settings.status_url)
         document = await self._fetch_with_retries(job, url, job.parse_status_reply)
         job.update_state(document)
         job.update_steps(document)
-        await self._check_trace(job)
+        await self._raise_if_production_trace(job)
 
-    async def _check_trace(self, job: AgentJob) -> None:
-        """Check the project of the job's trace. If it is production's project, also cancel the job."""
+    async def _raise_if_production_trace(self, job: AgentJob) -> None:
+        """Check in which project the trace of the job is. Cancel the job if it is the project of production."""
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:
             await self._traces.check(job.trace_url)
         except ConfigError:
-            await self._cancel(job)
+            await self._cancel_job(job)
             raise
         job.checked_trace_url = job.trace_url
 
-    async def _cancel(self, job: AgentJob) -> None:
+    async def _cancel_job(self, job: AgentJob) -> None:
         if self._settings.cancel_url is not None:
             await self._http.cancel(job.build_address(self._settings.cancel_url))
 
-    async def _read_trace(self, job: AgentJob) -> None:
-        """Read the steps of a finished job from its trace. Only a state has the trace's address."""
+    async def _read_steps_from_trace(self, job: AgentJob) -> None:
+        """Read the steps of a finished job from its trace and store them in ``job``."""
         if self._traces is None:
             return
         if not job.trace_url:
@@ -361,7 +361,7 @@ class JobDriver:
         runs = await self._traces.runs(job.trace_url) if job.trace_url else ()
         path = read_trace(list(runs))
         if path is not None:
-            job.set_path(path)
+            job.store_path_if_longer(path)
 
     async def _fetch_with_retries(
         self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None
@@ -374,26 +374,25 @@ class JobDriver:
                 stumbles += 1
                 if stumbles > self._settings.stumbles:
                     raise stumble.error from stumble
-                await self._pause(job, max(pause_s, stumble.after_s or 0))
+                await self._wait_or_raise_timeout(job, max(pause_s, stumble.after_s or 0))
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
-    async def _pause(self, job: AgentJob, pause_s: float) -> None:
+    async def _wait_or_raise_timeout(self, job: AgentJob, pause_s: float) -> None:
         if job.left_s <= 0:
-            await self._cancel(job)
+            await self._cancel_job(job)
             raise job.build_timeout_error()
-        # The app sends no event to wait for; the pause grows to `poll_most_s`.
         await asyncio.sleep(min(pause_s, job.left_s))
 
-    async def _build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
-        """Fetch the report and build the answer."""
+    async def _fetch_and_build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
+        """Fetch the report of a finished job and build the answer."""
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.build_address(self._settings.report_url)
             text = await self._fetch_report(job, url)
         elif job.has_events and not collect_values(job.last, self._settings.text):
-            await self._fetch_state(job)  # the last event only reports that the job is done
+            await self._fetch_state(job)  # the last event only says that the job is finished
         job.duration_s = job.elapsed_s  # the wait for the trace does not count as the agent's time
-        await self._read_trace(job)
+        await self._read_steps_from_trace(job)
         return build_report_answer(job, url, text, earlier)
 
     async def _fetch_report(self, job: AgentJob, url: str) -> str:
@@ -401,17 +400,17 @@ class JobDriver:
         if template is None:
             return await self._fetch_with_retries(job, url, str)
         return await self._fetch_with_retries(
-            job, url, raise_on_graphql_errors, build_report_request(template, job)
+            job, url, require_no_graphql_errors, build_report_request(template, job)
         )
 
 
 def build_answer_body(template: str, answer: str) -> Any:
-    """Return the request with the answer filled in, as JSON, so that the answer cannot change the structure."""
+    """Return the JSON with ``{answer}`` replaced. Quotes in the answer cannot change the structure of the JSON."""
     return json.loads(template.replace("{answer}", json.dumps(answer)[1:-1]))
 
 
 def build_history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:
-    """Return the answered turns with their reports."""
+    """Return the earlier turns and their reports as a list of chat messages."""
     answered_turns = zip(turns, earlier, strict=False)  # the current turn has no report yet
     return [
         message

@@ -1,4 +1,4 @@
-"""Store running jobs on disk, so that a killed run resumes its jobs instead of starting new ones."""
+"""Store running jobs in files, so that a killed run resumes its jobs and does not start new ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
 MIN_UNIQUE_ID_CHARACTERS = 16
-"""Minimal characters of a unique id: half a UUID."""
+"""Minimum length of an id that is unique: half of a UUID."""
 
 
 class JobNote(Record):
-    """A started job: its conversation, the earlier answers, its id or its ``Location``.
+    """A job that was started, with its conversation, the earlier answers, its id and its ``Location``.
 
-    ``questions`` are the agent's, with the answers that were sent. ``delivered``: the last answer has surely
-    arrived.
+    ``questions`` are questions of the agent with their answers. ``delivered``: the app accepted the last answer.
     """
 
     turns: tuple[str, ...]
@@ -34,28 +33,28 @@ class JobNote(Record):
 
 
 class JobNotes:
-    """The notes of one run's folder, one per question. Only their owner can read them: they hold questions."""
+    """The files with the jobs of one run, one for each question. Only their owner can read them."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
         self._elsewhere: frozenset[str] | None = None
 
-    def load(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
-        """Return the running job of this question; ``None`` without a job, or if the question has changed."""
+    def read_note(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
+        """Return the stored job of a question; ``None`` if there is none, or if the turns have changed."""
         try:
-            note = JobNote.model_validate_json(self._path(name).read_text(encoding="utf-8"))
+            note = JobNote.model_validate_json(self._build_note_path(name).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
             return None
         return note if note.turns == turns else None
 
-    def save(self, name: str, note: JobNote) -> None:
-        """Store a job's note atomically."""
-        write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
+    def write_note(self, name: str, note: JobNote) -> None:
+        """Store the job of a question."""
+        write_atomically(self._build_note_path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
 
     def list_jobs_of_other_runs(self) -> frozenset[str]:
-        """Return the ids of jobs that earlier runs noted, if the ids are long enough to be unique.
+        """Return the ids of jobs that earlier runs stored. Short ids are left out.
 
-        An app that numbers its jobs starts again at 1 after a restart, so short ids prove nothing.
+        Short ids are not unique: an app that numbers its jobs may start again at 1 after a restart.
         """
         if self._elsewhere is None:
             notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")
@@ -63,11 +62,11 @@ class JobNotes:
             self._elsewhere = frozenset(job for job in job_ids if len(job) >= MIN_UNIQUE_ID_CHARACTERS)
         return self._elsewhere
 
-    def delete(self, name: str) -> None:
-        """Delete the note of a failed job: the next try starts a new one."""
-        self._path(name).unlink(missing_ok=True)
+    def delete_note(self, name: str) -> None:
+        """Delete the file of a failed job, so that the next attempt starts a new job."""
+        self._build_note_path(name).unlink(missing_ok=True)
 
-    def _path(self, name: str) -> Path:
+    def _build_note_path(self, name: str) -> Path:
         return self._folder / f"{re.sub(r'[.]t[0-9]+$', '', name)}.json"
 
 

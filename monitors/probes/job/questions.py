@@ -1,7 +1,7 @@
-"""Track the agent's questions from its states and events; answer each question once.
+"""Track the questions of an agent, so that each one is answered once.
 
-An app may still report that the agent waits after it got the answer. An event stream may restart and repeat its
-questions. Neither is a new question. The same text is a new question only if the agent continued in between.
+The app may repeat a question: in a state that it reports after the answer, or in an event stream that starts again.
+The same text is a new question only if the agent continued its work in between.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ MAX_QUESTION_CHARACTERS = 2000
 
 
 class AgentQuestions:
-    """The questions of one job. ``open`` waits for an answer; it is empty if the app does not show its text.
+    """The questions of one job.
 
-    ``noted`` are questions that an earlier process answered. ``delivered``: the last answer surely arrived.
+    ``open_question`` is the question without an answer. It is an empty text if the app does not show its words, and
+    ``None`` if the agent does not wait. ``noted`` are questions that an earlier process answered. ``delivered``:
+    the app has accepted the last answer.
     """
 
     def __init__(
@@ -43,22 +45,23 @@ class AgentQuestions:
         return tuple(self._answered)
 
     def update_from(self, document: Any, event: str | None = None) -> None:
-        """Update from a state, or from an event with its name."""
+        """Update the open question from a state of the job, or from the event named ``event``."""
         text = self.extract_question(document, event)
         if text is None:
             self.open_question = self._last = None
         elif event is not None and text in self._repeated:
             self._repeated.remove(text)
-        elif text != self._last or self._is_asked_again():
-            self.open_question, self._last = text, None
-
-    def _is_asked_again(self) -> bool:
-        """Whether the app still waits although it had time to continue."""
-        self._seen_again += 1
-        return self._seen_again > self._settings.stumbles
+        else:
+            if text == self._last:
+                self._seen_again += 1
+            if text != self._last or self._seen_again > self._settings.stumbles:  # it had time to continue
+                self.open_question, self._last = text, None
 
     def extract_question(self, document: Any, event: str | None = None) -> str | None:
-        """Return the question in a document: ``None`` if absent, empty if the app only shows that it waits."""
+        """Return the question in a document; ``None`` without one.
+
+        The text is empty if the document only says that the agent waits.
+        """
         settings = self._settings
         waiting_flags = collect_items(document, settings.awaiting)
         if any(value is False for value in waiting_flags):
@@ -66,32 +69,32 @@ class AgentQuestions:
         texts = collect_items(document, settings.question) if settings.question else []
         questions = [value.strip() for value in texts if isinstance(value, str) and value.strip()]
         states = [value for value in (*collect_items(document, settings.state), event) if isinstance(value, str)]
-        is_waiting = any(value is True for value in waiting_flags) or any(map(self._is_question_state, states))
+        asking_states = {name.casefold() for name in settings.asking}
+        is_waiting = any(value is True for value in waiting_flags) or any(
+            state.casefold() in asking_states for state in states
+        )
         if questions:
             return replace_surrogates(questions[-1])[:MAX_QUESTION_CHARACTERS]
         return "" if is_waiting else None
 
-    def _is_question_state(self, state: str) -> bool:
-        return state.casefold() in {name.casefold() for name in self._settings.asking}
-
     def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
-        """Return the question with its answer: an earlier one that may not have arrived, else the scripted one.
+        """Return the question with the answer to send: the scripted one, or the default.
 
-        Raises `PageNotUnderstood` if no address for answers is configured, `AnswerIncomplete` if the agent asks
-        too many questions.
+        If the last answer was possibly not accepted, it is returned again. Raises `PageNotUnderstood` if no address
+        for answers is configured, and `AnswerIncomplete` if the agent asks too many questions.
         """
         settings = self._settings
         if settings.answer_url is None:
             raise PageNotUnderstood(
-                f"the agent stopped to ask {text or 'a question'!r} and waits for an answer. Set the address for "
-                'the answer: probe.job.answer_url, such as "{start}/{job}/answer"'
+                f"the agent asked {text or 'a question'!r} and waits for an answer. Set probe.job.answer_url to "
+                'the address for answers, such as "{start}/{job}/answer"'
             )
         if not self.delivered and self._answered:
             return self._answered[-1]
         if len(self._answered) >= settings.most_questions:
             raise AnswerIncomplete(
                 f"the agent asked more than {plural(settings.most_questions, 'question')} "
-                f"(probe.job.most_questions), the last: {text or 'not shown'!r}"
+                f"(probe.job.most_questions). The last one is: {text or 'not shown'!r}"
             )
         answered_question = AgentQuestion(
             question=text, answer=scripted or settings.default_answer, scripted=scripted is not None, at_ms=at_ms
@@ -100,7 +103,7 @@ class AgentQuestions:
         self.delivered = False
         return answered_question
 
-    def confirm_delivery(self) -> None:
-        """Note that the app accepted the answer."""
+    def mark_answer_as_delivered(self) -> None:
+        """Mark the last answer as accepted by the app."""
         self.open_question, self._last = None, self._answered[-1].question
         self.delivered, self.stumbles, self._seen_again = True, 0, 0

@@ -1,4 +1,4 @@
-"""Read the report of a finished job, fetched by GET or by a POST such as a GraphQL query, as an answer."""
+"""Build the answer from the report of a finished job. A report may be the result of a GraphQL query."""
 
 from __future__ import annotations
 
@@ -13,59 +13,67 @@ from monitors.probes.build_info import read_build_info
 from monitors.probes.driver import Answer
 from monitors.probes.job.watch import AgentJob, format_value
 from monitors.probes.settings import JobSettings
-from monitors.probes.wire import WireRule, read_reply
+from monitors.probes.wire import WireRule, read_versioned_payload
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.retry import TryAgain
 
 _ACCESS_DENIED_CODES: Final = ("UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED")
-"""Common values of a GraphQL error's ``extensions.code`` for a missing or insufficient key."""
+"""Codes of GraphQL errors for a key that is missing or not sufficient."""
 
 
 def build_report_request(template: str, job: AgentJob) -> Any:
-    """Return the JSON to post for a job's report.
+    """Return the JSON to post for the report of a job.
 
-    Raises `PageNotUnderstood` if it needs an id that the app has not returned.
+    Raises `PageNotUnderstood` if it contains ``{job}`` but the app returned no id.
     """
     if "{job}" in template and not job.job:
         raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
-    return _fill_template(json.loads(template), job)
+    return _fill_report_template(json.loads(template), job)
 
 
-def _fill_template(template: Any, job: AgentJob) -> Any:
-    """Fill in the job's id. Inside a longer text, such as a GraphQL query, it is escaped for its string."""
+def _fill_report_template(template: Any, job: AgentJob) -> Any:
+    """Return the JSON with ``{job}`` and ``{location}`` replaced. Quotes in the id cannot end a text."""
     match template:
         case "{job}":
             return job.job
         case str():
             return template.replace("{job}", json.dumps(job.job)[1:-1]).replace("{location}", job.location)
         case list():
-            return [_fill_template(item, job) for item in cast("list[Any]", template)]
+            return [_fill_report_template(item, job) for item in cast("list[Any]", template)]
         case dict():
-            return {key: _fill_template(value, job) for key, value in cast("dict[str, Any]", template).items()}
+            return {
+                key: _fill_report_template(value, job) for key, value in cast("dict[str, Any]", template).items()
+            }
         case _:
             return template
 
 
-def raise_on_graphql_errors(text: str) -> str:
-    """Return a reply's text. Raise an error if it has GraphQL ``errors``, with any HTTP status.
+def require_no_graphql_errors(text: str) -> str:
+    """Return the text of a reply if it has no GraphQL errors.
 
-    `PageNotUnderstood`: the query is invalid and must be fixed, because the reply has no ``data``.
-    `AccessDenied`: a key is missing. `TryAgain`: any other error; the application failed, perhaps temporarily.
+    Raises:
+        PageNotUnderstood: the query is not valid, because the reply has no ``data``
+        AccessDenied: a key is missing
+        TryAgain: another error, which is possibly temporary
     """
     errors = parse_graphql_errors(text)
     if not errors:
         return text
-    messages = "; ".join(dict.fromkeys(_format_graphql_error(error) for error in errors))[:300]
+    texts: list[str] = []
+    for error in errors:
+        found = [value for value in collect_values(error, "message") if isinstance(value, str)]
+        texts.append(replace_surrogates(found[0]) if found else format_value(error))
+    messages = "; ".join(dict.fromkeys(texts))[:300]
     codes = {str(code).upper() for error in errors for code in collect_values(error, "extensions.code")}
     if codes & set(_ACCESS_DENIED_CODES):
         raise AccessDenied(f"GraphQL refused the report: {messages}")
     if "data" not in json.loads(text):
-        raise PageNotUnderstood(f"GraphQL refused probe.job.report_request: {messages}")
-    raise TryAgain(AppErrorShown(f"GraphQL gave errors instead of the report: {messages}"))
+        raise PageNotUnderstood(f"GraphQL rejected probe.job.report_request: {messages}")
+    raise TryAgain(AppErrorShown(f"GraphQL returned errors instead of the report: {messages}"))
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
-    """Return the ``errors`` of a GraphQL reply; empty if it is not such a reply."""
+    """Return the ``errors`` of a GraphQL reply; empty if the text is no GraphQL reply."""
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -74,15 +82,10 @@ def parse_graphql_errors(text: str) -> list[Any]:
     return cast("list[Any]", errors) if isinstance(errors, list) else []
 
 
-def _format_graphql_error(error: Any) -> str:
-    messages = [value for value in collect_values(error, "message") if isinstance(value, str)]
-    return replace_surrogates(messages[0]) if messages else format_value(error)
-
-
 def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """Build a finished job's answer from the report ``body``, or from the finished state if ``body`` is ``None``.
+    """Build the answer of a finished job from the report ``body``, or from the last state without a ``body``.
 
-    Raises `PageNotUnderstood` if ``probe.job.text`` matches nothing: the path must be fixed.
+    Raises `PageNotUnderstood` if ``probe.job.text`` matches nothing.
     """
     settings, total_ms = job.settings, (job.elapsed_s if job.duration_s is None else job.duration_s) * 1000
     if body is not None and not settings.text:
@@ -94,12 +97,14 @@ def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tupl
         build = read_build_info([job.last, document], {})
         wire = _extract_payload(settings, url, document).add_build(build)
     versions = collect_items(job.last, settings.app_version) if settings.app_version else []
+    if job.age_s and wire.app_latency_ms is not None:  # a resumed job: only the app knows when it ended
+        total_ms = wire.app_latency_ms
     return Answer(
         visible_text=wire.text,
         earlier=earlier,
         wire=wire,
         graded_channel=Channel.WIRE,
-        timings=Timings(total_ms=_compute_duration_ms(job, wire, total_ms)),
+        timings=Timings(total_ms=total_ms),
         app_path=wire.app_path,
         app_version=format_value(versions[-1]) if versions else None,
         evidence=job.evidence,
@@ -119,14 +124,9 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
         app_path=settings.app_path,
         latency_ms=settings.latency_ms,
     )
-    payload = read_reply(rule, replace_surrogates(url), [document]) or WirePayload(
+    payload = read_versioned_payload(rule, replace_surrogates(url), [document]) or WirePayload(
         url=replace_surrogates(url), text=""
     )
     citations = tuple(replace_surrogates(citation) for citation in payload.citations)
     text = "\n\n".join(map(format_value, collect_items(document, settings.text)))
     return payload.with_text_and_citations(text, citations)
-
-
-def _compute_duration_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
-    """Return how long the job took. For a resumed job only the app has the end time."""
-    return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms

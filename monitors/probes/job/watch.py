@@ -1,6 +1,6 @@
-"""Read a running job's states, events and report from parsed JSON.
+"""Send the requests for a job of an agent, and track the job by its states and events.
 
-Requests are limited in time and size. Each failure becomes an error that names its meaning.
+Requests are limited in time and size.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ GONE_STATUSES = (404, 410)
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
-"""HTTP statuses of a GraphQL server for a query that it cannot run; the body has the errors."""
+"""HTTP statuses of a GraphQL server for a query that it cannot run. The body contains the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
 MAX_EVENTS_BYTES = 200 * MEGABYTE_BYTES
-"""Limit of the bytes in a job's event stream. Other bodies have the limit of the settings."""
+"""Maximum number of bytes in the event stream of a job. For other responses, the settings have the limit."""
 CHUNK_BYTES = 65_536
 
 
 class Body(Record):
-    """The reply to a request."""
+    """The text of a response, and its address."""
 
     url: str
     text: str
 
 
 class JobHttp:
-    """Send requests to one app. Messages show an address without its query, because the query may hold a key.
+    """Send requests to one app. ``headers`` are sent only to the hosts in ``start`` and in the settings.
 
-    ``headers`` are sent only to the hosts of ``start`` and of the settings.
+    Errors show an address without its query, because the query may contain a key.
     """
 
     def __init__(self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard) -> None:
@@ -92,17 +92,22 @@ class JobHttp:
         await self._client.aclose()
 
     @asynccontextmanager
-    async def post_start(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
-        """Post a start and yield the reply with its body unread. ``key`` is the same for each repeated start.
+    async def start_job(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
+        """Start a job and yield the response, whose body is not read yet. Use one ``key`` for all tries of a start.
 
-        Raises `Unreachable` or `AccessDenied`; the start is not repeated here, because it may have worked. Raises
-        `TryAgain` if the app has too many jobs (HTTP 429): this job was then not started.
+        Raises `Unreachable` or `AccessDenied` if the job was possibly started. Raises `TryAgain` if the app has too
+        many jobs (HTTP 429), so that this job was not started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
                 sending = self._client.stream("POST", url, json=body, headers={"Idempotency-Key": key})
                 async with sending as response:
-                    self._check_start(response)
+                    if response.status_code in GONE_STATUSES:
+                        raise Unreachable(
+                            f"{redact_url(url)} answered HTTP {response.status_code}: the server does not accept "
+                            "jobs at this path"
+                        )
+                    self._raise_if_error_status(response)
                     limit.reschedule(None)  # the body has separate limits
                     yield response
         except TryAgain as stumble:
@@ -111,39 +116,41 @@ class JobHttp:
             raise stumble.error from stumble
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(
-                f"the job could not be started: {describe_http_error(error)} at {redact_url(url)}"
+                f"Lookout could not start the job at {redact_url(url)}: {describe_http_error(error)}"
             ) from error
 
     async def poll(self, url: str, body: Any = None) -> Body:
-        """Return the reply to a GET, or to a POST of ``body``.
+        """Return the response to a GET, or to a POST of ``body``.
 
-        Raises `TryAgain` for temporary errors and a `ProbeError` for others.
+        Raises `TryAgain` for a temporary error, and a `ProbeError` for other errors.
         """
         async with self._request(url, body) as response:
             return await self.read_body(response)
 
     @asynccontextmanager
     async def open_events(self, url: str) -> AsyncGenerator[httpx.Response]:
-        """Open an event stream; raises the errors of `poll`."""
+        """Open an event stream. Raises the same errors as `poll`."""
         async with self._request(url) as response:
             yield response
 
     async def post_answer(self, url: str, body: Any) -> None:
-        """Post the answer to an agent's question.
+        """Send the answer to a question of the agent. Raises the same errors as `poll`.
 
-        HTTP 409 counts as done: the agent no longer waits. Raises the errors of `poll`.
+        HTTP 409 is no error: the agent no longer waits.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
                 response = await self._client.post(url, json=body)
         except httpx.InvalidURL as error:
-            raise PageNotUnderstood(f"{redact_url(url)!r} is not an address; check probe.job.answer_url") from error
+            raise PageNotUnderstood(
+                f"{redact_url(url)!r} is not an address. Check the setting probe.job.answer_url"
+            ) from error
         except (TimeoutError, httpx.HTTPError) as error:
             raise TryAgain(
-                Unreachable(f"{redact_url(url)} does not accept the answer: {describe_http_error(error)}")
+                Unreachable(f"Lookout could not send the answer to {redact_url(url)}: {describe_http_error(error)}")
             ) from error
         if response.status_code != CONFLICT:
-            self._check_status(response)
+            self._raise_if_error_status(response)
 
     async def cancel(self, url: str) -> None:
         """Ask the app to cancel the job. Errors are ignored."""
@@ -154,7 +161,7 @@ class JobHttp:
             return  # the caller reports the passed deadline instead
 
     async def read_body(self, response: httpx.Response) -> Body:
-        """Read the complete body. Raise `PageNotUnderstood` if it is longer than the settings allow."""
+        """Return the complete text of a response. Raises `PageNotUnderstood` if it is too large."""
         async with asyncio.timeout(self._settings.request_deadline_s):
             content = await self._read_bytes(response)
         text = self._headers.hide_secrets(content.decode("utf-8", "replace"))
@@ -167,8 +174,8 @@ class JobHttp:
             content += piece
             if len(content) > max_bytes:
                 raise PageNotUnderstood(
-                    f"{redact_url(str(response.url))} sent more than probe.job.report_most_mb = "
-                    f"{self._settings.report_most_mb:g} MB"
+                    f"{redact_url(str(response.url))} sent more than {self._settings.report_most_mb:g} MB, "
+                    "the limit in probe.job.report_most_mb"
                 )
         return bytes(content)
 
@@ -179,46 +186,39 @@ class JobHttp:
                 method = "GET" if body is None else "POST"
                 async with self._client.stream(method, url, json=body) as response:
                     if body is None or response.status_code not in REFUSED_QUERY_STATUSES:
-                        self._check_status(response)
+                        self._raise_if_error_status(response)
                     limit.reschedule(None)  # the body has separate limits
                     yield response
         except httpx.InvalidURL as error:
-            raise PageNotUnderstood(f"{redact_url(url)!r} is not an address; check probe.job") from error
+            raise PageNotUnderstood(
+                f"{redact_url(url)!r} is not an address. Check the settings in probe.job"
+            ) from error
         except (TimeoutError, httpx.HTTPError) as error:
             raise TryAgain(
                 Unreachable(f"{redact_url(url)} does not answer: {describe_http_error(error)}")
             ) from error
 
-    def _check_start(self, response: httpx.Response) -> None:
-        status = response.status_code
-        if status in GONE_STATUSES:
-            raise Unreachable(
-                f"{redact_url(str(response.url))} answered HTTP {status}: the server does not accept jobs at this "
-                "path"
-            )
-        self._check_status(response)
-
-    def _check_status(self, response: httpx.Response) -> None:
+    def _raise_if_error_status(self, response: httpx.Response) -> None:
         status, where = response.status_code, redact_url(str(response.url))
         if status < MIN_ERROR_STATUS:
             return
         if status in REFUSED_STATUSES:
             raise AccessDenied(f"{where} answered {self._headers.explain_refusal(status)}")
         if status in WALL_STATUSES:
-            raise AccessDenied(f"{where} answered HTTP {status}: a login or quota wall")
+            raise AccessDenied(f"{where} answered HTTP {status}: it requires a login or a higher quota")
         if status == TOO_MANY_REQUESTS:
             raise TryAgain(
-                AccessDenied(f"{where} answered HTTP 429: a quota wall"), parse_retry_after_s(response.headers)
+                AccessDenied(f"{where} answered HTTP 429: too many requests"), parse_retry_after_s(response.headers)
             )
         if status in GONE_STATUSES:
             raise TryAgain(AnswerIncomplete(f"the app lost the job: {where} answered HTTP {status}"))
         if status >= MIN_SERVER_ERROR:
             raise TryAgain(Unreachable(f"{where} answered HTTP {status}"), parse_retry_after_s(response.headers))
-        raise PageNotUnderstood(f"{where} answered HTTP {status}: check the request under probe.job")
+        raise PageNotUnderstood(f"{where} answered HTTP {status}. Check the request in probe.job")
 
 
 def _list_configured_origins(settings: JobSettings) -> list[str]:
-    """Return scheme and host of the configured absolute addresses."""
+    """Return the scheme and host of each complete address in the settings."""
     addresses = (
         settings.status_url,
         settings.events_url,
@@ -234,31 +234,28 @@ def _list_configured_origins(settings: JobSettings) -> list[str]:
 
 
 def redact_url(url: str) -> str:
-    """Return the address without user, query and fragment, shortened for messages."""
+    """Return an address for an error message: short, and without user, query and fragment."""
     return replace_surrogates(
         re.sub(r"//[^/@]*@|[?#].*", lambda match: "//" if match[0].startswith("//") else "", url)
     )[:300]
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""A job that is older than its start by more than this is an old job. An app's clocks may differ."""
+"""A job that was created this many seconds before its start is an old job. The clocks of an app may differ."""
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
-"""Limit of events. A step has up to three: announced, done, its node done. More repeats mean a looping agent."""
-
-
-def _answer_no_question(_question: str) -> str | None:
-    return None
+"""Maximum number of events that are stored. One step has up to three events."""
 
 
 @dataclass
 class AgentJob:
-    """One job. ``age_s`` is its age when this process resumed it; 0 for a job that this process started.
+    """The state of one job of an agent.
 
-    ``has_events``: an event was read. ``has_end_event``: an event reported the end of the job. ``answered_at`` is
-    the time of the reply to the start, by the app's own clock. ``duration_s`` is how long the job took, once its
-    report exists. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are
-    questions that an earlier process answered. ``delivered``: the last answer surely arrived.
+    ``age_s`` is the age of the job when this process resumed it, or 0 if this process started it. ``has_events``:
+    an event was read. ``has_end_event``: an event reported the end of the job. ``answered_at`` is the time of the
+    reply to the start, by the clock of the app. ``duration_s`` is how long the job took, once its report is there.
+    ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are questions that an
+    earlier process answered. ``delivered``: the app has accepted the last answer.
     """
 
     settings: JobSettings
@@ -280,7 +277,7 @@ class AgentJob:
     checked_trace_url: str = ""
     traced_hops: int | None = None
     steps_are_whole: bool = True
-    find_scripted_answer: Callable[[str], str | None] = _answer_no_question
+    find_scripted_answer: Callable[[str], str | None] = lambda _question: None
     noted: tuple[AgentQuestion, ...] = ()
     delivered: bool = True
 
@@ -289,64 +286,69 @@ class AgentJob:
 
     @property
     def is_started(self) -> bool:
-        """Whether the app has started the job: it returned the job's id or location."""
+        """Whether the app has started the job, which means that it returned an id or a location."""
         return bool(self.job or self.location)
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since this or an earlier process started the job."""
+        """Seconds since the job was started, by this or an earlier process."""
         return self.age_s + monotonic() - self.began
 
     @property
     def left_s(self) -> float:
-        """Seconds until its deadline."""
+        """Seconds until the deadline of the job."""
         return self.settings.deadline_s - self.elapsed_s
 
     def build_address(self, template: str) -> str:
-        """Fill in an address of the job. Values from the app cannot change the host or other path segments."""
+        """Return an address with its placeholders replaced. The id of the job is escaped.
+
+        Raises `PageNotUnderstood` if the app did not return the id or location that the address needs.
+        """
         start = self.start_url.split("?")[0].rstrip("/")
         if "{job}" in template and not self.job:
             raise PageNotUnderstood(
                 f"probe.job.id = {self.settings.id!r} matches nothing in the reply to the start"
             )
         if "{location}" in template and not self.location:
-            raise PageNotUnderstood("probe.job uses {location}, but the reply to the start has no Location header")
+            raise PageNotUnderstood(
+                "an address in probe.job contains {location}, but the reply to the start has no Location header"
+            )
         path = template.format(start=start, job=quote(self.job, safe=""), location=self.location)
         return urljoin(f"{start}/", path)
 
-    def set_location(self, location: str | None) -> None:
-        """Store the reply's ``Location``. Raise `PageNotUnderstood` for a foreign host: it must not get the key."""
+    def store_location(self, location: str | None) -> None:
+        """Store the ``Location`` of the reply. Raises `PageNotUnderstood` if it is on another host."""
         if not location:
             return
         address = urljoin(self.start_url, location)
         if urlsplit(address)[:2] != urlsplit(self.start_url)[:2]:
             raise PageNotUnderstood(
-                f"the app redirects the job to another host: {replace_surrogates(address)[:200]!r}"
+                f"the Location of the job is on another host: {replace_surrogates(address)[:200]!r}"
             )
         self.location = address
 
-    def record_start_reply(self, headers: Mapping[str, str]) -> None:
-        """Store the headers of the reply to the start. The job's time starts now, without earlier retries."""
+    def store_start_reply(self, headers: Mapping[str, str]) -> None:
+        """Store the location and the time in the reply to the start. The time of the job counts from now."""
         self.began = monotonic()
-        self.set_location(headers.get("location"))
+        self.store_location(headers.get("location"))
         try:
             self.answered_at = parsedate_to_datetime(headers.get("date", ""))
         except ValueError:
             self.answered_at = None
 
-    def set_id(self, document: Any) -> None:
-        """Store the job's id from the reply to the start."""
+    def store_job_id(self, document: Any) -> None:
+        """Store the id of the job from the reply to the start."""
         ids = [value for value in collect_items(document, self.settings.id) if isinstance(value, str | int)]
         if ids and not isinstance(ids[0], bool):
             self.job = replace_surrogates(str(ids[0]))
 
     def update_state(self, document: Any) -> None:
-        """Update from a new state. Raise `OldJob` if the state belongs to an earlier job."""
-        self._refuse_old(document)
-        self._apply_document(document)
+        """Store a new state of the job. Raises `OldJob` if the state belongs to an older job."""
+        self._raise_if_old_job(document)
+        self._store_document(document)
 
-    def _apply_document(self, document: Any, event: str | None = None) -> None:
-        """Update from a state, or from an event with its name."""
+    def _store_document(self, document: Any, event: str | None = None) -> None:
+        """Store a state, or the event named ``event``."""
         self.last = document
         states = [value for value in collect_items(document, self.settings.state) if isinstance(value, str)]
         if states:
@@ -354,9 +356,11 @@ class AgentJob:
         self.questions.update_from(document, event)
         self.update_hops(document)
 
-    def _refuse_old(self, document: Any) -> None:
-        """Raise `OldJob` if the job is older than its start, both by the app's clock."""
-        created_at = next(filter(None, map(_parse_time, collect_items(document, self.settings.created_at))), None)
+    def _raise_if_old_job(self, document: Any) -> None:
+        """Raise `OldJob` if the app created the job before it was started. The clock of the app counts."""
+        created_at = next(
+            filter(None, map(_parse_utc_time, collect_items(document, self.settings.created_at))), None
+        )
         if (
             created_at is None
             or self.answered_at is None
@@ -364,29 +368,32 @@ class AgentJob:
         ):
             return
         raise build_old_job_error(
-            f"a job of {created_at:%Y-%m-%d %H:%M} UTC; the start was at {self.answered_at:%Y-%m-%d %H:%M} UTC"
+            f"a job of {created_at:%Y-%m-%d %H:%M} UTC, but Lookout started one at "
+            f"{self.answered_at:%Y-%m-%d %H:%M} UTC"
         )
 
     def update_hops(self, document: Any) -> None:
-        """Store the app's own number of hops."""
+        """Store how often work was handed to another agent, if the app counts it."""
         hops = collect_items(document, self.settings.hops) if self.settings.hops else []
         counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         self.hops = counted[-1] if counted else self.hops
 
     def update_steps(self, document: Any) -> None:
-        """Store the steps that a state or report lists, if it lists more than are known."""
+        """Store the steps that a state or report lists, if they are more than the known ones."""
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
-        self.set_path(read_trace(values) or AgentPath(tuple(self._build_step(value, None) for value in values)))
+        self.store_path_if_longer(
+            read_trace(values) or AgentPath(tuple(self._build_step(value, None) for value in values))
+        )
 
-    def set_path(self, path: AgentPath) -> None:
-        """Store the agent's complete path, if it has more steps than are known."""
+    def store_path_if_longer(self, path: AgentPath) -> None:
+        """Store the steps and hops of the agent, if the steps are more than the known ones."""
         if len(path.steps) > len(self.steps):
             self.steps, self.steps_are_whole = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
-        """Apply one event; its name may be the state. An event without JSON only shows that the job is alive."""
+        """Store one event of the job. The name of the event may be a state. Data that is not JSON is ignored."""
         if event.name.casefold() in self._ends:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
@@ -398,22 +405,19 @@ class AgentJob:
             if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._ends:
                 self.state, self.has_end_event = replace_surrogates(kind).removeprefix("job."), True
         if not self.job:
-            self.set_id(document)
-        self._apply_document(document, event.name)
+            self.store_job_id(document)
+        self._store_document(document, event.name)
         at_ms, path = self.elapsed_s * 1000, self.settings.event_step
         if path is None and isinstance(document, dict):
-            self._record_step_event(TimedEvent(cast("dict[str, Any]", document), at_ms))
+            kind = next(iter(collect_items(document, self.settings.event_type)), None)
+            if kind in STEP_EVENTS and len(self.events) < MAX_EVENTS:
+                self.events.append(TimedEvent({**cast("dict[str, Any]", document), "type": kind}, at_ms))
         steps = [self._build_step(value, at_ms) for value in collect_items(document, path)] if path else []
         if steps:
             self.steps, self.steps_are_whole = (self.steps + steps)[:MAX_STEPS], False
 
-    def _record_step_event(self, event: TimedEvent) -> None:
-        kind = next(iter(collect_items(event.fields, self.settings.event_type)), None)
-        if kind in STEP_EVENTS and len(self.events) < MAX_EVENTS:
-            self.events.append(event._replace(fields={**event.fields, "type": kind}))
-
     def parse_status_reply(self, body: str) -> Any:
-        """Parse a polled state. Raise `TryAgain` if it is not a state: it may be a proxy's temporary page."""
+        """Return a polled state. Raises `TryAgain` if it is none, because it may be an error page of a proxy."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -426,7 +430,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """The address of the job's trace in the newest state; empty if the state has none."""
+        """The address of the trace of the job; empty if no state had one."""
         addresses = [value for value in collect_items(self.last, self.settings.trace_url) if isinstance(value, str)]
         self.last_trace_url = (
             replace_surrogates(addresses[0]) if addresses and addresses[0] else self.last_trace_url
@@ -439,20 +443,21 @@ class AgentJob:
 
     @property
     def finished(self) -> bool:
-        """Whether the report is ready. Raise `AppErrorShown` if the job has failed."""
+        """Whether the report is ready. Raises `AppErrorShown` if the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
-            reason = self._extract_error() or "the job gave no reason"
+            errors = [value for value in collect_items(self.last, self.settings.error) if value]
+            reason = format_value(errors[0])[:300] if errors else "the app gave no reason"
             raise AppErrorShown(
-                f"the job ended as {self.state!r}: {reason}", partial_text=self._extract_partial_text()
+                f"the job failed with the state {self.state!r}: {reason}", partial_text=self._extract_partial_text()
             )
         return state in {name.casefold() for name in self.settings.finished}
 
     @property
     def evidence(self) -> Evidence:
-        """The agent's steps from its list, or from its events if those have more.
+        """The steps of the agent from its list of steps, or from its events if they contain more steps.
 
-        An incomplete event stream counts less than a complete list, even with more events.
+        Events are used only if the stream was complete, or if there is no complete list of steps.
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
@@ -468,51 +473,38 @@ class AgentJob:
         )
 
     def build_timeout_error(self) -> ProbeError:
-        """Build the error for a passed deadline."""
-        progress = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}{self._format_waiting_hint()}"
+        """Build the error for a job that did not finish before its deadline."""
+        hint = ""
+        if "wait" in self.state.casefold() and not self.questions.answered:
+            hint = ". If the agent waits for an answer, add this state to probe.job.asking"
+        progress = f"its state is {self.state!r} after {plural(len(self.evidence.steps), 'step')}{hint}"
         message = f"the job did not finish within {self.settings.deadline_s:g} s: {progress}"
         partial = self._extract_partial_text()
         return AnswerIncomplete(message, partial_text=partial) if partial else AnswerTimeout(message)
-
-    def _format_waiting_hint(self) -> str:
-        """Return a hint if the state may mean that the agent waits for an answer but is not configured so."""
-        if "wait" not in self.state.casefold() or self.questions.answered:
-            return ""
-        return "; if it waits for an answer to a question, add this state to probe.job.asking"
 
     def _extract_partial_text(self) -> str:
         path = self.settings.text
         texts = [value for value in collect_items(self.last, path) if isinstance(value, str)] if path else []
         return replace_surrogates(texts[-1]) if texts else ""
 
-    def _extract_error(self) -> str:
-        errors = [value for value in collect_items(self.last, self.settings.error) if value]
-        return format_value(errors[0])[:300] if errors else ""
-
     def _build_step(self, value: Any, at_ms: float | None) -> Step:
         names = [name for name in collect_items(value, self.settings.step_name) if isinstance(name, str)]
         if not isinstance(value, dict):
             return Step(name=format_value(value)[:MAX_DETAIL_LENGTH], at_ms=at_ms)
         step = build_step(cast("dict[str, Any]", value), names[0] if names else None)
-        return step.model_copy(
-            update={
-                "name": replace_surrogates(step.name),
-                "detail": replace_surrogates(step.detail),
-                "at_ms": at_ms,
-            }
-        )
+        return step.reword(replace_surrogates(step.name), replace_surrogates(step.detail), at_ms)
 
 
 def build_old_job_error(description: str) -> OldJob:
-    """Build the error for a start that returned an old job. ``description`` is the returned object."""
+    """Build the error for a start that returned an old job. ``description`` says which job was returned."""
     return OldJob(
-        f"the reply to the start was {description}, so there is no new result. The app may return an old job for "
-        "the same question. Ask as another user, or configure staging to forget old jobs"
+        f"the app did not start a new job. It returned {description}. Ask as another user, or configure staging to "
+        "forget old jobs"
     )
 
 
-def _parse_time(value: Any) -> datetime | None:
-    """Parse a time: seconds since 1970, or ISO 8601 with a zone. Return ``None`` without a zone."""
+def _parse_utc_time(value: Any) -> datetime | None:
+    """Return a time in UTC from seconds since 1970 or ISO 8601; ``None`` without a time zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
@@ -523,5 +515,5 @@ def _parse_time(value: Any) -> datetime | None:
 
 
 def format_value(value: Any) -> str:
-    """Format a value as text."""
+    """Return a text unchanged, and another value as JSON."""
     return replace_surrogates(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

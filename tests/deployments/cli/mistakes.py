@@ -77,7 +77,7 @@ What to do: open the address on this machine; check its spelling, the network
             title="The port is closed",
             typed=f"lookout doctor http://{NOBODY}",
             seen=f"""\
-http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED): check that the
+http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED). Check that the
   app is running, and on this port""",
             code=1,
             to_do="Start the application, or copy the port from its first lines of output.",
@@ -151,8 +151,8 @@ What to do: if the page asks for a login, configure [targets.NAME.login] in
             title="The Space is private, or its name is wrong",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  Space of bot  the Hub answered HTTP 401 for acme/bot: check the name, and
-  that the token (HF_TOKEN) may read the Space
+broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of the
+  Space, and that the token in HF_TOKEN may read the Space
 → fix targets.bot.space, or set HF_TOKEN to a token that may read it""",
             code=4,
             to_do="Set `export HF_TOKEN=…` to a token of Hugging Face that may read the Space.",

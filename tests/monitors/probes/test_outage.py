@@ -48,7 +48,7 @@ async def test_f65_a_restart_is_waited_for() -> None:
 async def test_a_lasting_outage_is_reported_with_its_error() -> None:
     with Restarting(503) as server:
         impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
-        with pytest.raises(NotReady, match=r"did not come back within 0 s: HTTP 503"):
+        with pytest.raises(NotReady, match=r"did not serve again within 0 s: HTTP 503"):
             await wait_until_back(at(server), impatient, has_answered=True)
     with pytest.raises(NotReady, match="ConnectError"):
         await wait_until_back(at(server), impatient, has_answered=False)

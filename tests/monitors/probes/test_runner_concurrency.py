@@ -30,8 +30,8 @@ from monitors.probes.runner import (
     ProbeTally,
     Question,
     Runner,
-    order_questions,
-    select_questions_to_ask,
+    iterate_questions_by_severity,
+    iterate_unanswered_questions,
 )
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
@@ -62,7 +62,9 @@ class Schedule:
             repeats_severity_3=self.chance.randint(1, 3),
         )
         cases = [case(f"c{number}", self.chance.randint(1, 3)) for number in range(self.chance.randint(1, 25))]
-        self.planned = tuple(order_questions(cases, repeats_severity_3=self.settings.repeats_severity_3))
+        self.planned = tuple(
+            iterate_questions_by_severity(cases, repeats_severity_3=self.settings.repeats_severity_3)
+        )
 
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "", worth_storing: SelectEvidence = store_no_evidence
@@ -118,7 +120,7 @@ async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(
         await asyncio.gather(first, return_exceptions=True)
         if first.cancelled():
             assert schedule.at_once == 0, f"seed {seed}: a question goes on after its run was ended"
-            left = tuple(select_questions_to_ask(schedule.planned, frozenset(schedule.results)))
+            left = tuple(iterate_unanswered_questions(schedule.planned, frozenset(schedule.results)))
             tally = await schedule.run(left, _pace(schedule))
         else:
             left, tally = schedule.planned, first.result()
@@ -185,7 +187,7 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
         on_result=keep,
     )
     cases = [case("slow", 3), *(case(f"c{number}") for number in range(9))]
-    tally = await runner.run(order_questions(cases), concurrency=2)
+    tally = await runner.run(iterate_questions_by_severity(cases), concurrency=2)
     assert (tally.answered, tally.unanswered) == (1, 9)
     assert tally.circuit_opened is not None
     assert tally.circuit_opened == snapshot
@@ -198,10 +200,10 @@ def test_a_closed_circuit_has_no_reason() -> None:
         _ = breaker.why
     with pytest.raises(ValueError, match="closed"):
         _ = breaker.blame
-    breaker.trip(_failure("a"))
+    breaker.open_now(_failure("a"))
     breaker.record_answer()
     breaker.record_failure(_failure("b"))
-    breaker.trip(_failure("c"))
+    breaker.open_now(_failure("c"))
     assert breaker.is_open
     assert breaker.blame is Blame.APP
     assert "(a)" in breaker.why

@@ -342,7 +342,9 @@ class TriageRun(NamedTuple):
 
 def triage_run(*, with_baseline: bool = True) -> TriageRun:
     """The run: seven reports and a job that failed, against a baseline that rated four of them."""
-    nothing = no_answer(DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job ended as 'failed': out of tokens")
+    nothing = no_answer(
+        DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job failed with the state 'failed': out of tokens"
+    )
     results = (
         *map(result_of, written()),
         CaseResult(case=DOWN, result=nothing, assessment=assess_case(DOWN, nothing, ())),

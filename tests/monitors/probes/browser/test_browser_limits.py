@@ -281,7 +281,7 @@ PAGE = Process(pid=7, started="1", is_page=True, is_browser=False, rss_mb=100, c
 def test_the_largest_page_goes_where_all_together_are_too_large():
     watch = BrowserWatch("mark", Limits(page_mb=500, tree_mb=1000))
     tree = [replace(PAGE, pid=pid, rss_mb=mb) for pid, mb in ((1, 400), (2, 450), (3, 300))]
-    ((offender, why),) = watch.find_offenders(tree, 0)
+    ((offender, why),) = watch.find_processes_over_limit(tree, 0)
     assert offender.pid == 2
     assert "1,150 MB" in why
 
@@ -289,14 +289,14 @@ def test_the_largest_page_goes_where_all_together_are_too_large():
 def test_a_pause_restarts_the_timeout_of_a_busy_page():
     watch = BrowserWatch("mark", Limits(spinning_s=10))
     seconds = [*range(9), 8, 8, 8, *range(9, 19)]
-    found = [watch.find_offenders([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]
+    found = [watch.find_processes_over_limit([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]
     assert not any(found)
-    assert watch.find_offenders([replace(PAGE, cpu_s=30)], len(seconds) + 11)
+    assert watch.find_processes_over_limit([replace(PAGE, cpu_s=30)], len(seconds) + 11)
 
 
 def test_a_browser_that_grows_itself_is_ended():
     browser = replace(PAGE, is_page=False, is_browser=True, rss_mb=3000)
-    assert BrowserWatch("mark").find_offenders([browser, PAGE], 0)[0][0] is browser
+    assert BrowserWatch("mark").find_processes_over_limit([browser, PAGE], 0)[0][0] is browser
     assert asyncio.iscoroutinefunction(BrowserWatch("mark").watch)
 
 

@@ -81,5 +81,5 @@ async def test_a_page_that_shows_another_answer_than_it_was_sent_is_never_graded
     rule = {"url": "/chat$", "text": "reply.text"}
     async with driver_for(f"{zoo}/stale.html", wire=rule) as driver:
         assert (await driver.ask(("what of eyes?",))).graded_channel is Channel.WIRE
-        with pytest.raises(CaptureUnsure, match="sent for another question"):
+        with pytest.raises(CaptureUnsure, match="answer to another question"):
             await driver.ask(("what of ears?", "what of teeth?"))

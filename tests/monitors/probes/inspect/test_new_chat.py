@@ -14,7 +14,7 @@ from deployments.cli.doctor.format import print_inspection
 from monitors.config.file import parse_config
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import NewChat, PageElement, PageInspection
-from monitors.probes.inspect.page import try_page
+from monitors.probes.inspect.page import ask_trial_questions
 from monitors.probes.settings import Isolation, ProbeSettings
 from tests.monitors.probes.conftest import ONE_BROWSER
 from tests.servers.threaded_server import ThreadedServer
@@ -88,7 +88,7 @@ def bots() -> Iterator[str]:
 async def test_a_bot_s_memory_shows_what_the_button_does(
     bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
 ) -> None:
-    tried = await try_page(f"{bots}/{bot}", settings, questions=["Hello?"])
+    tried = await ask_trial_questions(f"{bots}/{bot}", settings, questions=["Hello?"])
     assert all(trial.problem is None for trial in tried.trials)
     assert tried.new_chat is not None
     assert tried.new_chat.recalled == (forgotten is not None)
@@ -98,7 +98,7 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
 @pytest.mark.whole_only
 async def test_with_isolation_configured_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
     isolated = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
-    assert (await try_page(f"{bots}/starts_over", isolated, questions=["Hello?"])).new_chat is None
+    assert (await ask_trial_questions(f"{bots}/starts_over", isolated, questions=["Hello?"])).new_chat is None
 
 
 def printed(found: NewChat | None) -> str:

@@ -156,7 +156,7 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     with Jobs() as gone:
         pass
     async with asking(gone, tmp_path) as driver:
-        with pytest.raises(Unreachable, match="could not be started"):
+        with pytest.raises(Unreachable, match="could not start the job"):
             await driver.ask(("x",))
 
 

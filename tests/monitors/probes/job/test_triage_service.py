@@ -15,7 +15,7 @@ from monitors.errors import AccessDenied, AppErrorShown, OldJob, PageNotUndersto
 from monitors.facts.triage_report import read_report
 from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.job.report import build_report_request, raise_on_graphql_errors
+from monitors.probes.job.report import build_report_request, require_no_graphql_errors
 from monitors.probes.job.watch import AgentJob
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.records.base import Blame
@@ -118,9 +118,9 @@ def test_an_id_cannot_end_the_string_it_stands_in() -> None:
 def test_graphql_says_that_a_key_is_missing() -> None:
     said = '{"data": null, "errors": [{"message": "log in", "extensions": {"code": "UNAUTHENTICATED"}}]}'
     with pytest.raises(AccessDenied, match="log in"):
-        raise_on_graphql_errors(said)
+        require_no_graphql_errors(said)
     for plain in ('{"data": {"job": {}}, "errors": []}', '{"errors": "none"}', "# Report", "[1]"):
-        assert raise_on_graphql_errors(plain) == plain
+        assert require_no_graphql_errors(plain) == plain
 
 
 async def test_a_service_that_is_busy_is_waited_for(agent: TriageAgent, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_more_than_ten_active_jobs_are_refused(agent: TriageAgent, tmp_pat
 async def test_the_same_issue_again_measures_nothing_new(agent: TriageAgent, tmp_path: Path) -> None:
     async with asking(agent, tmp_path / "one") as driver:
         await driver.ask((ISSUE.format(1),), name="c.r0.t0")
-        with pytest.raises(OldJob, match="an earlier question started, so there is no new result") as raised:
+        with pytest.raises(OldJob, match="an earlier question started") as raised:
             await driver.ask((ISSUE.format(1),), name="c.r1.t0")
     assert (raised.value.blame, raised.value.retryable) == (Blame.MONITOR, False)
     async with asking(agent, tmp_path / "two", created_at="nowhere") as driver:
@@ -162,7 +162,7 @@ async def test_a_job_that_is_older_than_its_start_is_found_by_its_time(agent: Tr
     for job in agent.jobs.values():
         job.done, job.polls = False, 0
     async with asking(agent, tmp_path / "other" / "run", events_url=None) as driver:
-        with pytest.raises(OldJob, match=r"the reply to the start was a job of \d{4}-"):
+        with pytest.raises(OldJob, match=r"It returned a job of \d{4}-"):
             await driver.ask((ISSUE.format(1),))
 
 
