@@ -119,7 +119,7 @@ def check_browser(context: DoctorContext) -> list[HealthCheck]:
     description = f"Chromium {browser.version}, {browser.executable} ({browser.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=description)]
     if browser.unsandboxed:
-        reason, to_do = browser.unsandboxed.split("; ", 1)
+        reason, to_do = browser.unsandboxed.split(". ", 1)
         checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do, optional=True))
     return checks
 

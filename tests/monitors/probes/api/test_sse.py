@@ -34,6 +34,6 @@ async def test_a_separator_of_lines_within_an_answer_is_part_of_it() -> None:
 
 
 async def test_a_line_without_end_is_given_up() -> None:
-    with pytest.raises(PageNotUnderstood, match="longer than 100 characters"):
+    with pytest.raises(PageNotUnderstood, match="more than 100 characters"):
         async for _ in split_lines(coming(["x" * 60] * 3), 100):
             pass

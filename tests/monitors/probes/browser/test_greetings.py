@@ -45,13 +45,13 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine it stands seconds after the page that was asked, which greets 2.5 s after it was loaded."""
-    stand = SilentPage._stand
+    stand = SilentPage._watch_page
 
     async def late(silent: SilentPage) -> None:
         await asyncio.sleep(10)
         await stand(silent)
 
-    monkeypatch.setattr(SilentPage, "_stand", late)
+    monkeypatch.setattr(SilentPage, "_watch_page", late)
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask(("slow 3 one",))
     assert answer.visible_text == reply("slow 3 one")

@@ -119,7 +119,7 @@ async def test_an_expired_user_session_names_the_command_that_renews_it(
 ) -> None:
     address = f"{site.url}/chat"
     async with driver_to(address, settings, tmp_path, login_to(address, tmp_path, {})) as driver:
-        with pytest.raises(LoginFailed, match=r"not signed in to bot yet: run `lookout login bot`"):
+        with pytest.raises(LoginFailed, match=r"not signed in to bot\. Run `lookout login bot`"):
             await driver.ask(("one",))
     made = login_to(address, tmp_path, {})
     site.sessions["a" * 32] = 0
@@ -205,7 +205,7 @@ async def test_credentials_of_the_target_are_in_no_answer_and_no_evidence(
 
 
 def test_a_secret_that_the_environment_has_not_is_named_with_its_key(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"targets\.bot\.login\.password: BOT_PASSWORD is not set"):
+    with pytest.raises(ConfigError, match=r"targets\.bot\.login\.password needs the environment variable BOT_PASSWORD, which is not set"):
         login_to("http://127.0.0.1/", tmp_path, FORM, {"BOT_USER": USER})
 
 
