@@ -125,7 +125,7 @@ class Step(Record):
     duration_ms: Milliseconds | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
 
-    def reword(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
+    def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
         """Return the step with another name and detail, such as ones that can be stored, and its time."""
         return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 

@@ -399,7 +399,7 @@ def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str
     payload = read_versioned_payload(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )
-    payload = payload.reword(
+    payload = payload.with_text_and_citations(
         replace_surrogates(payload.text), tuple(replace_surrogates(citation) for citation in payload.citations)
     )
     versions = [

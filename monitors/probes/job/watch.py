@@ -492,7 +492,7 @@ class AgentJob:
         if not isinstance(value, dict):
             return Step(name=format_value(value)[:MAX_DETAIL_LENGTH], at_ms=at_ms)
         step = build_step(cast("dict[str, Any]", value), names[0] if names else None)
-        return step.reword(replace_surrogates(step.name), replace_surrogates(step.detail), at_ms)
+        return step.with_name_and_detail(replace_surrogates(step.name), replace_surrogates(step.detail), at_ms)
 
 
 def build_old_job_error(description: str) -> OldJob:

@@ -205,7 +205,10 @@ async def test_credentials_of_the_target_are_in_no_answer_and_no_evidence(
 
 
 def test_a_secret_that_the_environment_has_not_is_named_with_its_key(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"targets\.bot\.login\.password needs the environment variable BOT_PASSWORD, which is not set"):
+    with pytest.raises(
+        ConfigError,
+        match=r"targets\.bot\.login\.password needs the environment variable BOT_PASSWORD, which is not set",
+    ):
         login_to("http://127.0.0.1/", tmp_path, FORM, {"BOT_USER": USER})
 
 
