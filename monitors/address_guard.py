@@ -1,15 +1,15 @@
-"""Refuse connections of a target into networks outside its configuration, after redirects and rebinding too.
+"""Refuse connections to networks that the configuration of a target does not name.
 
-Without the guard, three kinds of public page could make Lookout send requests inside its own network: a page that
-redirects to ``http://169.254.169.254/``, a page with a script that asks 10.0.0.5, and a page with a name that
-resolves to 10.0.0.5 the second time. Each host and port is therefore checked at the moment of connecting, by the
-addresses that the name then resolves to: for pages in `probes/browser/proxy.py`, for all other requests in
-`http_client.py`.
+A public page could otherwise make Lookout send requests inside its own network: with a redirect to ``http:
 
-Public addresses are always allowed. Other addresses are allowed only for the configured host and port: an IP
-address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network =
-true` all private and loopback addresses that the configured name resolves to. Link-local addresses, at which
-clouds serve machine credentials, are allowed only if they are configured as an IP address.
+169.254.169.254/``, with a script that asks 10.0.0.5, or with a host name that resolves to 10.0.0.5 the second
+time. So each connection is checked by the address that the host name resolves to at that moment. The browser
+connects through `probes/browser/proxy.py`, all other requests through `http_client.py`.
+
+Public addresses are always allowed. Other addresses are allowed only for the host and port in the
+configuration: an IP address, or a name that exists only in internal networks, such as ``bot.internal``. With
+`private_network = true`, a configured host may resolve to private addresses and this machine. Link-local
+addresses, where clouds serve credentials, are allowed only if they are configured as an IP address.
 """
 
 from __future__ import annotations
@@ -27,34 +27,33 @@ import httpx
 from monitors.errors import AccessDenied
 
 Place = tuple[str, int]
-"""A host, in lower case and without a trailing dot, and a port."""
+"""A host and a port. The host is in lower case, without a dot at the end."""
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Map a host name to its addresses; empty if it cannot be resolved."""
+"""Returns the addresses of a host name; empty if it cannot be resolved."""
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
-"""Suffixes that no public registry assigns (RFC 6761, 6762, 8375, and ICANN's resolution on .internal)."""
+"""Suffixes of host names that exist only in internal networks (RFC 6761, 6762, 8375, and ICANN on .internal)."""
 _METADATA_ADDRESSES: Final = frozenset(
     map(
         ipaddress.ip_address,
         ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
     )
 )
-"""Metadata services of clouds: AWS and most others, AWS by IPv6, Alibaba, Azure's own host, Oracle."""
+"""Addresses at which clouds serve credentials: AWS and most others, AWS with IPv6, Alibaba, Azure, Oracle."""
 
 _IPV4_CARRIERS: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-"""IPv6 networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291)
-and translated addresses (RFC 2765). Mapped, 6to4 and Teredo addresses have properties of their own."""
+"""IPv6 networks whose addresses end with an IPv4 address: RFC 6052, RFC 4291 and RFC 2765."""
 _LAST_32_BITS_MASK: Final = 0xFFFF_FFFF
 
 _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names of this machine."""
+"""Host names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""A host configured with one of these ports is also allowed on the other, because sites redirect http to https."""
+"""If a host is configured with one of these ports, both are allowed: sites redirect from http to https."""
 
 
 class Network(StrEnum):
-    """The kind of network that an address is in."""
+    """The kind of network of an address."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -80,7 +79,7 @@ def classify_address(address: str) -> Network:
 
 
 def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the IPv4 address that an IPv6 address embeds, or else the address itself."""
+    """Return the IPv4 address inside an IPv6 address, or the address itself if it contains none."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
@@ -92,9 +91,10 @@ def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddres
 
 
 class AddressGuard:
-    """Check the addresses that one target's requests connect to. ``configured`` are the configured addresses.
+    """Check the addresses to which requests for one target connect.
 
-    ``refused`` are the places refused to pages until now: each is logged once.
+    ``configured`` are the addresses in the settings. ``refused`` are the hosts and ports that were refused so
+    far. Each one is logged once.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class AddressGuard:
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
-        """Whether an address is configured, by host and port."""
+        """Whether the configuration names the host and port of an address."""
         return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
@@ -122,7 +122,7 @@ class AddressGuard:
         await self.resolve_allowed(*parse_place(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
-        """Return a host's allowed addresses; empty if the name does not resolve. Raises the errors of `check`."""
+        """Return the allowed addresses of a host; empty if it cannot be resolved. Raises like `check`."""
         host = host.rstrip(".").lower()
         in_digits = _is_address(host)
         addresses = (host,) if in_digits else tuple(await self._resolve(host))
@@ -132,7 +132,7 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """Return the configured place with this IP address: Playwright's own requests resolve names themselves."""
+        """Return the configured host with this IP address, because Playwright resolves some names itself."""
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:
                 if own_port == port and not _is_address(host) and address in await self._resolve(host):
@@ -155,7 +155,7 @@ class AddressGuard:
 
 
 def parse_place(url: str) -> Place:
-    """Return host and port of an address. Raises `AccessDenied` for an invalid address."""
+    """Return the host and port of an address. Raises `AccessDenied` for an invalid address."""
     try:
         parsed_url = httpx.URL(url)
     except httpx.InvalidURL:
@@ -164,13 +164,13 @@ def parse_place(url: str) -> Place:
 
 
 def format_place(place: Place) -> str:
-    """Format ``host:port`` for messages, with the host cut to 100 characters."""
+    """Return ``host:port`` for messages. A long host is cut to 100 characters."""
     host, port = place[0][:100], place[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _infer_networks(host: str) -> frozenset[Network]:
-    """Return the networks that a configured host allows."""
+    """Return the kinds of networks to which a configured host may resolve."""
     if _is_address(host):
         return frozenset({classify_address(host)})
     return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
@@ -185,7 +185,7 @@ def _is_address(host: str) -> bool:
 
 
 async def _resolve_host(host: str) -> Sequence[str]:
-    """Resolve with the system's resolver, also decimal and shortened addresses; empty on failure."""
+    """Return the addresses of a host by the resolver of this system; empty if it fails."""
     if host == "localhost" or host.endswith(".localhost"):  # like browsers (RFC 6761)
         return ("127.0.0.1", "::1")
     try:

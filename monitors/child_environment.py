@@ -1,4 +1,4 @@
-"""Select the environment of a foreign program: its own settings and the machine's, without Lookout's secrets."""
+"""Select environment variables for another program, so that it gets no secret of Lookout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _ALLOWED: Final = re.compile(
     r"|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_\w+|FONTCONFIG_\w+",
     re.IGNORECASE,
 )
-"""Names of variables. PREFECT_API_AUTH_STRING and a proxy's password are the programs' own."""
+"""Names of variables that another program may get.
+
+PREFECT_API_AUTH_STRING and the password of a proxy are included, because the other programs need them.
+"""
 
 
 def build_child_environment(environment: Mapping[str, str]) -> dict[str, str]:

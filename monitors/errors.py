@@ -143,7 +143,7 @@ class EndNotFound(AnswerIncomplete):
 
 
 class AppErrorShown(ProbeError):
-    """The page itself reported a fault (a toast, an error box)."""
+    """The page shows an error message."""
 
     retryable = True
     blame = Blame.APP
@@ -151,23 +151,20 @@ class AppErrorShown(ProbeError):
 
 
 class LeftTarget(ProbeError):
-    """The page went to an address outside the app: it is neither asked nor graded."""
+    """The page went to an address outside the app. Lookout does not ask it."""
 
     blame = Blame.APP
     reason = NoAnswerReason.LEFT_TARGET
 
 
 class AccessDenied(ProbeError):
-    """A login or quota wall blocks the chat, or the target leads to an address outside it."""
+    """The page requires a login or a higher quota, or the address of the target is not permitted."""
 
     reason = NoAnswerReason.ACCESS_DENIED
 
 
 class RateLimited(ProbeError):
-    """The application accepts no more requests for now (HTTP 429).
-
-    ``retry_after_s`` is the wait that it asks for.
-    """
+    """The app refuses requests for now (HTTP 429). ``retry_after_s`` is the wait that it asks for."""
 
     retryable = True
     reason = NoAnswerReason.RATE_LIMITED
@@ -178,68 +175,68 @@ class RateLimited(ProbeError):
 
 
 class LoginWall(AccessDenied):
-    """The page asks to sign in, and Lookout has no login for it."""
+    """The page asks for a login."""
 
 
 class LoginFailed(AccessDenied):
-    """Lookout is not signed in: the session has ended, or the login failed. The text names the fix."""
+    """Lookout is not signed in: the session has ended, or the login failed. The text says what to do."""
 
     reason = NoAnswerReason.LOGIN_FAILED
 
 
 class SessionEnded(AccessDenied):
-    """The session ended while a question was asked; it is renewed for the next try."""
+    """The session ended during a question. The next attempt signs in again."""
 
     retryable = True
     reason = NoAnswerReason.LOGIN_FAILED
 
 
 class NoSuchPath(ProbeError):
-    """An API answered HTTP 404 or 405: it does not accept questions at the configured path."""
+    """The API answered HTTP 404 or 405. It accepts no questions at the configured path."""
 
     retryable = True
     reason = NoAnswerReason.NO_SUCH_PATH
 
 
 class PageNotUnderstood(ProbeError):
-    """No message box or no answer was found on the page."""
+    """Lookout found no message box or no answer on the page."""
 
     reason = NoAnswerReason.PAGE_NOT_UNDERSTOOD
 
 
 class AnswerNotFound(PageNotUnderstood):
-    """An API answered, and the configured path leads to no text in it."""
+    """The API answered, but the configured path leads to no text in the response."""
 
     reason = NoAnswerReason.ANSWER_NOT_FOUND
 
 
 class CaptureUnsure(ProbeError):
-    """The text read off the page may not be the answer, or not all of it: it is not graded."""
+    """The text that was read from the page may not be the answer, or only a part of it. It is not graded."""
 
     reason = NoAnswerReason.CAPTURE_UNSURE
 
 
 class OldJob(ProbeError):
-    """The application answered the start of a job with an older job: no new measurement."""
+    """The app did not start a new job. It returned an older one, which is no new result."""
 
     reason = NoAnswerReason.OLD_JOB
 
 
 class BrowserLost(ProbeError):
-    """The page or the browser crashed or hung."""
+    """The page or the browser crashed, or does not respond."""
 
     retryable = True
     reason = NoAnswerReason.BROWSER_LOST
 
 
 class BrowserMissing(BrowserLost):
-    """No usable browser on this machine. The text names the command to install one."""
+    """This machine has no browser that Lookout can use. The text names the command to install one."""
 
     retryable = False
 
 
 class GradingError(MonitorError):
-    """A grader could not do its work."""
+    """A grader could not grade the answer."""
 
 
 class JudgeUnavailable(GradingError):
@@ -250,17 +247,17 @@ class JudgeUnavailable(GradingError):
 
 
 class JudgeRefused(GradingError):
-    """The judge declined to grade."""
+    """The model of the judge refused to grade the answer."""
 
     blame = Blame.PROVIDER
 
 
 class JudgeMisconfigured(GradingError):
-    """The judge's provider refuses the request: a wrong key, an unknown model, no credit."""
+    """The provider of the judge rejected the request: a wrong key, an unknown model or no credit."""
 
 
 class VerdictUnreadable(GradingError):
-    """The judge's reply is not a valid verdict."""
+    """The reply of the judge is not a valid verdict."""
 
     retryable = True
 
@@ -285,21 +282,21 @@ class WarehouseError(MonitorError):
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process has locked the file; the journal stores everything meanwhile."""
+    """Another process has locked the file. Until it ends, data is stored only in the journal."""
 
     retryable = True
 
 
 class WarehouseInUse(WarehouseBusy):
-    """Another process of Lookout works with the file and ends by itself; jobs of every minute skip a turn."""
+    """Another process of Lookout uses the file and will end soon. A job that runs every minute skips one run."""
 
 
 class WarehouseDamaged(WarehouseError):
-    """The file's content differs from the journal; the text names the command that rebuilds it."""
+    """The content of the file differs from the journal. The text names the command that rebuilds the file."""
 
 
 class WarehouseUnwritable(WarehouseError):
-    """The data folder cannot be written (read-only, full, foreign file)."""
+    """Lookout cannot write to the data folder."""
 
 
 class SchemaTooNew(WarehouseError):
@@ -307,23 +304,23 @@ class SchemaTooNew(WarehouseError):
 
 
 class QueryInvalid(WarehouseError):
-    """A user's query cannot be run. The text is the database's own explanation."""
+    """The query of a user cannot be run. The text is the explanation of the database."""
 
 
 class NotifyError(MonitorError):
-    """A message could not be delivered. The text never holds an address or a token."""
+    """A message could not be sent. The text never contains an address or a token."""
 
 
 class NotifyTransient(NotifyError):
-    """It may work later; the message is stored."""
+    """The message could not be sent now. It is stored and will be sent later."""
 
     retryable = True
     blame = Blame.PROVIDER
 
 
 class NotifyUnsure(NotifyTransient):
-    """The reply was lost: the message may have arrived. The next attempt searches for it first, if it can."""
+    """The reply was lost, so the message was possibly sent. The next attempt looks for it first, if it can."""
 
 
 class NotifyRejected(NotifyError):
-    """A permanent failure: a revoked token, an unknown channel."""
+    """The message can never be sent, for example because the token was revoked or the channel does not exist."""

@@ -1,12 +1,11 @@
-"""The HTTP client for every address that others serve: applications, logs, exports, version endpoints.
+"""The HTTP client for addresses of other people: apps, logs, exports and version endpoints.
 
-The client connects only to addresses that an `AddressGuard` has checked and permits; a proxy of the environment
-resolves names itself. It follows at most `MAX_REDIRECTS` redirects, only to http and https, and sends credentials
-only to the configured origins. One deadline limits a request from its start to the last byte of its body,
-redirects included, and one size limits the body after decompression.
+It connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects, only
+to http and https, and sends credentials only to the configured hosts. One time limit applies to a request with
+its redirects and its body. One size limit applies to the decompressed body.
 
-Errors: `AccessDenied` if the guard refuses; else an `httpx.HTTPError`, among them `DeadlinePassed`,
-`BodyTooLarge` and `RedirectRefused`, with texts for people (`describe_http_error`).
+Errors: `AccessDenied` if the guard refuses, otherwise an `httpx.HTTPError`, such as `DeadlinePassed`,
+`BodyTooLarge` and `RedirectRefused`. `describe_http_error` describes them for people.
 """
 
 from __future__ import annotations
@@ -26,31 +25,28 @@ from monitors.request_headers import NO_HEADERS, RequestHeaders
 MAX_REDIRECTS: Final = 5
 MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
-"""The wait for one address of a host that has another address to try."""
+"""Seconds to wait for one address of a host, if there is another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
-"""Encodings that `_decompress` reads piece by piece.
-
-httpx decompresses a piece of Brotli and Zstandard as a whole.
-"""
+"""Encodings that are decompressed piece by piece, to limit the size. httpx has no limit for others."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
-"""The key of the deadline in a request's extensions, which httpx passes on to redirected requests."""
+"""The key of the deadline in the extensions of a request, which httpx copies to redirected requests."""
 
 
 class DeadlinePassed(httpx.ReadTimeout):
-    """The whole answer, redirects included, did not arrive before the deadline."""
+    """The complete response did not arrive before the deadline."""
 
 
 class BodyTooLarge(httpx.TransportError):
-    """The body is larger than permitted, after decompression."""
+    """The decompressed body is larger than the limit."""
 
 
 class RedirectRefused(httpx.TransportError):
-    """The server redirects to an address that is not http or https, or is invalid."""
+    """The server redirects to an address that is invalid, or is not http or https."""
 
 
 def describe_http_error(error: Exception) -> str:
-    """Describe an error of a request in words without an address or a secret."""
+    """Return a description of a failed request, without an address or a secret."""
     match error:
         case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
             return str(error)
@@ -65,8 +61,9 @@ def describe_http_error(error: Exception) -> str:
 class GuardedClient(httpx.AsyncClient):
     """An `httpx.AsyncClient` with the limits of this module.
 
-    ``headers`` are sent only to the origins of ``addresses``, ``plain_headers`` to all. ``max_redirects`` is 0 if
-    a redirect counts as an ordinary answer. ``timeout`` limits single steps, such as connecting.
+    ``headers`` are sent only to the hosts of ``addresses``, ``plain_headers`` to all hosts. With
+    ``max_redirects`` 0, a redirect is returned as the response. ``timeout`` limits single steps, such as
+    connecting.
     """
 
     def __init__(
@@ -107,7 +104,7 @@ class GuardedClient(httpx.AsyncClient):
         cast("Any", pool)._network_backend = _GuardedBackend(guard)  # noqa: SLF001 - as above; proxies keep their own
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
-        """Send a request like `httpx.AsyncClient.send`. Raises the errors of this module."""
+        """Send a request as `httpx.AsyncClient.send` does. Raises the errors of this module."""
         ends_at = asyncio.get_running_loop().time() + self._deadline_s
         request.extensions = {**request.extensions, _ENDS_AT: ends_at}
         try:
@@ -120,7 +117,7 @@ class GuardedClient(httpx.AsyncClient):
         await self._guard.check(str(request.url))
 
     async def _limit_response(self, response: httpx.Response) -> None:
-        """Limit the body before it is read, including that of a redirect, which httpx reads to its end."""
+        """Limit the size of the body before httpx reads it. This also applies to the body of a redirect."""
         response.stream = _BoundedStream(
             cast("httpx.AsyncByteStream", response.stream),
             encoding=response.headers.pop("content-encoding", "identity").strip().lower(),
@@ -130,7 +127,7 @@ class GuardedClient(httpx.AsyncClient):
         )
 
     async def _check_redirect(self, response: httpx.Response) -> None:
-        """Raise `RedirectRefused` for a redirect to anything but a web page; httpx itself fails on some of them."""
+        """Raise `RedirectRefused` if the response redirects to anything but a web address."""
         if not self.follow_redirects or not response.has_redirect_location:
             return
         try:
@@ -146,7 +143,7 @@ class GuardedClient(httpx.AsyncClient):
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connect to the addresses that the guard has checked, so that a name cannot change in between."""
+    """Connect to the addresses that the guard has checked, so that a host name cannot change in between."""
 
     def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
@@ -177,7 +174,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """A response's body, decompressed, with its size and deadline."""
+    """The decompressed body of a response, with a limit of its size and time."""
 
     def __init__(
         self,
@@ -224,7 +221,7 @@ def _choose_unpacker(encoding: str) -> Any:
 
 
 class _Unpacker:
-    """Decompress in pieces of at most `_PIECE_BYTES`, because a megabyte may decompress to a gigabyte."""
+    """Yield decompressed data in small pieces, because a megabyte may contain a gigabyte."""
 
     def __init__(self, window_bits: int) -> None:
         self._unpacking = zlib.decompressobj(window_bits)

@@ -1,4 +1,4 @@
-"""Paths into parsed JSON, such as ``choices.0.message.content``: values, items, texts, sources. Pure."""
+"""Read values from parsed JSON by a path such as ``choices.0.message.content``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
 _NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
 _MAX_DEPTH: Final = 20
 _MAX_KEYS: Final = 64
-"""Objects with more keys are not cached by their keys."""
+"""Maximum number of keys of an object whose selected paths are cached."""
 
 
 def collect_values(document: Any, path: str) -> list[Any]:
-    """Return all values at ``path`` in parsed JSON, in order; empty without any.
+    """Return all values at ``path`` in parsed JSON, in order.
 
-    Steps are names and list positions (negative ones count from the end), ``*`` is every item:
-    ``sources.*.title``.
-    The empty path is the document itself.
+    The path contains names and list positions with dots between them. Negative positions count from the end.
+    ``*`` means all items of a list: ``sources.*.title``. The empty path is the whole document.
     """
     values: list[Any] = [document]
     for step in _split_path(path):
@@ -35,7 +34,7 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Select the paths whose first step exists in the document: most of a long list of names do not."""
+    """Return the paths whose first name exists in the document, to skip the others quickly."""
     if not isinstance(document, dict):
         return paths
     keys = tuple(cast("dict[str, Any]", document))
@@ -48,27 +47,27 @@ def _select_by_first_step(keys: tuple[str, ...], paths: tuple[str, ...]) -> tupl
 
 
 def collect_items(document: Any, path: str) -> list[Any]:
-    """Return the values at ``path`` with nested lists flattened and nulls removed.
+    """Return the values at ``path``. Lists are replaced by their items, and nulls are left out.
 
-    So ``sources`` and ``sources.*`` give the same items, and an empty list gives none.
+    So ``sources`` and ``sources.*`` have the same result, and an empty list has none.
     """
     return [item for value in collect_values(document, path) for item in _flatten_items(value)]
 
 
 def collect_sources(document: Any, path: str) -> tuple[str, ...]:
-    """Return the names of the sources at ``path``, in order; each item of a list is a source.
+    """Return the names of the sources at ``path``, in order. Each item of a list is one source.
 
-    A text or a number is a name. An object's name is its title, name, source, file or id, followed by its address
-    in brackets; without these the names of its nested objects, else its passage, else its JSON. Empty values are
-    not sources: null, false, an empty list, text or object, and words such as ``null``.
+    A text or a number is a name. The name of an object is its title, name, source, file or id, followed by its
+    address in brackets. Without these, it is the names of its inner objects, its passage, or its JSON. Empty
+    values, and words such as ``null``, are not sources.
     """
     return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text; join the parts of a list, as chat APIs send them.
+    """Return a value as text. The parts of a list are joined, as chat APIs send them.
 
-    A part with a ``type`` contributes only its ``text``; any other object becomes JSON.
+    A part with a ``type`` adds only its ``text``. Any other object becomes JSON.
     """
     if isinstance(value, str):
         return value

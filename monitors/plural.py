@@ -1,11 +1,8 @@
-"""A count and its noun, the same in every message, report and line of output."""
+"""Format a number with its noun, such as "2 cases"."""
 
 from __future__ import annotations
 
 
 def plural(count: int, singular: str, many: str | None = None) -> str:
-    """Format a count: ``1 case``, ``2 cases``; ``many`` is a plural that does not end in s.
-
-    Thousands are separated.
-    """
+    """Return a number with its noun: ``1 case``, ``1,000 cases``. ``many`` is a plural that does not end in s."""
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"

@@ -1,4 +1,4 @@
-"""Explain errors in a settings file: the key, its value, and the accepted values."""
+"""Explain errors in a configuration file: the key, its value, and the accepted values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 Place = tuple[str | int, ...]
-"""The place of a value as pydantic gives it: keys, numbers in lists, and the names of a union's branches."""
+"""The place of a value, as pydantic reports it: keys, positions in lists, and names of the branches of a union."""
 
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
-"""User and password in an address."""
+"""Matches the user and the password in an address."""
 
 _NOISE = ("Input should be ", "Value error, ")
 
@@ -22,9 +22,9 @@ _NOISE = ("Input should be ", "Value error, ")
 def explain_error(
     root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None
 ) -> str:
-    """Explain one of pydantic's errors about ``root`` in one line.
+    """Return one line that explains an error of pydantic about ``root``.
 
-    ``renamed`` maps old keys to new ones (`find_new_key`).
+    ``renamed`` maps old keys to new ones, as in `find_new_key`.
     """
     place: Place = detail["loc"]
     key = format_key(root, place)
@@ -58,7 +58,7 @@ def explain_error(
 def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
     """Return the new name of ``key``; ``None`` if it was not renamed.
 
-    ``*`` in an old key matches one part, which the new key repeats in place of its own ``*``.
+    ``*`` in an old key matches any part. The new key contains this part in place of its own ``*``.
     """
     for old, new in renamed.items():
         match = re.fullmatch(re.escape(old).replace(r"\*", r"([^.]+)"), key)
@@ -69,7 +69,7 @@ def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
 
 
 def _format_as_share(detail: Mapping[str, Any]) -> str:
-    """Suggest the share if the value looks like a percentage."""
+    """Return a hint to write 0.5 instead of 50 if the value looks like a percentage; empty otherwise."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
         return ""
@@ -77,13 +77,13 @@ def _format_as_share(detail: Mapping[str, Any]) -> str:
 
 
 def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
-    """Suggest the most similar name, in brackets; empty if none is similar."""
+    """Return a hint with the most similar name; empty if no name is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _list_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
-    """List the values of the key ``name`` that distinguish the branches of a union."""
+    """Return the accepted values of the key ``name``, which selects a branch of a union."""
     fields = (model.model_fields.get(name) for model in _find_models(root, place))
     return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
 
@@ -94,7 +94,7 @@ def _find_description(root: type[BaseModel], place: Place) -> str:
 
 
 def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
-    """Find the settings classes at a place."""
+    """Return the settings classes that are possible at a place."""
     types: list[Any] = [root]
     for part in place:
         types = [inner for annotation in types for inner in _find_inner_types(annotation, part)]
@@ -102,7 +102,7 @@ def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
 
 
 def format_key(root: type[BaseModel], place: Place) -> str:
-    """Format the place as the key in the file: the branches of a union have no key of their own."""
+    """Return the key of a place, as it is written in the file."""
     types: list[Any] = [root]
     shown: list[str] = []
     for part in place:
@@ -117,7 +117,7 @@ def format_key(root: type[BaseModel], place: Place) -> str:
 
 
 def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
-    """Find the types that are possible under ``part`` of a value of this type."""
+    """Return the types that a value under ``part`` may have."""
     if _is_model(annotation):
         field = annotation.model_fields.get(str(part))
         if field is not None:
@@ -132,7 +132,7 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
 
 
 def _list_branches(annotation: Any) -> list[Any]:
-    """List the types of a union; one type for anything else."""
+    """Return the types of a union. Any other type is returned alone."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _list_branches(get_args(annotation)[0])
@@ -146,13 +146,13 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
-    """Whether ``model`` is the branch of a union with this tag."""
+    """Whether ``model`` is the branch of a union that the value ``tag`` selects."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(tag_type) for tag_type in tags)
 
 
 def check_no_password(address: str) -> str:
-    """Return the address. Raises ``ValueError`` if it contains a user or password."""
+    """Return the address. Raises ``ValueError`` if it contains a user name or a password."""
     if URL_CREDENTIALS.search(address):
         raise ValueError("write the address without user and password; put credentials in the environment")
     return address

@@ -1,7 +1,7 @@
-"""Headers of requests to an application's own API: lookout.toml names them, secrets come from the environment.
+"""Build the headers for requests to the API of an app. Secrets come from the environment.
 
-The configuration has a `HeaderTable`. `build_request_headers` turns it into `RequestHeaders`, the only class with
-the values of secrets. They are sent only to the configured hosts, and shown in no message.
+A `HeaderTable` in the configuration names the headers. `RequestHeaders` contains the values, and is the only
+class that knows the secrets. They are sent only to the configured hosts and shown in no message.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from monitors.errors import ConfigError
 
 API_TOKEN_VARIABLE: Final = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
-"""The environment variable with the bearer token of a target that is asked through an API."""
+"""The environment variable with the token for the API of a target."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-"""RFC 9110, section 5.6.2."""
+"""The name of a header, as in RFC 9110, section 5.6.2."""
 _SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
-"""Headers that only authenticate: RFC 9110, section 11; RFC 6265."""
+"""Headers whose only purpose is authentication: RFC 9110, section 11, and RFC 6265."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
-"""A header whose name ends in one of these words carries a secret: X-Api-Key, Api-Key, X-Auth-Token."""
+"""A header contains a secret if its name ends with one of these words, such as X-Api-Key."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
-"""Shorter secrets are not hidden, because they may be ordinary words of an answer."""
+"""Minimum length of a secret that is hidden. A shorter one may be a normal word of an answer."""
 HIDDEN: Final = "[secret]"
 
 
 class HeaderValue(BaseModel):
-    """One header's value: `"acme"`, or `{ env = "BOT_KEY" }` for a secret."""
+    """The value of one header: `"acme"`, or `{ env = "BOT_KEY" }` for a secret in an environment variable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,11 +78,11 @@ def _is_secret_name(name: str) -> bool:
 
 
 HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_check_table)]
-"""`headers = { "X-Tenant" = "acme", "X-Api-Key" = { env = "BOT_KEY" } }`."""
+"""Headers by name, such as `headers = { "X-Tenant" = "acme", "X-Api-Key" = { env = "BOT_KEY" } }`."""
 
 
 def is_sendable(value: str) -> bool:
-    """Whether a header can hold ``value``: other characters break the request, or start another header."""
+    """Whether a header may contain ``value``. Only printable ASCII characters are allowed."""
     return value.isascii() and (value.isprintable() or not value)
 
 
@@ -92,7 +92,7 @@ _REFUSED_VARIABLE: Final = re.compile(
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
-    """Find the variables in a message of `RequestHeaders.explain_refusal`; empty for other texts."""
+    """Return the variables that a message of `RequestHeaders.explain_refusal` names; empty for other texts."""
     return (
         tuple(_REFUSED_VARIABLE.findall(text))
         if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
@@ -102,9 +102,9 @@ def find_refused_variables(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RequestHeaders:
-    """The headers of each request. Neither ``repr`` nor any method shows a value.
+    """The headers of all requests to one app. No method and no ``repr`` shows a value.
 
-    ``named`` lists the sent secrets with their origin; ``missing`` is the reason if none is sent.
+    ``named`` describes where the secrets come from. ``missing`` is the reason why no secret is sent.
     """
 
     key: str
@@ -114,7 +114,7 @@ class RequestHeaders:
     missing: str = ""
 
     def explain_refusal(self, status: int) -> str:
-        """Explain a 401 or 403, with the key and the variable to check."""
+        """Return an explanation of HTTP 401 or 403, with the setting and the variable to check."""
         if self.named:
             sent = " and ".join(self.named)
             return (
@@ -124,16 +124,16 @@ class RequestHeaders:
         return f"HTTP {status}: Lookout sent no token, because {self.missing}"
 
     def hide_secrets(self, text: str) -> str:
-        """Return the text with the secrets replaced, in case the server repeats them."""
+        """Return the text with the secrets hidden, because a server may repeat them."""
         for secret in self.secrets:
             for form in (secret, json.dumps(secret)[1:-1]):
                 text = text.replace(form, HIDDEN)
         return text
 
     def build_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
-        """Return an httpx event hook for requests that removes the headers unless the request is for ``addresses``.
+        """Return an httpx event hook that removes the headers from a request to another host than ``addresses``.
 
-        httpx itself removes only Authorization from a request that is redirected to another host.
+        After a redirect to another host, httpx itself removes only Authorization.
         """
         origins = {_get_origin(httpx.URL(address)) for address in addresses}
 
@@ -156,11 +156,12 @@ def build_request_headers(
     token_variable: str | None = None,
     bearer_key: str = "",
 ) -> RequestHeaders:
-    """Build the headers with their values. Raises `ConfigError` with the key and the missing or unusable variable.
+    """Build the headers with their values.
 
-    ``key`` is the key of the table. ``token_variable`` is the variable of a bearer token, which is sent unless
-    the table has an Authorization header. ``bearer_key`` is the key that names the variable, if any; the variable
-    must then be set.
+    Raises `ConfigError`, which names the setting and the variable that is missing or not usable. ``key`` is the
+    name of the table. ``token_variable`` names the variable of a bearer token, which is sent if the table has
+    no Authorization header. If a setting names this variable, ``bearer_key`` is that setting, and the variable
+    must be set.
     """
     values: dict[str, str] = {}
     secrets: list[str] = []

@@ -1,6 +1,6 @@
-"""Retries: the HTTP answers that may be retried, and the pauses.
+"""Repeat failed requests: decide which failures may be temporary, and how long to wait.
 
-Requests are repeated if that can help, within Lookout's own limits, because SDKs repeat them without a limit.
+Lookout repeats requests itself, because client libraries have no limit that fits a run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def is_retryable(status: int) -> bool:
-    """Whether the same request may work later: a rate limit, a lock, a server error or overload (5xx, 529)."""
+    """Whether the same request may succeed later: after a rate limit, a conflict or a server error."""
     return status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Parse the seconds of Retry-After: a number, or a time by the server's own clock (its Date header).
+    """Return the seconds in the header Retry-After; ``None`` if it is missing or invalid.
 
-    ``None`` if it is missing or invalid: then our own pauses apply. Names in ``headers`` are in lower case.
+    The header is a number or a time. A time is compared with the header Date, which has the clock of the
+    server. The names in ``headers`` are in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -46,9 +47,10 @@ FIRST_PAUSE_S: Final = 0.5
 
 
 class TryAgain(Exception):
-    """A failed attempt that may work later. ``after_s`` is the wait that the server asked for, if any.
+    """An attempt failed, but a later one may succeed.
 
-    ``error`` is raised when no attempt is left: ``why`` if it is an error, else this exception.
+    ``after_s`` is the wait that the server asked for. ``error`` is raised if no attempt is left: it is ``why``
+    if that is an error, otherwise this exception.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -58,7 +60,7 @@ class TryAgain(Exception):
 
 
 class RetryPolicy(Record):
-    """How long one verdict may take: ``try_s`` for one attempt, ``deadline_s`` for all attempts and pauses."""
+    """Time limits for one verdict: ``try_s`` for one attempt, ``deadline_s`` for all attempts and pauses."""
 
     deadline_s: float = 90.0
     try_s: float = 45.0
@@ -74,10 +76,10 @@ async def retry_with_pauses(
     max_pause_s: float = math.inf,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Return the result of the first successful attempt; raise the last `TryAgain.error` if all ``tries`` fail.
+    """Return the result of the first successful attempt. Raises the last `TryAgain.error` if all attempts fail.
 
-    Between attempts it waits for the time in `TryAgain`, else ``first_pause_s``, doubled each time, at most
-    ``max_pause_s``. Any other error is raised at once.
+    The pause between two attempts is the one in `TryAgain`, or ``first_pause_s``, which doubles up to
+    ``max_pause_s``. Other errors are raised at once.
     """
     for number in range(tries - 1):
         try:
@@ -101,8 +103,7 @@ async def retry_until_deadline(
 ) -> T:
     """Return the result of the first successful attempt. Raises `JudgeUnavailable` with the last failure.
 
-    If the provider asks for a longer wait than ``most_pause_s``, the request is not repeated, because it would be
-    refused again; the next run tries later.
+    If the provider asks for a wait of more than ``most_pause_s``, the request is not repeated in this run.
     """
     last, tries, max_s = "nothing came back", policy.tries, policy.most_pause_s
 

@@ -1,8 +1,7 @@
-"""Write files atomically, and lock folders against other processes.
+"""Write files so that they are never incomplete, and lock folders against other processes.
 
-Only this module replaces files: a new file is written beside, synced, renamed, and its folder synced. No symbolic
-link is followed. ``within`` is the data folder: operations below it use handles on its folders, so that no link
-leads out of it, not even one that is created meanwhile.
+Only this module replaces files: it writes a temporary file, then renames it. No symbolic link is followed.
+``within`` is the data folder: no link can lead an operation out of it, even if the link is created meanwhile.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from monitors.errors import GoldSetError, WarehouseUnwritable
 OWNER_ONLY_MODE: Final = 0o600
 OWNER_ONLY_FOLDER_MODE: Final = 0o700
 DEFAULT_FILE_MODE: Final = 0o666
-"""The permissions of a new file before the process's umask."""
+"""The permissions of a new file, from which the umask of the process removes some."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Content = str | bytes | Iterable[str]
-"""A file's content; text, or pieces of text, is written as UTF-8."""
+"""The content of a file. A text, or a sequence of texts, is written as UTF-8."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -43,10 +42,10 @@ _ADVICE = {
 
 
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
-    """Write a file atomically: ``path`` is the old or the complete new file, even after a power failure.
+    """Write a file. Even after a power failure, ``path`` is the complete old or the complete new file.
 
-    ``mode`` are its permissions; by default the umask decides. Missing folders are created for their owner only.
-    Raises `WarehouseUnwritable` with the path and the fix; no temporary file remains.
+    ``mode`` are its permissions; by default the umask decides. Missing folders are created, and only their
+    owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -56,7 +55,7 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
 
 
 def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
-    """Write a new file atomically; return False if ``path`` exists, so that only one of two writers succeeds."""
+    """Write a new file. Return false if ``path`` exists, so that only one of two writers succeeds."""
     try:
         with (
             open_folder(path.parent, within=within or path.parent, make=True) as folder,
@@ -73,9 +72,9 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
 
 
 def move(source: Path, destination: Path, *, within: Path | None = None) -> Path:
-    """Rename ``source`` atomically to ``destination``, sync it, and return ``destination``. Raises `OSError`.
+    """Rename ``source`` to ``destination`` and return ``destination``. Raises `OSError`.
 
-    With ``within``, missing folders are created; ``source`` may be outside of it.
+    With ``within``, missing folders are created. ``source`` may be outside of it.
     """
     inside = within is not None and source.is_relative_to(within)
     with (
@@ -95,7 +94,7 @@ def _replace_file(folder: int, name: str, content: Content, mode: int | None) ->
 
 @contextmanager
 def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
-    """Write and sync a temporary file beside ``name``; it is deleted at the end, unless the block moved it."""
+    """Write a temporary file in the same folder. It is deleted at the end of the block, unless it was renamed."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
         with suppress(FileNotFoundError):  # a killed process with the same number may have left one
@@ -125,14 +124,14 @@ def _encode(content: Content) -> Iterator[bytes]:
 def open_without_links(
     path: Path | str, flags: int, mode: int = DEFAULT_FILE_MODE, *, folder: int | None = None
 ) -> int:
-    """Open ``path`` below the handle ``folder`` without following links: `OSError` (ELOOP) if it is a link."""
+    """Open ``path`` in the open folder ``folder``. Raises `OSError` if it is a link."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, durably and for their owner only.
+    """Create a folder and its missing parents, which only their owner can read.
 
-    An existing folder keeps its permissions, which may be intended. Raises `WarehouseUnwritable`.
+    The permissions of an existing folder are not changed. Raises `WarehouseUnwritable`.
     """
     try:
         _make_folder(folder)
@@ -150,9 +149,9 @@ def _make_folder(folder: Path) -> None:
 
 @contextmanager
 def open_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
-    """Open a handle on ``folder`` without following links below ``within``, which may be a link itself.
+    """Open ``folder`` without following links inside ``within``. ``within`` itself may be a link.
 
-    The handle stays on that folder even if its path changes. With ``make``, missing folders are created as in
+    The open folder stays the same even if its path changes. With ``make``, missing folders are created as in
     `make_private_folder`. Raises `OSError`, also if a part of the path is a link.
     """
     if make:
@@ -179,7 +178,10 @@ def _make_subfolder(handle: int, name: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable. Raises `OSError`."""
+    """Write the changes of a folder to the disk, so that a power failure does not undo a rename.
+
+    Raises `OSError`.
+    """
     handle = os.open(folder, _FOLDER)
     try:
         os.fsync(handle)
@@ -188,7 +190,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
-    """Build the error for a person: the path, the reason and the fix."""
+    """Build the error for a path that cannot be written, with the reason and what to do."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a writable folder")
     if code == errno.ENOSPC and _has_no_inodes(path):
@@ -197,7 +199,7 @@ def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
 
 
 def _has_no_inodes(path: Path) -> bool:
-    """Whether the file system of ``path`` has bytes left but no inode. False if it does not count inodes."""
+    """Whether the file system of ``path`` can create no more files although it has free space."""
     folder = next((parent for parent in (path, *path.absolute().parents) if parent.is_dir()), None)
     if folder is None:
         return False
@@ -207,9 +209,9 @@ def _has_no_inodes(path: Path) -> bool:
 
 @contextmanager
 def lock_folder(path: Path) -> Generator[None]:
-    """Lock the folder of ``path`` against other processes that change its gold files; create it if missing.
+    """Lock the folder of ``path`` against other processes that change its gold files. Create it if it is missing.
 
-    The folder is locked instead of the file, because a replaced file would leave its lock on the old one.
+    The folder is locked because the file itself is replaced, and its lock would be lost.
     """
     folder = path.parent
     try:
@@ -225,7 +227,7 @@ def lock_folder(path: Path) -> Generator[None]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """Read a text file; empty if it does not exist. Raises `GoldSetError` if it is unreadable or not UTF-8."""
+    """Return the content of a text file; empty if it does not exist. Raises `GoldSetError` if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except UnicodeDecodeError as error:
@@ -235,7 +237,7 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace the text of a gold file and keep its permissions. Raises `GoldSetError` if it cannot be written.
+    """Replace the content of a gold file and keep its permissions. Raises `GoldSetError`.
 
     The caller must hold `lock_folder`.
     """

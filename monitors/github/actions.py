@@ -1,12 +1,11 @@
-"""A job of GitHub Actions: its environment, its summary page, and the runner's commands.
+"""Read in which GitHub Actions job Lookout runs, and write its summary and annotations.
 
-The runner's variables and event
-(https://docs.github.com/en/actions/reference/workflows-and-actions/variables), passed as arguments, give
-repository, commit, pull request and the address of the log. The job's page shows Markdown that is appended to a
-file that the runner names.
+The environment variables and the event file of a job name the repository, commit, pull request and log: https:
 
-The runner reads commands from the job's log: annotations, and switching commands off and on. It obeys such a line
-no matter who printed it. So commands are switched off while an application's texts may be printed.
+docs.github.com/en/actions/reference/workflows-and-actions/variables
+
+GitHub reads commands from the log of a job, no matter who printed them. So commands are switched off while
+texts of an app may be printed.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from monitors.records.base import Record
 from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
-"""The limit of one step's summary; GitHub does not show a larger one."""
+"""Maximum size of the summary of one step. GitHub does not show a larger one."""
 CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:
-    """Append ``markdown`` to the summary, cut at a line if it would be too large. Raises `NotifyRejected`."""
+    """Append ``markdown`` to the summary of the job. A text that is too large is cut. Raises `NotifyRejected`."""
     try:
         before = file.stat().st_size if file.exists() else 0
         with file.open("ab") as summary:
@@ -53,7 +52,7 @@ def _fit_summary(markdown: str, limit: int) -> str:
 
 
 MAX_PER_LEVEL: Final = 10
-"""GitHub shows ten annotations of each level from one step, and silently drops the rest."""
+"""Maximum number of annotations of one level. GitHub does not show more for one step."""
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
@@ -66,9 +65,10 @@ class Level(StrEnum):
 
 
 class Annotation(Record):
-    """An annotation of a line (from 1) of a file, relative to the repository; of the step without a file.
+    """An annotation of one line of a file, or of the step if there is no file.
 
-    ``text`` is redacted already.
+    The path is relative to the repository, and the first line is 1. Personal data in ``text`` is already
+    redacted.
     """
 
     level: Level
@@ -79,7 +79,10 @@ class Annotation(Record):
 
 
 def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
-    """Yield a command for each annotation; at most ten per level, where the tenth says how many are missing."""
+    """Yield a command for each annotation, at most ten for each level.
+
+    If there are more than ten, the tenth annotation says how many are missing.
+    """
     for level in Level:
         same = [annotation for annotation in annotations if annotation.level is level]
         if len(same) <= MAX_PER_LEVEL:
@@ -92,7 +95,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
 
 def format_command(annotation: Annotation) -> str:
-    """Format a command: ``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
+    """Return an annotation as a command: ``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
     values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
         f"{name}={_escape_value(str(value))}" for name, value in values.items() if value is not None
@@ -101,7 +104,7 @@ def format_command(annotation: Annotation) -> str:
 
 
 def format_stop_commands(nonce: str) -> str:
-    """After this line the runner ignores commands until the resume line with the same, unguessable ``nonce``."""
+    """Return the line after which GitHub ignores commands, until the resume line with the same secret ``nonce``."""
     return f"::stop-commands::{nonce}"
 
 
@@ -122,7 +125,7 @@ TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
-"""Values of ``CI`` that mean that this is not CI."""
+"""Values of the variable ``CI`` for a process that does not run in CI."""
 HEADS: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
@@ -131,10 +134,10 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class WorkflowJob(Record):
-    """The place of a job's results. ``pull_request`` is ``None`` for a job without one.
+    """The repository, commit and pull request to which a job reports its results.
 
-    ``change.head`` is the commit for the status: the pull request's own head, not GitHub's test merge. It is
-    ``None`` if only GitHub has the head, for example for a comment on a pull request.
+    ``pull_request`` is ``None`` for a job without one. ``change.head`` is the last commit of the pull request,
+    not the test merge of GitHub. It is ``None`` if the event does not name it, for example for a comment.
     """
 
     api_url: HttpUrl
@@ -154,7 +157,7 @@ class PullRef(GitHubRecord):
 
 
 class Pull(GitHubRecord):
-    """A pull request as events and answers of GitHub have it."""
+    """A pull request, as it is in events and responses of GitHub."""
 
     number: Number
     head: PullRef = PullRef()
@@ -187,7 +190,7 @@ class _Repository(GitHubRecord):
 
 
 class _WorkflowEvent(GitHubRecord):
-    """The parts of the events that can name a pull request, a commit or a branch."""
+    """The fields of an event that name a pull request, a commit or a branch."""
 
     pull_request: Pull | None = None
     merge_group: _MergeGroup | None = None
@@ -219,7 +222,10 @@ class _WorkflowEvent(GitHubRecord):
         return self.deployment.sha if self.deployment else None
 
     def find_change(self, environment: Mapping[str, str]) -> GitChange:
-        """Find the commit and both branches. A comment's own commit is the head of main, and is ignored."""
+        """Return the commit and both branches of the change.
+
+        For a comment, the commit in the event is the head of the main branch, so it is not used.
+        """
         ref = environment.get("GITHUB_REF", "")
         branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
         target = environment.get("GITHUB_BASE_REF") or None
@@ -243,17 +249,20 @@ class _WorkflowEvent(GitHubRecord):
 
 
 def is_ci(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in CI, by the variables that GitHub, GitLab, CircleCI and most others set."""
+    """Whether this process runs in CI. Most CI systems set the variable ``CI``."""
     return any(environment.get(name, "").strip().lower() not in CI_OFF_VALUES for name in ("CI", "GITHUB_ACTIONS"))
 
 
 def is_actions(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in GitHub Actions, where the runner reads its output."""
+    """Whether this process runs in GitHub Actions."""
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 
 
 def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
-    """Parse the job from the variables in ``environment``. Raises `ConfigError` with the variable's name."""
+    """Return the job that the variables in ``environment`` describe.
+
+    Raises `ConfigError`, which names the variable.
+    """
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
@@ -299,7 +308,7 @@ def _build_log_url(environment: Mapping[str, str], repository: str) -> str | Non
 
 
 def _read_event(path: str | None) -> _WorkflowEvent:
-    """Read the event that started the job; an empty event if it cannot be read."""
+    """Return the event that started the job. It is empty if the file cannot be read."""
     if not path:
         return _WorkflowEvent()
     try:

@@ -1,10 +1,8 @@
-"""A client of GitHub's REST API over httpx: rate limits, pages and errors.
+"""Send requests to the REST API of GitHub, and handle rate limits, pages and errors.
 
-A request that GitHub defers is repeated after the wait, if the wait is short. A write without a clear answer raises
-`NotifyUnsure`, so that the caller checks before it repeats it.
-
-The records have only the fields of GitHub's answers that are read. Errors explain an answer without any address or
-token. The token is never a setting: it comes from the environment or a block.
+If GitHub asks to wait, the request is repeated after the wait, unless the wait is too long. A write without a
+clear answer raises `NotifyUnsure`, so that the caller checks the result before it writes again. Errors contain
+no address and no token.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 
 class GitHubRecord(BaseModel):
-    """The fields of an answer that are read; other fields are ignored."""
+    """The fields of a response that Lookout reads. Other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class User(GitHubRecord):
-    """The author of something. ``type`` is ``User``, ``Bot`` or ``Organization``; a person cannot be a ``Bot``."""
+    """The author of a comment. ``type`` is ``User``, ``Bot`` or ``Organization``."""
 
     login: str = ""
     type: str = ""
@@ -50,7 +48,7 @@ class Comment(GitHubRecord):
 
 
 class GitHubErrorBody(GitHubRecord):
-    """The body of GitHub's error answers."""
+    """The content of an error response of GitHub."""
 
     message: str = ""
 
@@ -66,23 +64,26 @@ class Forbidden(NotifyRejected):
 
 
 class Gone(NotifyRejected):
-    """It does not exist, or the token may not see it."""
+    """The object does not exist, or the token may not read it."""
 
 
 class Purpose(NamedTuple):
-    """The purpose of a request: ``doing`` in words, ``permission`` as named by a workflow or a token's page."""
+    """What a request does (``doing``), and the permission that it needs.
+
+    The permission has the name that workflow files and the page of a token use.
+    """
 
     doing: str
     permission: str
 
 
 def build_comment_purpose(pull_request: str) -> Purpose:
-    """The purpose of reading and writing the comments of ``owner/name#12``."""
+    """Return the purpose of requests for the comments of ``owner/name#12``."""
     return Purpose(f"comment on {pull_request}", "pull-requests: write")
 
 
 def build_status_purpose(repository: str, commit: str) -> Purpose:
-    """The purpose of setting the status of a commit."""
+    """Return the purpose of requests that set the status of a commit."""
     return Purpose(f"set the status of {repository}@{commit[:12]}", "statuses: write")
 
 
@@ -93,7 +94,7 @@ _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
 
 
 def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
-    """Build the error for an answer that is neither a success nor a rate limit."""
+    """Build the error for a response that is an error, but not a rate limit."""
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
@@ -120,22 +121,22 @@ API_VERSION: Final = "2022-11-28"
 """https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
-"""Wait after a rate limit without a time: "at least one minute", say GitHub's best practices for its REST API."""
+"""Seconds to wait after a rate limit that names no time. GitHub recommends at least one minute."""
 PER_PAGE: Final = 100
 """GitHub's largest page."""
 MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
-"""5,000 comments: more than GitHub permits on a pull request (2,500)."""
+"""Maximum number of pages. They have 5,000 comments, and GitHub allows 2,500 on a pull request."""
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class GitHubRetryPolicy:
-    """How long to wait for GitHub. ``now`` gives seconds since 1970, like GitHub's reset times.
+    """How long Lookout waits for GitHub.
 
-    A wait longer than ``max_wait_s`` does not start; ``tries`` counts the first request too. ``deadline_s`` is
-    one request's: GitHub itself gives up after 10 s.
+    ``now`` returns seconds since 1970. If GitHub asks for a wait of more than ``max_wait_s``, the request
+    fails. ``tries`` is the number of attempts. ``deadline_s`` is the time limit of one attempt.
     """
 
     now: Callable[[], float]
@@ -147,18 +148,18 @@ class GitHubRetryPolicy:
 
 
 class GitHubApi:
-    """Send requests with one token to one address; opened by `open_github_api`."""
+    """Send requests with one token to one server. Open it with `open_github_api`."""
 
     def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
         self._patience = policy
 
     async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
-        """Read one object. Raises `NotifyError`."""
+        """Return one object of the API. Raises `NotifyError`."""
         return _parse_answer(await self._request("GET", path, purpose), shape, purpose)
 
     async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
-        """Read a list over all its pages. Raises `NotifyError`."""
+        """Return the items of all pages of a list. Raises `NotifyError`."""
         items: list[Found] = []
         page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
         for _ in range(MAX_PAGES):
@@ -180,21 +181,21 @@ class GitHubApi:
         *,
         is_repeatable: bool,
     ) -> Found:
-        """Create or change an object. ``is_repeatable``: the request may be sent twice.
+        """Create or change an object.
 
-        Raises `NotifyUnsure` if the change may have been made and must not be repeated unchecked; else
-        `NotifyError`.
+        ``is_repeatable``: sending the request twice does no harm. Raises `NotifyUnsure` if GitHub possibly made
+        the change and the request must not be repeated, otherwise `NotifyError`.
         """
         return _parse_answer(
             await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
         )
 
     async def delete(self, path: str, purpose: Purpose) -> None:
-        """Delete an object; no error if it does not exist. Raises `NotifyError`."""
+        """Delete an object. It is no error if the object does not exist. Raises `NotifyError`."""
         await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
     def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
-        """Return ``address`` if it is on the API's own server, so that the token is sent nowhere else."""
+        """Return ``address`` if it is on the server of the API. Raises an error otherwise, to protect the token."""
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
             raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
@@ -225,7 +226,7 @@ class GitHubApi:
     async def _send(
         self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, is_repeatable: bool
     ) -> httpx.Response | None:
-        """Send the request once; ``None`` without an answer if the request may be repeated."""
+        """Send a request once. Return ``None`` if there is no answer and the request may be repeated."""
         try:
             return await self._client.request(method, path, json=body)
         except AccessDenied as error:
@@ -242,7 +243,10 @@ class GitHubApi:
     def _choose_wait_s(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
-        """Return the wait that GitHub asks for, if any. Raises if the wait is too long or a retry cannot help."""
+        """Return the seconds that GitHub asks to wait; ``None`` if it asks for no wait.
+
+        Raises an error if the wait is too long or another attempt cannot help.
+        """
         if answer is None:
             return None
         if is_rate_limited(answer):
@@ -261,7 +265,7 @@ class GitHubApi:
 
 
 def is_rate_limited(answer: httpx.Response) -> bool:
-    """Whether the answer is a rate limit: 429, or a 403 that names one (any other 403 means forbidden)."""
+    """Whether the response is a rate limit: HTTP 429, or HTTP 403 with a message about a limit."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:
@@ -271,7 +275,10 @@ def is_rate_limited(answer: httpx.Response) -> bool:
 
 
 def compute_wait_s(answer: httpx.Response, now: float) -> float:
-    """Return the seconds to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
+    """Return the seconds to wait after a rate limit, from ``retry-after`` or ``x-ratelimit-reset``.
+
+    Without these headers it is one minute.
+    """
     requested_s = parse_retry_after_s(answer.headers)
     if requested_s is not None:
         return requested_s
@@ -336,7 +343,7 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
 
 
 class GitHubSettings(BaseModel):
-    """The ``[github]`` table of ``lookout.toml``."""
+    """Settings in the table ``[github]`` of ``lookout.toml``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Find the newest successful deployment of a repository on GitHub, in case its webhook did not arrive."""
+"""Find the newest successful deployment on GitHub. Lookout asks for it because a webhook may be lost."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
-"""Deployments to read, newest first: a success is nearly always the first or second of them."""
+"""Number of deployments that are read, the newest first. One of the first two is nearly always successful."""
 SUCCESS: Final = "success"
 _HEADS: Final = "refs/heads/"
 
 
 class Deployment(Record):
-    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, in the deployer's words.
+    """A commit that was deployed.
 
-    ``id`` is GitHub's number: another deployment of the same commit has another one.
+    ``ref`` is the branch, tag or commit that was deployed. ``id`` is the number of the deployment on GitHub. It
+    differs if the same commit is deployed again.
     """
 
     id: int
@@ -46,9 +47,9 @@ _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
-    """Find the newest deployment with a last state of success; ``None`` if the newest ones have none.
+    """Return the newest successful deployment; ``None`` if the newest ones have failed.
 
-    ``environment`` and ``branch`` filter the deployments, ``None`` for any. Raises `NotifyError`.
+    If ``environment`` or ``branch`` is given, only its deployments count. Raises `NotifyError`.
     """
     purpose = Purpose(f"read the deployments of {repository}", "deployments: read")
     query = {"per_page": str(MAX_DEPLOYMENTS_READ)} | ({"environment": environment} if environment else {})

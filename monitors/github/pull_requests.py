@@ -1,12 +1,12 @@
-"""Set a run's commit status and write its comment on a pull request.
+"""Set the commit status of a run, and write its comment on a pull request.
 
-A pull request may require the commit status. Each name of a gate has one status and one comment: the comment is
-found by a hidden mark and updated in place. The address of a verdict's status ends with the id of its run, so
-that an older run that ends later does not replace a newer run's verdict.
+A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies
+it, and later runs update it. The address of a status contains the id of its run, so that an older run does not
+replace the result of a newer run.
 
-A comment is Lookout's if it begins with the mark and its author is the token's login or, for a token that cannot
-read its login (a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment
-does not begin with the quotation. If two runs create a comment at the same time, the oldest stays.
+A comment belongs to Lookout if it starts with the mark and its author is the user of the token. If a token
+cannot read its user, as in a workflow, the author must be a bot. If two runs create a comment at the same time,
+the older one stays.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
 
 GateName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""Distinguishes a gate's statuses and comments from those of another gate on the same commit."""
+"""The name of a gate. It distinguishes its status and comment from those of another gate on the same commit."""
 
 
 def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace: Path | None) -> str:
-    """Build a gate's name: ``FOLDER/TARGET/SUITE``, of the configuration's folder in the repository, if any.
+    """Return the name of a gate: ``FOLDER/TARGET/SUITE``.
 
-    The suite is named by its path in that folder without ``.jsonl``; outside of it by its path in the repository,
-    or its file's name.
+    ``FOLDER`` is the folder of the configuration in the repository. ``SUITE`` is the path of the suite in this
+    folder, without ``.jsonl``. For a suite outside of the folder it is the path in the repository, or the name
+    of the file.
     """
     folder, root = config_folder.absolute(), workspace.absolute() if workspace else None
     place = folder.relative_to(root).as_posix() if root is not None and folder.is_relative_to(root) else "."
@@ -64,23 +65,23 @@ def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace:
 
 
 MAX_NAME_CHARACTERS: Final = 200
-"""GitHub takes 255 characters for a status's context."""
+"""Maximum length of the name of a status on GitHub."""
 
 
 class State(StrEnum):
-    """GitHub's states. Only ``SUCCESS`` is green."""
+    """The states of a commit status on GitHub. Only ``SUCCESS`` is green."""
 
     PENDING = "pending"
     SUCCESS = "success"
     FAILURE = "failure"
     ERROR = "error"
-    """No run graded enough, or the monitor broke."""
+    """Too few answers were graded, or Lookout had an error."""
 
 
 class CommitStatus(Record):
-    """The status of a commit of ``repository`` for the gate ``name``; ``link`` leads to details.
+    """The status of a commit for the gate ``name``. ``link`` leads to the details.
 
-    A status with a ``run_id`` is that run's verdict; one without is an interim state.
+    A status with a ``run_id`` is the result of that run. Without one, the gate is still working or was stopped.
     """
 
     repository: RepositoryName
@@ -93,17 +94,17 @@ class CommitStatus(Record):
 
     @property
     def context(self) -> str:
-        """The status's name on GitHub."""
+        """The name of the status on GitHub."""
         return f"lookout/{self.name}"
 
     @property
     def target_url(self) -> str:
-        """The link, with the run's id for a verdict."""
+        """The address of the details. For a result, it ends with the id of the run."""
         return f"{self.link}#{_RUN_FRAGMENT}{self.run_id}" if self.run_id else self.link
 
 
 def is_git_commit(commit: str | None) -> bool:
-    """Whether the commit can have a status: a full SHA-1 or SHA-256."""
+    """Whether a text is the complete id of a Git commit, as a commit status needs."""
     return commit is not None and _COMMIT.fullmatch(commit) is not None
 
 
@@ -115,30 +116,30 @@ class _ListedStatus(GitHubRecord):
 
     @property
     def run_id(self) -> str:
-        """The run whose verdict this is; empty for an interim state."""
+        """The id of the run with this result; empty if the gate has no result yet."""
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def is_same(self, status: _ListedStatus) -> bool:
-        """Whether both have the same result for the same run."""
+        """Whether this status has the same result for the same run as ``status``."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
     @property
     def is_verdict(self) -> bool:
-        """Whether this is the verdict of a run."""
+        """Whether this is the result of a run."""
         return f"#{_RUN_FRAGMENT}" in (self.target_url or "")
 
 
 async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set a commit's status; it replaces an earlier one of the same name. Raises `NotifyError`."""
+    """Set the status of a commit. It replaces an earlier status with the same name. Raises `NotifyError`."""
     await _write_status(api, status, _build_listed(status))
 
 
 async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set a status that ends a run, unless a newer run has given this commit its verdict.
+    """Set the final status of a run, unless a newer run has already set a result.
 
-    The verdict of the newest run stays; if an interim state covers it, it is set again. An interim state, for
-    example of a stopped run, stays only if no run has given the commit a verdict. The statuses are read again
-    after each write, because another gate may write at the same time. Raises `NotifyError`.
+    A status without a result, for example of a stopped run, is set only if no run has a result for this commit.
+    The statuses are read again after each write, because another gate may write at the same time. Raises
+    `NotifyError`.
     """
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/commits/{status.commit}/statuses"
@@ -169,18 +170,14 @@ async def _write_status(api: GitHubApi, status: CommitStatus, written: _ListedSt
 
 
 async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
-    """Read the head and both branches of a pull request. Raises `NotifyError`."""
+    """Return the last commit and both branches of a pull request. Raises `NotifyError`."""
     purpose = Purpose(f"read the head of {pull.repository}#{pull.number}", "pull-requests: read")
     read = await api.read(f"/repos/{pull.repository}/pulls/{pull.number}", _PULL, purpose)
     return GitChange(head=read.head.sha, branch=read.head.ref, target_branch=read.base.ref)
 
 
 ATTEMPTS: Final = 3
-"""Attempts.
-
-Another gate may set a status meanwhile, a comment may be deleted before it is changed, and a reply may be
-lost: enough attempts for one of each.
-"""
+"""Maximum number of attempts. A status or comment may change meanwhile, and a response may be lost."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -190,7 +187,7 @@ _PULL: Final = TypeAdapter(Pull)
 
 
 class PullComment(Record):
-    """A run's result for a gate. Ids of runs begin with their start time, so they sort."""
+    """The comment of a gate with the result of a run. The ids of runs begin with their start time, so they sort."""
 
     name: GateName
     run_id: Identifier
@@ -203,29 +200,29 @@ class CommentStatus(StrEnum):
     MADE = "made"
     UPDATED = "updated"
     NEWER = "newer"
-    """The comment has the results of a run that started later and stays unchanged."""
+    """The comment was not changed, because it has the result of a newer run."""
 
 
 class CommentResult(NamedTuple):
-    """The change that was made to a comment, and the comment's address."""
+    """What was done with a comment, and the address of the comment."""
 
     done: CommentStatus
     address: str
 
 
 def format_gate_mark(name: str) -> str:
-    """Return the hidden mark at the beginning of the comment of the gate ``name``."""
+    """Return the hidden mark with which the comment of the gate ``name`` starts."""
     return f"<!-- lookout gate {_escape_dashes(name)} -->"
 
 
 def format_body(comment: PullComment) -> str:
-    """Format the comment for GitHub: its two marks, then its text."""
+    """Return the text of the comment with its two hidden marks."""
     run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
     return f"{format_gate_mark(comment.name)}\n{run_mark}\n{comment.text}"
 
 
 def _escape_dashes(name: str) -> str:
-    """Escape ``--``, because some renderers end an HTML comment at it."""
+    """Return the name with ``--`` escaped, because some programs end an HTML comment there."""
     return name.replace("%", "%25").replace("--", "-%2D")
 
 
@@ -265,7 +262,7 @@ class _PullRequestComments:
         return await self._remove_duplicates(made, comment)
 
     async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Search again, and leave only the oldest comment if another run created one at the same time."""
+        """Keep only the oldest comment of the gate, in case another run created one at the same time."""
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
@@ -311,7 +308,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Find the token's login; empty for a token of an app, which has none."""
+        """Return the user name of the token; empty for the token of an app, which has none."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, Gone):

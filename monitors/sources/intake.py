@@ -1,7 +1,7 @@
-"""Take each conversation once (T5), even if it arrives late, out of order or repeatedly. Pure.
+"""Take each conversation once, even if it arrives late, out of order or repeatedly.
 
-Conversations are recognised by id. A nightly run reads from some time before the watermark, so that it also reads
-conversations that arrived late. The ids of that period show which conversations an earlier run has taken.
+A nightly run starts to read some time before the end of the last period, so that it also reads conversations
+that arrived late. It recognises conversations that an earlier run has taken by their ids.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class IntakeWindow(NamedTuple):
 def compute_intake_window(
     watermark: Watermark | None, until: datetime, *, max_delay: timedelta, first_period: timedelta
 ) -> IntakeWindow:
-    """Return the period to read now. `Intake` needs the ids that were taken since its ``since``.
+    """Return the period to read now.
 
-    ``max_delay`` is the longest time from a conversation's completion to its appearance in the source. Without a
-    watermark, the first nightly run reads the time ``first_period`` before ``until``.
+    ``max_delay`` is the longest time until a finished conversation appears in the source. The first nightly run
+    has no watermark, which is the end of the last period. It reads the time ``first_period`` before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
@@ -39,43 +39,42 @@ def compute_intake_window(
 
 
 def advance_watermark(watermark: Watermark | None, source: Identifier, window: IntakeWindow) -> Watermark:
-    """Return the watermark after a nightly run was read completely. It never moves back."""
+    """Return the end of the period that is read completely now. It never moves back."""
     previous = watermark.completed_to if watermark is not None else window.until
     return Watermark(source=source, completed_to=max(previous, window.until))
 
 
 class Offer(StrEnum):
-    """The result of offering a conversation."""
+    """What `Intake` decided about a conversation."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
-    """An earlier nightly run took it."""
+    """An earlier nightly run has taken the conversation."""
     DUPLICATE = "again"
-    """The same conversation, or a later version of it, was taken before in this run."""
+    """This run has already taken the conversation, or a later version of it."""
     REPLACED = "instead"
-    """It is a later version of a conversation taken before, and replaces it."""
+    """The conversation replaces an earlier version that this run has taken."""
 
 
 class KnownIds:
-    """Ids that earlier nightly runs took, 8 bytes each.
+    """The ids that earlier nightly runs have taken, stored as hashes of 8 bytes.
 
-    With a million new and a million known ids, a hash collision happens once in ten million nightly runs.
-
-    ``hashes`` are the `hash_id` of each id, in ascending order.
+    With a million new and a million known ids, two ids have the same hash once in ten million nightly runs.
+    ``hashes`` are the `hash_id` of the ids, in ascending order.
     """
 
     def __init__(self, hashes: Iterable[int] = ()) -> None:
         self._hashes = array("Q", hashes)
 
     def __contains__(self, conversation_id: object) -> bool:
-        """Whether an earlier run took it."""
+        """Whether an earlier run has taken the conversation with this id."""
         id_hash = hash_id(str(conversation_id))
         position = bisect_left(self._hashes, id_hash)
         return position < len(self._hashes) and self._hashes[position] == id_hash
 
 
 def hash_id(conversation_id: str) -> int:
-    """Return 64 bits of the MD5 of an id, the same as the warehouse's ``md5_number_upper``."""
+    """Return 64 bits of the MD5 of an id, as the function ``md5_number_upper`` of the warehouse does."""
     return int.from_bytes(hashlib.md5(conversation_id.encode(), usedforsecurity=False).digest()[:8], "little")
 
 
@@ -90,10 +89,9 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Take conversations one by one; store about 250 bytes for each, not the texts.
+    """Take conversations one by one. Each needs about 250 bytes of memory, because its texts are not kept.
 
-    Of two versions with the same id the later one counts, or the one with the larger digest, in any order of
-    arrival.
+    Of two versions with the same id, the later one counts.
     """
 
     def __init__(self, taken_earlier: Container[Identifier]) -> None:
@@ -102,11 +100,11 @@ class Intake:
         self._changed_ids: set[Identifier] = set()
 
     def __len__(self) -> int:
-        """The number of conversations taken."""
+        """The number of conversations that were taken."""
         return len(self._fingerprints)
 
     def __contains__(self, conversation_id: object) -> bool:
-        """Whether it was taken."""
+        """Whether the conversation with this id was taken."""
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
@@ -119,7 +117,7 @@ class Intake:
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, written: bytes | None = None) -> Offer:
-        """Decide whether to take a conversation. ``written`` is its JSON, if already formatted."""
+        """Decide whether to take a conversation. ``written`` is its JSON, if the caller already has it."""
         if conversation.id in self._taken_earlier:
             return Offer.TAKEN_EARLIER
         if written is None:
@@ -147,7 +145,7 @@ class Intake:
         return Offer.REPLACED
 
     def build_warnings(self) -> tuple[SourceWarning, ...]:
-        """Return a warning for each id that came with different questions: it does not identify a conversation."""
+        """Return a warning for each id that several conversations have, because it cannot identify them."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,

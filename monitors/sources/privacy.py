@@ -1,6 +1,7 @@
-"""Remove personal data and secrets from a conversation before it is stored. Pure.
+"""Remove personal data and secrets from a conversation before it is stored.
 
-A pseudonym replaces a person or a number. It is always the same one, and irreversible without the key.
+A pseudonym may replace a person or a number. It is always the same one, and nobody can find the person without
+the key.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from monitors.records.traffic import Conversation, Turn
 from monitors.sources.traffic.items import hash_unsafe_id, is_impersonal_id
 
 MIN_KEY_BYTES: Final = 16
-"""128 bits. A value hashed with a shorter key can be found by trying keys."""
+"""Minimum length of the key in bytes. With a shorter key, somebody could try all keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
-"""Sixteen consonants, four bits each, so that a pseudonym cannot be read as a number or a word."""
+"""The letters of a pseudonym. Without vowels and digits it cannot look like a word or a number."""
 _BODY_LETTERS: Final = 16
-"""Letters of the pseudonym itself, 64 bits: among ten million, two are equal with a chance of 3 in a million."""
+"""Number of letters of a pseudonym. Among ten million, two are equal with a chance of 3 in a million."""
 _CHECK_LETTERS: Final = 4
-"""Check letters that identify a pseudonym of this key, so that it is not replaced again."""
+"""Number of letters that show that a pseudonym was made with this key, so that it is not replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
@@ -40,11 +41,11 @@ _SPELLED_AS_IS: Final = frozenset(
     {DisclosureKind.EMAIL, DisclosureKind.UPI, DisclosureKind.IP, DisclosureKind.SECRET}
 )
 _PHONE_DIGITS: Final = 10
-"""Length of a national number in India and North America: the country code is ignored."""
+"""Length of a phone number in India and North America without the country code, which is ignored."""
 
 
 class Pseudonyms:
-    """Make pseudonyms by HMAC-SHA256 with one key; raise `ConfigError` if the key is too short."""
+    """Make pseudonyms with one secret key (HMAC-SHA256). Raises `ConfigError` if the key is too short."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
@@ -54,19 +55,22 @@ class Pseudonyms:
         self._key = key
 
     def make_pseudonym(self, kind: DisclosureKind, text: str) -> str:
-        """Return the pseudonym of a value, such as ``[phone bcdf…]``, the same for each spelling of the value."""
+        """Return the pseudonym of a value, such as ``[phone bcdf…]``.
+
+        All spellings of a value have the same one.
+        """
         name = _KIND_NAMES[kind]
         return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
-        """Return the pseudonym of a user. A pseudonym of this key stays unchanged."""
+        """Return the pseudonym of a user. If ``user`` is already a pseudonym of this key, it is not changed."""
         match = _USER_PSEUDONYM.fullmatch(user_key)
         if match and self._has_valid_check("user", match["code"]):
             return user_key
         return f"user-{self._compute_code('user', user_key)}"
 
     def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the positions of this key's pseudonyms in a text."""
+        """Yield the positions of pseudonyms of this key in a text."""
         for match in _PSEUDONYM.finditer(text):
             if self._has_valid_check(match["name"], match["code"]):
                 yield match.span()
@@ -87,7 +91,7 @@ class Pseudonyms:
 
 
 def normalise_value(kind: DisclosureKind, text: str) -> str:
-    """Return one spelling for all spellings of a value: digits, spaces, hyphens, case, country code."""
+    """Return a value in one form for all its spellings: without spaces, hyphens, upper case and country code."""
     folded = unicodedata.normalize("NFKC", build_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
@@ -101,21 +105,21 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Minimum length of a value that is also searched for in the other texts; shorter values are common words."""
+"""Minimum length of a value that is also removed from the other texts. Shorter values are common words."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
-"""Numbers, addresses and names of several words; a single word must match as a whole word."""
+"""Types of values that are removed everywhere: numbers, addresses and names of several words."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
 class PrivacyMode(StrEnum):
-    """The handling of personal data in texts. The user's key is replaced by a pseudonym in every mode."""
+    """How personal data in texts is stored. The user is always replaced by a pseudonym."""
 
     REDACT = "redact"
-    """Masked by type: ``[phone]``."""
+    """A value is replaced by its type, such as ``[phone]``."""
     PSEUDONYMISE = "pseudonymise"
-    """The same person or number gets the same pseudonym: ``[phone bcdf…]``."""
+    """A value is replaced by its pseudonym, such as ``[phone bcdf…]``."""
     NONE = "none"
     """Texts stay unchanged."""
 
@@ -123,11 +127,11 @@ class PrivacyMode(StrEnum):
 def protect_conversation(
     conversation: Conversation, mode: PrivacyMode, key: bytes, *, account_patterns: Sequence[str] = ()
 ) -> Conversation:
-    """Return the conversation in the form that may be stored (idempotent).
+    """Return the conversation in the form in which it may be stored.
 
-    A value that the disclosure rules find in one text is removed from all texts. ``key`` makes the pseudonyms: at
-    least 16 random bytes, else `ConfigError`. ``account_patterns`` are regular expressions for the target's own
-    numbers. Scores are written back to the original conversation, so an id that identifies a person is replaced.
+    A value that is found in one text is removed from all texts. ``key`` makes the pseudonyms and has at least
+    16 random bytes, otherwise `ConfigError` is raised. ``account_patterns`` are regular expressions for numbers
+    of the target's users. An id that identifies a person is replaced too.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
@@ -148,7 +152,7 @@ def protect_conversation(
 
 
 class _Masking:
-    """Mask the texts of one conversation: a value found in one text is masked in all."""
+    """Mask the texts of one conversation. A value that is found in one text is masked in all texts."""
 
     def __init__(
         self,
@@ -195,7 +199,7 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield the places of values from other texts in ``text[start:end]``, without overlaps."""
+    """Yield the positions of values that were found in other texts in ``text[start:end]``. They do not overlap."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
@@ -235,7 +239,7 @@ def _list_texts(turn: Turn) -> list[str]:
 
 
 def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
-    """Return the turn with its texts replaced, in the order of `_list_texts`."""
+    """Return the turn with other texts, given in the order of `_list_texts`."""
     user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
     if feedback is not None:
@@ -257,7 +261,7 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
 
 
 def _redact_name(name: str | None, masking: _Masking) -> str | None:
-    """Redact a version or path. A weak match such as 10.0.0.12 stays: here it is a version."""
+    """Return a version or path without personal data. A number such as 10.0.0.12 stays, because it is a version."""
     if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name
     return masking.mask_all([name])[0]

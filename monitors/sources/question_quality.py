@@ -1,4 +1,4 @@
-"""Rate the application's clarifying questions by the users' thumbs (T7). Pure."""
+"""Rate the questions with which the app asks users for details, by the thumbs that users give."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.stats.intervals import compute_wilson_interval
 
 
 class QuestionTally(NamedTuple):
-    """Counts of clarifying questions: all, those found by their wording, and their thumbs up and down."""
+    """The number of questions that the app asked, how many were found by their wording, and their thumbs."""
 
     questions: int = 0
     recognised: int = 0
@@ -21,9 +21,10 @@ class QuestionTally(NamedTuple):
 
 
 def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
-    """Compute the share of thumbs up with its Wilson interval. Unrated questions count as asked, not as bad.
+    """Return the share of thumbs up with its confidence interval (Wilson).
 
-    Users who rate are not a random sample. The share compares nightly runs; it does not measure all users.
+    Only rated questions count. Users who rate are not a random sample, so the share can only be compared
+    between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down
@@ -34,9 +35,9 @@ def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
 
 
 def count_questions(conversation: Conversation) -> QuestionTally:
-    """Count the clarifying questions of one conversation.
+    """Count the questions that the app asked in one conversation.
 
-    The source's own mark decides; without one, the reply's wording does.
+    If the source marks such replies, its mark decides. Otherwise the wording decides.
     """
     questions = recognised = up = down = 0
     for turn in conversation.turns:
@@ -51,5 +52,5 @@ def count_questions(conversation: Conversation) -> QuestionTally:
 
 
 def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
-    """Add the tallies field by field."""
+    """Return the sums of all counts."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))

@@ -1,4 +1,4 @@
-"""`[targets.NAME.traffic]`: where live traffic is stored, how much is sampled every night, what Lookout stores."""
+"""Settings in `[targets.NAME.traffic]`: where conversations of users are stored, and how many are sampled."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ class NightlySettings(BaseModel):
         return name
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Return the settings with local paths made absolute from ``folder``."""
+        """Return the settings with local paths made absolute. They are relative to ``folder``."""
         sources = {name: source.resolve_paths(folder) for name, source in self.sources.items()}
         return self.model_copy(update={"sources": sources})

@@ -1,4 +1,4 @@
-"""Build a traffic source from its settings. The caller provides the environment and the browser."""
+"""Build the source of conversations that the settings describe."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def build_traffic_source(
     allowed_origins: Sequence[str] = (),
     private_network: bool = False,
 ) -> TrafficSource:
-    """Return the configured source; raise `ConfigError`, which names a missing environment variable.
+    """Return the configured source. Raises `ConfigError`, which names a missing environment variable.
 
-    ``open_browser`` is called for ``kind = "page"`` only, once for each reading; ``parquet`` for each file of
-    that format. ``allowed_origins`` and ``private_network`` are those of the target's probe: internal places that
-    files and exports may be at.
+    ``open_browser`` is called only for ``kind = "page"``, once for each reading. ``parquet`` reads files of
+    that format. ``allowed_origins`` and ``private_network`` are the settings of the target: internal addresses
+    where files and exports may be.
     """
 
     def build_guard(*addresses: str) -> AddressGuard:

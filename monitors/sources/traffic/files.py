@@ -1,7 +1,7 @@
-"""Read traffic from files: JSON, JSON lines, tables, Parquet, at http addresses and wherever fsspec can open them.
+"""Read conversations from files: JSON, JSON lines, tables or Parquet.
 
-Lines of a forward-only stream are read in bounded memory. A blocking iterator is read in a thread, so that it does
-not block the event loop.
+The files may be on this machine, at http addresses, or anywhere that fsspec can open. Memory does not grow with
+the size of a file of lines. Files are read in a thread, so that they do not block the event loop.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class ByteStream(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes, none at the end."""
+        """Return at most ``size`` bytes. The result is empty at the end."""
         ...
 
 
 class Unpacked:
-    """Decompress a stream. All data of a truncated stream is returned before ``EOFError``."""
+    """Decompress a stream. If it is incomplete, all its data is returned before ``EOFError``."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._unpacking = gzip.GzipFile(fileobj=packed)
@@ -66,9 +66,10 @@ class Unpacked:
 
 
 class StreamLine(NamedTuple):
-    """One line without its end. ``length`` in bytes exceeds that of ``raw`` if only its start was stored.
+    """One line without its line end.
 
-    ``ended`` is false for a last line without a line end. ``number`` counts from 1.
+    If the line was too long, only its start is in ``raw``, and ``length`` is its full length in bytes.
+    ``ended`` is false for a last line without a line end. ``number`` starts at 1.
     """
 
     number: int
@@ -78,7 +79,7 @@ class StreamLine(NamedTuple):
 
 
 def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
-    """Yield every line. Of a line longer than ``max_bytes`` only the start is stored."""
+    """Yield all lines. Of a line with more than ``max_bytes``, only the start is stored."""
     number, buffered, length = 1, bytearray(), 0
     while chunk := stream.read(CHUNK_BYTES):
         first, *others = chunk.split(b"\n")
@@ -94,13 +95,14 @@ def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
 Value = TypeVar("Value")
 
 BATCH_SIZE = 256
-"""Values fetched at once: a change of threads costs as much as reading some ten lines."""
+"""Number of values that are read at a time, because each change of threads costs time."""
 
 
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
-    """Yield the values in order, fetched in a thread. Values read before an error come before it.
+    """Yield the values of a blocking iterator, which is read in a thread.
 
-    When closed or cancelled it waits for the current step and closes ``values``.
+    Values that were read before an error are yielded first. If this is closed or cancelled, it waits for the
+    current step and closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -149,28 +151,28 @@ _FORMATS: Final = {
 _MEGABYTE: Final = 1_000_000
 _REFUSED_STATUSES: Final = (401, 403)
 _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
-"""The option of each protocol's package for the address of its service."""
+"""The option with the address of the service, for each protocol of fsspec."""
 
 MAX_DOCUMENT_BYTES: Final = 256 * _MEGABYTE
-"""A JSON document is completely in memory."""
+"""Maximum size of a JSON document, because it is completely in memory."""
 _ITEM_LISTS: Final = get_names("inside", "lists")
 _DELIMITERS: Final = ",;\t|"
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
-"""Read a local file's rows in batches; raise ``ValueError`` if the file is not Parquet."""
+"""Yield the rows of a local file in batches. Raises ``ValueError`` if the file is not Parquet."""
 
 
 _WEB: Final = ("http://", "https://")
 DOWNLOAD_DEADLINE_S: Final = 3600.0
 READ_TIMEOUT_S: Final = 60.0
-"""The longest pause of a server within a file."""
+"""Maximum seconds to wait for the next data of a file."""
 MAX_DOWNLOAD_BYTES: Final = 20_000_000_000
 
 
 class _File(NamedTuple):
-    """A file to read: its file system, its path there, and its name for messages.
+    """A file to read, with its file system, its path and its name for messages.
 
-    An http file has no file system.
+    A file at an http address has no file system.
     """
 
     system: Any
@@ -179,7 +181,7 @@ class _File(NamedTuple):
 
 
 class _WebStream:
-    """The body of a response, read from a thread."""
+    """The body of a response as a stream that a thread can read."""
 
     def __init__(self, portal: BlockingPortal, pieces: AsyncIterator[bytes]) -> None:
         self._portal, self._pieces, self._buffered = portal, pieces, b""
@@ -195,10 +197,11 @@ class _WebStream:
 
 
 class FileTrafficSource:
-    """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
+    """A `TrafficSource` that reads files.
 
-    A file that cannot be read is reported after the others have been read. ``guard`` checks redirects of
-    addresses; by default it allows their own hosts and the public network.
+    ``headers`` are sent to http addresses. Buckets and the Hub get their credentials from the environment. If a
+    file cannot be read, the other files are read before the error is raised. ``guard`` checks redirects. By
+    default it allows the own host of an address and the public network.
     """
 
     def __init__(
@@ -287,7 +290,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_file(self, file: _File) -> Generator[Any]:
-        """Open a file at any place for the ``with`` block. It has ``read``, like a `ByteStream`."""
+        """Open a file at any place for the ``with`` block, as a stream of bytes."""
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
                 raise SourceUnavailable(
@@ -338,7 +341,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield a local path: the file, or a copy of a remote or packed file. Parquet is read from its end."""
+        """Yield the path of a local file with the content. A remote or compressed file is copied first."""
         is_local = file.system is not None and "file" in file.system.protocol
         if is_local and not packed and not _is_glob(file.path):
             with self._open_file(file):  # reports a missing permission as such, not as a damaged file
@@ -382,7 +385,10 @@ def _refuse_web_page(raw: bytes, name: str) -> None:
 
 
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
-    """Yield the item of each line, those of a list one by one. A place is ``before`` and the line's number."""
+    """Yield the item of each line. A list in a line has several items.
+
+    The place of an item is ``before`` and the number of the line.
+    """
     for line in lines:
         if not strip_blanks(line.raw):
             continue
@@ -395,7 +401,7 @@ def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedIte
 
 
 def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
-    """Yield the items of a JSON document; for JSON lines in a document, each line's."""
+    """Yield the items of a JSON document, or of its lines if it has JSON lines."""
     raw = bytearray()
     while chunk := stream.read(CHUNK_BYTES):
         raw += chunk
@@ -420,7 +426,7 @@ def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | Sour
 
 
 def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]:
-    """Yield the rows of a table as objects, by the names of its first row."""
+    """Yield the rows of a table as objects. The first row has the names of the fields."""
     header = strip_blanks(next(lines).raw).decode("utf-8", "replace")
     delimiter = max(_DELIMITERS, key=header.count)
     csv.field_size_limit(sys.maxsize)
@@ -431,7 +437,7 @@ def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
-    """Return a file's format and whether it is compressed; raise `ConfigError` if its name does not show it."""
+    """Return the format of a file, and whether it is compressed. Raises `ConfigError` for an unknown name."""
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"
     if configured is not FileFormat.BY_SUFFIX:
@@ -462,12 +468,12 @@ def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:
 
 
 def _is_glob(pattern: str) -> bool:
-    """Whether a pattern can match several files. In an address a question mark starts the parameters."""
+    """Whether a path is a pattern for several files. In an address, ``?`` is not a pattern."""
     return any(mark in pattern for mark in ("*?[" if "://" not in pattern else "*["))
 
 
 def strip_secrets(place: str) -> str:
-    """Return a path or address without parameters, user and password, which may be secret."""
+    """Return a path or address without the parts that may be secret: parameters, user and password."""
     if "://" not in place:
         return place
     parts = urlsplit(place)

@@ -1,7 +1,6 @@
-"""Read traffic from a paged JSON export over HTTP.
+"""Read conversations from a JSON export over HTTP that has several pages.
 
-Pages are requested with bounded retries, time and size, and from their own host only. The function that finds the
-next page (by number, cursor or link) is pure.
+Retries, time and size are limited. Pages are requested only from the host in the settings.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from monitors.sources.traffic.items import (
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""Statuses for another try. RFC 9110, RFC 6585; the 52x are those of common proxies."""
+"""HTTP statuses after which a request is repeated (RFC 9110, RFC 6585). Common proxies send 52x."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
 class ExportPage(NamedTuple):
-    """A page of an export: its JSON, the headers in lower case, and a digest to detect repeats."""
+    """One page of an export: its JSON, its headers in lower case, and a digest to detect repeated pages."""
 
     document: Any
     headers: Mapping[str, str]
@@ -49,7 +48,7 @@ class ExportPage(NamedTuple):
 
 
 class ExportClient:
-    """Request pages. Messages contain neither the token nor an address's parameters."""
+    """Requests pages of an export. Messages contain no token and no parameters of an address."""
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class ExportClient:
     ) -> AsyncGenerator[Self]:
         """Open a client for the ``with`` block.
 
-        It follows redirects itself: `resolve_link` checks their addresses.
+        It follows redirects itself, because `resolve_link` checks their addresses.
         """
         async with GuardedClient(
             guard,
@@ -88,7 +87,7 @@ class ExportClient:
             yield cls(client, settings, headers, sleep)
 
     async def fetch_page(self, url: str) -> ExportPage:
-        """Fetch a page; raise `SourceUnavailable` if all tries fail."""
+        """Return a page. Raises `SourceUnavailable` if all attempts fail."""
         request, tries = partial(self._fetch_within_deadline, url), self._settings.attempts
         max_pause_s = self._settings.retry_most_s
         try:
@@ -148,7 +147,7 @@ class ExportClient:
 
 
 def _parse_body(body: bytes) -> Any:
-    """Parse the document; bytes that are not UTF-8 become U+FFFD, so that the rest can be read."""
+    """Return the parsed JSON. Bytes that are not UTF-8 become U+FFFD, so that the rest can be read."""
     try:
         return parse_json(body)
     except ValueError:
@@ -156,7 +155,7 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link(url: str, link: str, action: str) -> str:
-    """Return the absolute address of a link; raise `SourceUnavailable` for another origin: no token is sent there.
+    """Return the absolute address of a link. Raises `SourceUnavailable` for another host, to protect the token.
 
     A change from http to https on the same host is allowed.
     """
@@ -177,23 +176,23 @@ def resolve_link(url: str, link: str, action: str) -> str:
 
 
 def strip_url_secrets(url: str) -> str:
-    """Return the address without its parameters and credentials, which may be secret."""
+    """Return the address without the parts that may be secret: parameters, user and password."""
     return str(httpx.URL(url).copy_with(query=None, fragment=None, username=None, password=None))
 
 
 _LINK: Final = re.compile(r"<([^<>]*)>\s*;[^,<]*?\brel\s*=\s*\"?next\b\"?", re.IGNORECASE)
-"""The next page in a Link header (RFC 8288)."""
+"""Matches the link to the next page in a Link header (RFC 8288)."""
 _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
 
 
 _PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""Common default page sizes: a page with exactly this many items may be full."""
+"""Common page sizes. A page with exactly so many items may not be the last one."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
 def build_first_url(settings: HttpTraffic, window: Window) -> str:
-    """Return the address of the first page with the parameters that limit the time."""
+    """Return the address of the first page, with parameters for the period."""
     parameters: dict[str, str] = {}
     for parameter, time in ((settings.since_parameter, window.since), (settings.until_parameter, window.until)):
         if parameter is not None:
@@ -206,9 +205,9 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 
 
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
-    """Return the address of the page after page ``number`` (from 0) at ``url``; ``None`` at the end.
+    """Return the address of the page after page ``number`` (from 0) at ``url``; ``None`` after the last page.
 
-    Raises `SourceUnavailable` if it leads to another host.
+    Raises `SourceUnavailable` if the address is on another host.
     """
     if settings.page_parameter is not None:
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
@@ -235,7 +234,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return why more pages may follow a single page; ``None`` if the page is complete, or not full."""
+    """Return why a single page may not be the last one; ``None`` if it is the last one."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
@@ -260,7 +259,7 @@ def _is_count(value: Any) -> bool:
 
 
 def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
-    """Return the items of a page; raise `SourceUnavailable` if the page has no list of them."""
+    """Return the items of a page. Raises `SourceUnavailable` if the page contains no list of items."""
     for path in settings.items:
         for value in collect_values(document, path):
             if isinstance(value, list):
@@ -289,7 +288,7 @@ def _format_time(time: datetime, time_format: TimeFormat) -> str:
 
 
 class HttpTrafficSource:
-    """A `TrafficSource` over an export. ``headers`` go to its own host only; ``sleep`` pauses between tries."""
+    """A `TrafficSource` that reads an export. ``headers`` are sent only to its own host."""
 
     def __init__(
         self,
@@ -327,7 +326,7 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield each page's number and items; for a single page also why more may follow."""
+        """Yield the number and the items of each page. For a single page, also say why others may follow."""
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):
             requested.add(url)

@@ -1,7 +1,7 @@
-"""Parse items of stored traffic into conversations, or warnings with the reason.
+"""Parse stored items into conversations, or into warnings with the reason.
 
-Byte order marks, zero bytes, NaN and lone surrogates are tolerated, and no value raises. Rows with one message
-each are joined to conversations by the id of their session.
+Damaged values, such as zero bytes or NaN, are accepted. If each row contains one message, the rows of a session
+are joined into a conversation.
 """
 
 from __future__ import annotations
@@ -34,15 +34,12 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def strip_blanks(raw: bytes) -> bytes:
-    """Return the text without byte order mark, white space and zero bytes around it."""
+    """Return the text without byte order mark, white space and zero bytes at its start and end."""
     return raw.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
 
 
 def parse_json(raw: bytes) -> Any:
-    """Parse JSON; the ``ValueError`` names the fault and its place, without quoting it.
-
-    NaN, infinities and lone surrogates are accepted: readers of values skip them.
-    """
+    """Return the parsed JSON. The ``ValueError`` says what is wrong and where, but does not quote the text."""
     text = strip_blanks(raw)
     try:
         return from_json(text)
@@ -59,26 +56,26 @@ def parse_json(raw: bytes) -> Any:
 
 
 def looks_like_html(raw: bytes) -> bool:
-    """Whether the bytes start like a web page: a login, an error page of a proxy."""
+    """Whether the bytes start like a web page, such as a login page or the error page of a proxy."""
     return strip_blanks(raw[:200]).startswith(b"<")
 
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
-"""Paths of request ids. One request may write several rows with its id, so such an id does not identify an item."""
+"""Paths of request ids. They do not identify an item, because one request may write several rows."""
 _MAX_WAITING: Final = 1_000
-"""Limit of unusable items at the beginning that are buffered until an item has a time."""
+"""Maximum number of items without a time that are stored until an item has a time."""
 _MAX_SHOWN: Final = 60
-"""Limit of characters of an unreadable time in a warning."""
+"""Maximum number of characters of a time that cannot be read, in a warning."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
 _MAX_VISIT: Final = timedelta(days=1)
-"""Longest time before the window at which a visit that ends in the window may have begun."""
+"""How long before the window a session that ends in the window may have begun."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
 class Window(NamedTuple):
-    """The requested period: [``since``, ``until``)."""
+    """The period to read: from ``since`` to ``until``, where ``until`` is not included."""
 
     since: datetime
     until: datetime
@@ -96,7 +93,7 @@ class LocatedItem(NamedTuple):
 
 
 class LocatedRecord(NamedTuple):
-    """A conversation or warning with its places in the source: several if rows of one message were joined."""
+    """A conversation or warning, with the places of its items in the source."""
 
     places: tuple[str, ...]
     record: Conversation | SourceWarning
@@ -105,11 +102,11 @@ class LocatedRecord(NamedTuple):
 def parse_conversations(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[Conversation | SourceWarning]:
-    """Yield the conversations and warnings of items completed in the window; others are skipped, not parsed.
+    """Yield conversations and warnings for the items that were completed in the window.
 
-    An item without a readable time (broken JSON, no time) gets the time of the item before it, or of the next one
-    at the beginning: logs are written in order. Rows of one message are added to ``visits``, which the caller reads
-    after the last file or page; without one their conversations come at the end.
+    An item without a readable time gets the time of the item before it, because logs are written in order. Rows
+    with one message are added to ``visits``, which the caller reads at the end. Without ``visits``, their
+    conversations are yielded at the end.
     """
     return (located.record for located in parse_located_conversations(placed, fields, window, visits))
 
@@ -117,7 +114,7 @@ def parse_conversations(
 def parse_located_conversations(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[LocatedRecord]:
-    """Parse like `parse_conversations`, with the places of each record."""
+    """Yield the records of `parse_conversations` with their places in the source."""
     placed, day_first = _find_date_order(placed, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
@@ -151,7 +148,7 @@ def parse_located_conversations(
 def _date_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the warnings with a time in the window; all of them if the time is unknown."""
+    """Yield the warnings in the window. If their time is unknown, yield all of them."""
     if at is None or window.contains(at):
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
 
@@ -159,7 +156,10 @@ def _date_warnings(
 def _find_date_order(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
-    """Return all items, and whether the day comes first in dates such as ``03/11/2026``, as the first rows show."""
+    """Return all items, and whether the day comes first in dates such as ``03/11/2026``.
+
+    The first rows decide this.
+    """
     rest = iter(placed)
     head: list[LocatedItem | SourceWarning] = []
     order: bool | None = None
@@ -177,13 +177,13 @@ def _find_date_order(
 
 
 def _raise_error(error: SourceUnavailable) -> Iterator[LocatedItem]:
-    """Raise the error that ended the reading, after the items before it were taken."""
+    """Raise the error that ended the reading, after all items before it were yielded."""
     yield from ()
     raise error
 
 
 def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the completion time of an item: its own time, or that of its last message if it is later."""
+    """Return the completion time of an item. It is the time of its last message if that is later."""
     if not isinstance(source_item, dict):
         return None
     times = [_find_time(source_item, fields, day_first)]
@@ -198,7 +198,7 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
 
 
 def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the first time at the paths in UTC. A separate date and clock are one time."""
+    """Return the first time at the paths, in UTC. A date and a clock in separate fields are one time."""
     clock = None
     for value in find_list_items(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
@@ -234,7 +234,7 @@ class _Row(NamedTuple):
 
 
 def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
-    """Return a row with a single message; ``None`` for an item with a question and its reply."""
+    """Return the row if it contains one message; ``None`` for an item with a question and its reply."""
     if not isinstance(source_item, Unified) or any(
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
     ):
@@ -261,14 +261,15 @@ _REPLIES: Final = ("answer", "reply_text", "response", "reply", "bot_message", "
 
 @lru_cache(maxsize=64)
 def _select_row_roles(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Select the paths of a row's role; a tracer's names of spans are not roles."""
+    """Return the paths that contain the role of a message, without the names of spans."""
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 
 
 class Visits:
-    """Join rows of one message each by session. After a pause of hours, a session is another conversation.
+    """Join rows with one message each into conversations, by their session.
 
-    Rows of the window and of the day before it are held until the end of the source.
+    After a pause of some hours, a session is another conversation. Rows of the window and of the day before are
+    kept until the end.
     """
 
     def __init__(self, fields: Fields, window: Window) -> None:
@@ -276,7 +277,7 @@ class Visits:
         self._rows: dict[str, list[_Row]] = {}
 
     def add(self, row: _Row) -> LocatedRecord | None:
-        """Add a row; return a warning for a row without a session."""
+        """Add a row. Return a warning if it has no session."""
         session = find_name(row.item, self._fields.conversation_id)
         if session is not None:
             if row.time.timestamp() >= self._window.since.timestamp() - _MAX_VISIT.total_seconds():
@@ -289,7 +290,7 @@ class Visits:
         return LocatedRecord((row.place,), warning)
 
     def build(self) -> Iterator[LocatedRecord]:
-        """Yield a record for each visit that ended in the window."""
+        """Yield a conversation for each session that ended in the window."""
         for session, rows in self._rows.items():
             visit: list[_Row] = []
             for row in [*sorted(rows, key=lambda row: row.time), None]:
@@ -326,10 +327,10 @@ class Visits:
 def _parse_item(
     place: str, source_item: Any, fields: Fields, completed_at: datetime
 ) -> Conversation | SourceWarning:
-    """Parse a unified item into a conversation or a warning. Accepts any value and never raises.
+    """Return the conversation in a unified item, or a warning. Accepts any value and never raises.
 
-    A question without a reply is a conversation: the application gave no answer. An item without a place for a
-    reply is not a conversation: the reply may be stored elsewhere.
+    A question without a reply is a conversation in which the app gave no answer. An item without a field for a
+    reply is not a conversation, because the reply may be stored elsewhere.
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
@@ -368,7 +369,7 @@ def _build_conversation(
 
 
 def hash_unsafe_id(source_id: str) -> Identifier:
-    """Return the source's id if it fits in a file name and contains no personal data; else a digest of it."""
+    """Return the id from the source if it can be a file name and contains no personal data, otherwise a digest."""
     try:
         _IDENTIFIER.validate_python(source_id)
     except ValidationError:
@@ -377,12 +378,12 @@ def hash_unsafe_id(source_id: str) -> Identifier:
 
 
 def is_impersonal_id(origin_id: str) -> bool:
-    """Whether an id contains no personal data. A UUID never does, even if its digits resemble a number."""
+    """Whether an id contains no personal data. A UUID never does."""
     return _UUID.fullmatch(origin_id) is not None or not find_disclosures(origin_id)
 
 
 def _derive_id(parts: Sequence[str], completed_at: datetime, turns: tuple[Turn, ...]) -> Identifier:
-    """Derive an id from the texts, the time, the conversation and the request."""
+    """Return an id that is computed from the texts, the time, the conversation and the request."""
     texts = (part for turn in turns for part in (turn.user_text, turn.reply_text))
     return "made-" + _hash_text("\0".join((*parts, completed_at.isoformat(), *texts)))
 

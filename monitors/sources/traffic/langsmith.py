@@ -1,4 +1,4 @@
-"""Live traffic from LangSmith: each root run of a project is a conversation; scores go back to it as feedback."""
+"""Read conversations from LangSmith: each root run of a project is one. Scores are stored as feedback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def select_last_scores(scores: Sequence[Score]) -> tuple[Score, ...]:
 
 
 class LangSmithTrafficSource:
-    """A `TrafficSource` and `ScoreKeeper` over a LangSmith project. ``key`` is the API key."""
+    """A `TrafficSource` and `ScoreKeeper` that uses a LangSmith project. ``key`` is the API key."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class LangSmithTrafficSource:
     async def read_conversations(
         self, since: datetime, until: datetime
     ) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read_conversations`. A run counts at its end, and only for its last turn."""
+        """See `TrafficSource.read_conversations`. The end of a run is the time of its conversation."""
         window, cursor, cursors = Window(since, until), None, set[str]()
         earliest = since - timedelta(seconds=self._settings.longest_run_s)
         query = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)
@@ -63,7 +63,7 @@ class LangSmithTrafficSource:
                 await client.give_feedback(conversation.origin_id, score)
 
     def _select_runs_at_end(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
-        """Yield the ended runs with the users' feedback. Unfinished runs are read by a later nightly run."""
+        """Yield the runs that have ended, with the feedback of users. Other runs are read on a later night."""
         for run in runs:
             if run.get("end_time"):
                 thumb = self._parse_thumb(run.get("feedback_stats"))
