@@ -1,8 +1,8 @@
-"""The protocol of a platform: datasets, experiments, traces. LangSmith and Langfuse implement it.
+"""Define what a platform is. LangSmith and Langfuse are platforms.
 
-A platform stores traces of an LLM application, datasets of questions with references, and experiments (one run over
-a dataset, with scores). Suites are pushed and pulled, runs are shown as experiments, and traces that people select
-become drafts. Callers do not depend on the platform.
+A platform stores traces of an app, datasets of questions with expected answers, and experiments: runs over a
+dataset with scores. Lookout copies suites to datasets and back, and shows its runs as experiments. Traces that
+people select become drafts of cases.
 """
 
 from __future__ import annotations
@@ -20,50 +20,49 @@ Json = dict[str, JsonValue]
 
 
 class Score(Record):
-    """A score of a conversation or a run, shown beside it on the platform."""
+    """A score that the platform shows for a conversation or a run."""
 
     key: Identifier
     """The name of the score, such as ``lookout_factual``."""
     value: Annotated[float, Field(ge=0, le=1)] | None = None
-    """From 0 to 1, 1 is best; absent if the score is only a comment."""
+    """The score from 0 (worst) to 1 (best); ``None`` if there is only a comment."""
     comment: str = ""
 
 
 class Example(Record):
-    """One entry of a dataset, in the platform's form."""
+    """One entry of a dataset on the platform."""
 
     id: str
-    """The platform's id. Lookout derives it from dataset and case, so that a retry replaces the entry."""
+    """The id on the platform. It is computed from dataset and case, so that a second write replaces the entry."""
     inputs: Json
     outputs: Json | None = None
-    """The reference: the expected answer."""
+    """The expected answer."""
     metadata: Json = Field(default_factory=dict)
     splits: tuple[str, ...] = ()
-    """The parts of the dataset that the example belongs to, such as ``train`` and ``test``."""
+    """The parts of the dataset to which the example belongs, such as ``train`` and ``test``."""
     source_trace: str | None = None
-    """The id of the trace that a person made the example from."""
+    """The id of the trace from which a person made the example."""
     modified_at: UtcTime | None = None
 
 
 class Dataset(Record):
-    """A dataset of a platform."""
+    """A dataset on a platform."""
 
     id: str
     name: str
     url: str
     """Its web address."""
     entries_url: str = ""
-    """The web address of an example without its id, which is appended."""
+    """The web address of an example without its id, which is added at the end."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
-    """The platform's count of its examples; ``None`` if unknown."""
+    """The number of examples that the platform reports; ``None`` if it is unknown."""
 
 
 class ReadingCheck:
-    """Check the ids of a dataset that is read in pages.
+    """Check that no example is missing or repeated when a dataset is read in pages.
 
-    A server without a stable order, for example with equal times, can have an example on two pages and another on
-    none.
+    A server without a stable order may return an example on two pages, and another one on no page.
     """
 
     def __init__(self, dataset: str) -> None:
@@ -71,7 +70,7 @@ class ReadingCheck:
         self._ids: set[str] = set()
 
     def add(self, identity: str) -> None:
-        """Note an example's id. Raises `SourceUnavailable` if it came before."""
+        """Store the id of an example. Raises `SourceUnavailable` if the id came before."""
         if identity in self._ids:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: example {identity} occurs twice, so another example may be "
@@ -80,7 +79,7 @@ class ReadingCheck:
         self._ids.add(identity)
 
     def check_total(self, total: int | None) -> None:
-        """Raises `SourceUnavailable` if fewer examples came than the platform counts."""
+        """Raise `SourceUnavailable` if fewer examples came than the platform reports."""
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples arrived; run the "
@@ -89,18 +88,18 @@ class ReadingCheck:
 
 
 class ExperimentRow(Record):
-    """One case of a run: the application's answer with its scores."""
+    """One case of a run: the answer of the app with its scores."""
 
     example_id: str
-    """The reference example of the dataset."""
+    """The id of the example in the dataset."""
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
-    """The number of the repeat: severe cases are asked several times, each a row of its own."""
+    """The number of the repeat. A case that is asked several times has a row for each time."""
     inputs: Json
     outputs: Json | None = None
-    """The answer; absent without one."""
+    """The answer; ``None`` if there is none."""
     error: str | None = None
-    """Why the answer is missing."""
+    """The reason why there is no answer."""
     started_at: UtcTime
     ended_at: UtcTime
     scores: tuple[Score, ...] = ()
@@ -108,77 +107,77 @@ class ExperimentRow(Record):
 
 
 class Experiment(Record):
-    """A run of Lookout on the platform, beside others on the same dataset."""
+    """A run of Lookout on the platform, where it can be compared with other runs."""
 
     id: str
     name: str
     url: str
-    """The web address of its comparison."""
+    """The web address of the comparison with other runs."""
 
 
 class Trace(Record):
-    """The steps of an application for one request.
+    """The steps of an app for one request.
 
-    ``runs`` are plain JSON with LangSmith's keys, for every platform: ``id``, ``is_root``, ``run_type``,
-    ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
+    ``runs`` are JSON with the keys of LangSmith on all platforms: ``id``, ``is_root``, ``run_type``, ``name``,
+    ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
     """
 
     id: str
     url: str
     runs: tuple[Json, ...]
     complete: bool
-    """Whether two readings agreed and its root had ended; otherwise counts in it are invalid."""
+    """Whether the trace is complete: two readings agreed, and its root has ended."""
 
 
 class Datasets(Protocol):
-    """The datasets of a platform. Writing is idempotent; a failure is a `SourceUnavailable` without keys."""
+    """The datasets of a platform. Writing twice changes nothing. Raises `SourceUnavailable`, without keys."""
 
     async def find(self, name: str) -> Dataset | None:
-        """Return the dataset of that name; ``None`` without one."""
+        """Return the dataset with this name; ``None`` if there is none."""
         ...
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """Create a dataset, or return the existing one of that name."""
+        """Create a dataset, or return the existing one with this name."""
         ...
 
     def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """Yield all its examples, page by page, in bounded memory."""
+        """Yield all examples of a dataset. They are read in pages, so that memory is limited."""
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create or replace examples by their ids."""
+        """Create the examples. Replace those whose id exists."""
         ...
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
-        """Remove examples; missing ones are ignored."""
+        """Remove examples. Ids that do not exist are ignored."""
         ...
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the dataset's present state, so that an experiment can name the state it used."""
+        """Give the current version of a dataset a name, so that an experiment can refer to it."""
         ...
 
 
 class Experiments(Protocol):
-    """The experiments of a platform, each on one dataset. Writing is idempotent."""
+    """The experiments of a platform, each on one dataset. Writing twice changes nothing."""
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """Start an experiment, or return the existing one of that name."""
+        """Start an experiment, or return the existing one with this name."""
         ...
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store runs with their scores; a new score replaces the old one."""
+        """Store rows with their scores. A new score replaces the old one."""
         ...
 
     async def finish(self, experiment: Experiment) -> None:
-        """Mark the experiment as finished."""
+        """Mark an experiment as finished."""
         ...
 
 
 class Traces(Protocol):
-    """The traces of a platform's project."""
+    """The traces in a project of a platform."""
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Return a trace; ``None`` while it does not exist."""
+        """Return a trace; ``None`` if it does not exist yet."""
         ...
 
 
@@ -187,7 +186,7 @@ class Platform(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for messages: ``LangSmith`` or ``Langfuse`` with the project, without secrets."""
+        """The name for messages: ``LangSmith`` or ``Langfuse`` with the project."""
         ...
 
     @property
@@ -207,4 +206,4 @@ class Platform(Protocol):
 
 
 OpenPlatform = AbstractAsyncContextManager[Platform]
-"""A context manager that opens a platform."""
+"""Opens a platform, as a context manager."""

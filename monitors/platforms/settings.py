@@ -1,4 +1,7 @@
-"""`[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are. They hold no secrets."""
+"""Settings in `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are.
+
+The settings contain no secrets.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class PlatformScheme(StrEnum):
-    """The platforms that an address such as ``langsmith:DATASET`` can name."""
+    """The platforms in an address such as ``langsmith:DATASET``."""
 
     LANGSMITH = "langsmith"
     LANGFUSE = "langfuse"
 
 
 class DatasetAddress(NamedTuple):
-    """A dataset of a platform, as people write it: ``langsmith:DATASET``."""
+    """A dataset on a platform, as people write it: ``langsmith:DATASET``."""
 
     scheme: PlatformScheme
     dataset: str
@@ -36,9 +39,9 @@ class DatasetAddress(NamedTuple):
 
 
 def parse_dataset_address(written: str) -> DatasetAddress:
-    """Parse ``langsmith:DATASET``.
+    """Return the platform and the dataset in ``langsmith:DATASET``. Raises `ConfigError`.
 
-    A `ConfigError` lists the accepted forms; names of datasets may contain colons.
+    The name of a dataset may contain colons.
     """
     scheme, colon, dataset = written.partition(":")
     schemes = [str(name) for name in PlatformScheme]
@@ -51,7 +54,7 @@ def parse_dataset_address(written: str) -> DatasetAddress:
 
 
 class LangSmithSettings(BaseModel):
-    """`[langsmith]`: one workspace of LangSmith for evaluations, and production's settings to keep them apart."""
+    """Settings in `[langsmith]`: the workspace for evaluations, and the project of production, which is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,7 +89,7 @@ class LangSmithSettings(BaseModel):
         return None if url is None else check_no_password(url)
 
     def build_access(self, project: str | None) -> LangSmithAccess:
-        """Return the access to a project with this key; without a project, to the whole workspace."""
+        """Return what is needed to access a project; without a project, the whole workspace."""
         return LangSmithAccess(
             project=project,
             api_url=self.api_url,
@@ -97,7 +100,7 @@ class LangSmithSettings(BaseModel):
 
 
 class TracingSettings(LangSmithSettings):
-    """A target's complete tracing settings: its own table merged with `[langsmith]`."""
+    """The tracing settings of a target: its own table, completed by `[langsmith]`."""
 
     project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     production_url: HttpUrl | None = None
@@ -108,11 +111,11 @@ _SHARED: Final = "default: the value under [langsmith]"
 
 
 class TargetLangSmith(BaseModel):
-    """`[targets.NAME.langsmith]`: where an agent's traces go, and what is production's.
+    """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 
-    Omitted keys have the values of `[langsmith]`. With this table the suite runs against staging only: the settings
-    of a run are compared with production's before the first request, and each job's trace with production's
-    project.
+    Missing keys have the values of `[langsmith]`. With this table, the suite runs only against staging: before
+    the first request, the settings are compared with those of production. The trace of each job must not be in
+    the project of production.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -158,7 +161,7 @@ class TargetLangSmith(BaseModel):
         return None if url is None else check_no_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
-        """Merge this table with `[langsmith]`. ``ValueError`` where neither names a project."""
+        """Return this table, completed by `[langsmith]`. Raises ``ValueError`` if neither names a project."""
         shared: dict[str, Any] = {} if defaults is None else defaults.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:

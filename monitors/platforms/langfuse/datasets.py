@@ -30,7 +30,7 @@ from monitors.platforms.langfuse.items import (
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
-"""The maximum of Langfuse."""
+"""Maximum number of items on one page of Langfuse."""
 MAX_CONCURRENT: Final = 4
 MAX_TAGS: Final = 100
 """Older tags are dropped."""
@@ -57,25 +57,25 @@ class _ItemPage(FromLangfuse):
 
 
 class LangfuseDatasets:
-    """`Datasets` of a Langfuse project."""
+    """The `Datasets` of a Langfuse project."""
 
     def __init__(self, client: LangfuseClient) -> None:
         self._client = client
 
     async def find(self, name: str) -> Dataset | None:
-        """Return the dataset of that name; ``None`` without one."""
+        """Return the dataset with this name; ``None`` if there is none."""
         stored = await self._find_stored(name)
         return None if stored is None else self._to_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """Create a dataset, or return the existing one of that name unchanged."""
+        """Create a dataset, or return the existing one with this name, unchanged."""
         existing = await self.find(name)
         return existing or self._to_dataset(await self._write_dataset(name, description, dict(metadata)))
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """Yield all active items, a page at a time.
+        """Yield all active items, page by page.
 
-        Raises `SourceUnavailable` if items are added or removed meanwhile, repeated or missing: pages shifted.
+        Raises `SourceUnavailable` if items are missing or repeated, because the dataset was changed meanwhile.
         """
         number, pages, total = 1, 1, None
         check = ReadingCheck(dataset.name)
@@ -93,15 +93,15 @@ class LangfuseDatasets:
         check.check_total(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create or replace items by their ids, a few at once; an archived item becomes active again."""
+        """Create the items. Replace those whose id exists. An archived item becomes active again."""
         await _run_in_batches(self._write_item(dataset, example) for example in examples)
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
-        """Archive items. A missing item, or one of another dataset, is skipped."""
+        """Archive items. Items that do not exist, or belong to another dataset, are skipped."""
         await _run_in_batches(self._archive(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the present state of the dataset. An existing tag moves."""
+        """Give the current version of the dataset a name. An existing name moves to this version."""
         stored = await self._find_stored(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
@@ -151,7 +151,7 @@ class LangfuseDatasets:
 
 
 def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
-    """Split a dataset's metadata into the metadata itself and the tags with their moments."""
+    """Return the metadata of a dataset without the tags, and the tags with their times."""
     metadata = to_json_object(stored.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None
@@ -165,7 +165,7 @@ def _add_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
 
 
 async def _run_in_batches(tasks: Iterable[Awaitable[Any]]) -> None:
-    """Run tasks in batches; the first error is raised after its batch has ended."""
+    """Run tasks in batches. The first error is raised after the other tasks of its batch have ended."""
     pending = iter(tasks)
     while batch := list(islice(pending, MAX_CONCURRENT)):
         for outcome in await asyncio.gather(*batch, return_exceptions=True):

@@ -31,10 +31,7 @@ async def open_langfuse(
     now: Callable[[], datetime],
     sleep: Sleep = asyncio.sleep,
 ) -> AsyncGenerator[LangfusePlatform]:
-    """Open the configured project for a ``with`` block.
-
-    Raises `ConfigError` for keys of another project or production's, before anything is written.
-    """
+    """Open the configured project. Raises `ConfigError` for keys of another project or of production."""
     async with LangfuseClient.connect(settings, keys, sleep) as client:
         yield LangfusePlatform(
             name=client.place,

@@ -1,4 +1,4 @@
-"""`[langfuse]`: the Langfuse project where suites and runs are stored, and production's project."""
+"""Settings in `[langfuse]`: the Langfuse project for suites and runs, and the project of production."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Duration = Annotated[float, Field(gt=0, le=3600)]
 
 
 class LangfuseSettings(BaseModel):
-    """`[langfuse]`: where `langfuse:DATASET` leads.
+    """Settings in `[langfuse]`: the project to which `langfuse:DATASET` refers.
 
-    Langfuse's keys belong to one project. Before anything is read or written, it is asked which: keys of another
-    project than `project`, and those of `production_project`, are refused.
+    The keys of Langfuse belong to one project. Before Lookout reads or writes, it asks Langfuse which project
+    that is. Keys of another project than `project`, and keys of `production_project`, are refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

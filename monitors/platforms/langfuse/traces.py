@@ -1,4 +1,4 @@
-"""Read the traces of a Langfuse project until two readings agree; observations become the runs of a `Trace`."""
+"""Read the traces of a Langfuse project. Each trace is read until two readings agree."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from monitors.platforms.platform import Json, Trace
 
 PAGE_SIZE: Final = 100
 MAX_OBSERVATIONS: Final = 2_000
-"""The limit of one trace: a job of a few dozen steps has some hundreds."""
+"""Maximum number of observations of one trace. A job with some dozens of steps has some hundreds."""
 POLL_S: Final = 2.0
 _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever"}
-"""The run types of observations; all others are a chain."""
+"""The run types of observations. Other types become a chain."""
 _FIELDS: Final = "core,basic,time,io,metadata,model,usage,trace_context"
 
 
@@ -31,16 +31,16 @@ class _ObservationPage(FromLangfuse):
 
 
 class LangfuseTraces:
-    """`Traces` of a Langfuse project, each read again for ``patience_s`` at most."""
+    """The `Traces` of a Langfuse project. Each one is read again for at most ``patience_s``."""
 
     def __init__(self, client: LangfuseClient, patience_s: float, sleep: Sleep) -> None:
         self._client, self._patience_s, self._sleep = client, patience_s, sleep
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Read a trace; ``None`` if two readings found none.
+        """Return a trace; ``None`` if two readings find none.
 
-        The trace is complete if two readings agree and its root has ended, because Langfuse stores the parts of a
-        trace one after the other. Raises `ConfigError` if the server is older than version 4.
+        Langfuse stores the parts of a trace one after the other. So a trace is complete if two readings agree
+        and its root has ended. Raises `ConfigError` if the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)
@@ -61,7 +61,7 @@ class LangfuseTraces:
         return Trace(id=trace_id, url=url, runs=runs, complete=complete)
 
     async def _read_observations(self, trace_id: str) -> tuple[Json, ...]:
-        """Read all observations of a trace, the earliest first."""
+        """Return all observations of a trace, the earliest first."""
         observations, cursor = list[Json](), None
         while len(observations) < MAX_OBSERVATIONS:
             params = {"traceId": trace_id, "fields": _FIELDS, "expandMetadata": "true", "limit": PAGE_SIZE}
@@ -111,7 +111,7 @@ def _run_from_observation(trace_id: str, observation: Json) -> Json:
 
 
 def _parse_text(name: str, observation: Json) -> Json:
-    """Parse an input or output, which Langfuse returns as text, if it is a JSON object or list."""
+    """Return an input or output, which Langfuse stores as text. JSON objects and lists are parsed."""
     value = observation.get(name)
     if isinstance(value, str):
         try:

@@ -19,9 +19,9 @@ from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
-"""The maximum that LangSmith lists or accepts at once."""
+"""Maximum number of examples that LangSmith lists or accepts at once."""
 MAX_BATCH_BYTES: Final = 4_000_000
-"""The limit of a batch as JSON: requests above about 20 MB are refused."""
+"""Maximum size of a batch as JSON. LangSmith refuses requests of more than about 20 MB."""
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _SPLITS: Final = "dataset_split"
@@ -29,7 +29,7 @@ _SPLITS: Final = "dataset_split"
 
 
 class LangSmithDatasets:
-    """The datasets of the workspace that a key belongs to. See `Datasets`."""
+    """The datasets of the workspace of a key. See `Datasets`."""
 
     def __init__(self, client: LangSmithClient) -> None:
         self._client = client
@@ -68,7 +68,7 @@ class LangSmithDatasets:
         return await self._client.call_with_retries(create_or_find, f"making the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """See `Datasets.pull`. All pages are of the latest version at the start."""
+        """See `Datasets.pull`. All pages belong to the version at the start."""
         version = await self._find_version(dataset)
         check = ReadingCheck(dataset.name)
         offset = 0
@@ -84,7 +84,7 @@ class LangSmithDatasets:
             offset += PAGE_SIZE
 
     async def _read_page(self, dataset: Dataset, offset: int, version: datetime | None) -> list[Example]:
-        """Read a page of examples from ``offset``. The SDK would read further pages without our retries."""
+        """Return one page of examples from ``offset`` on."""
         as_of = {"as_of": version.isoformat()} if version else {}
         listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE_SIZE, offset=offset, **as_of)
         page = list[Example]()
@@ -96,7 +96,7 @@ class LangSmithDatasets:
         return page
 
     async def _find_version(self, dataset: Dataset) -> datetime | None:
-        """Return the latest version; ``None`` for a dataset that never had an example."""
+        """Return the time of the latest version; ``None`` if the dataset never had an example."""
 
         async def read_latest() -> datetime | None:
             def read(sdk: Any) -> datetime:
@@ -114,7 +114,7 @@ class LangSmithDatasets:
         )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """See `Datasets.push`. Examples with a modification time exist, so they are replaced first."""
+        """See `Datasets.push`. Examples that are known to exist are replaced first."""
         for exists in (True, False):
             chosen = [example for example in examples if (example.modified_at is not None) is exists]
             for batch in _split_into_batches(chosen):
@@ -143,7 +143,7 @@ class LangSmithDatasets:
                 await self._create(dataset, smaller_batch)
 
     async def _list_existing_ids(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
-        """Return the ids that are listed already; others may exist too."""
+        """Return the ids that LangSmith lists. New examples may be missing from the list."""
         listing = self._client.sdk.list_examples(
             dataset_id=dataset.id, id=list(ids), limit=PAGE_SIZE, select=["id"]
         )
@@ -168,7 +168,7 @@ class LangSmithDatasets:
                 await self._create(dataset, [example])
 
     async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """Update examples and return the number of existing ones; 0 if LangSmith reports that one is missing."""
+        """Replace examples and return how many were replaced; 0 if one of them does not exist."""
         changed = [*map(_to_update, batch)]
         reply = await self._call_unless(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -204,7 +204,7 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_plain_client, move), doing)
 
     async def _call_unless(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """Return the result of a call (True for ``None``); False if it fails with ``ignored_status``."""
+        """Return the result of a call, or true for ``None``. Return false if it fails with ``ignored_status``."""
         try:
             reply = await self._client.call_plain_client(call)
         except Exception as error:  # as in _read_dataset
@@ -260,7 +260,7 @@ def _to_example(stored: Any) -> Example:
 
 
 def _to_utc(time: datetime) -> datetime:
-    """Return a time in UTC: LangSmith sometimes omits the zone."""
+    """Return a time in UTC. LangSmith sometimes leaves out the zone, which is UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

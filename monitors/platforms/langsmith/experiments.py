@@ -19,10 +19,10 @@ from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 
 EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
-"""The UUID namespace of ids: of experiments by dataset and name, of runs by experiment, case and repeat."""
+"""Namespace of the UUIDs that Lookout computes for experiments and runs."""
 RUN_NAME: Final = "lookout"
 MAX_CONCURRENT: Final = 8
-"""Rows written at once: each is a request for its run and one for each score."""
+"""Number of rows that are written at the same time."""
 _CONFLICT: Final = 409
 
 
@@ -32,7 +32,7 @@ def make_run_id(experiment_id: str, case_id: str, repeat: int) -> str:
 
 
 class LangSmithExperiments:
-    """`Experiments` in one workspace of LangSmith."""
+    """The `Experiments` of one workspace of LangSmith."""
 
     def __init__(self, client: LangSmithClient) -> None:
         self._client = client
@@ -85,7 +85,7 @@ class LangSmithExperiments:
         self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
     async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
-        """Create a complete run, or update the run of an earlier try."""
+        """Create the run of a row, or update the one that an earlier attempt created."""
         result = {
             "outputs": row.outputs,
             "error": row.error,

@@ -14,7 +14,7 @@ from monitors.platforms.settings import LangSmithSettings
 
 
 class LangSmithPlatform:
-    """A `Platform`. Datasets and experiments belong to the key's workspace, traces to the configured project."""
+    """An open LangSmith workspace. Datasets and experiments belong to it, traces to the configured project."""
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:
         self.name = client.name
@@ -27,7 +27,7 @@ class LangSmithPlatform:
 async def open_langsmith(
     settings: LangSmithSettings, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncGenerator[LangSmithPlatform]:
-    """Open LangSmith for the ``with`` block; `ConfigError` without the extra."""
+    """Open LangSmith. Raises `ConfigError` if the package of LangSmith is not installed."""
     opening = LangSmithClient.connect(settings.build_access(settings.project), key, sleep, "langsmith.key_env")
     async with opening as client:
         yield LangSmithPlatform(client, TracePatience(settings.request_deadline_s, sleep))

@@ -35,9 +35,10 @@ def parse_trace_address(written: str) -> TraceAddress:
 
 
 class LangSmithTraces:
-    """The traces of one target's jobs.
+    """The traces of the jobs of one target.
 
-    ``production`` is the production project, which must contain no trace, if it is on the same server.
+    ``production`` is the project of production, if it is on the same server. It must contain no trace of these
+    jobs.
     """
 
     def __init__(
@@ -50,11 +51,10 @@ class LangSmithTraces:
         self._production_id: str | None = None
 
     async def prepare(self) -> None:
-        """Find the project, and production's.
+        """Find the project of the target and that of production.
 
-        Raise `ConfigError` if they are the same, or if the first does not exist.
-
-        The key should not have access to production's project; that project is then not found.
+        Raises `ConfigError` if they are the same, or if the first does not exist. The key should have no access
+        to the project of production, which is then not found.
         """
         project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
@@ -66,7 +66,7 @@ class LangSmithTraces:
             raise ConfigError("langsmith.project and langsmith.production_project are the same project")
 
     async def check(self, address: str) -> None:
-        """Raise `ConfigError` if a job's trace is in production's or another unexpected project."""
+        """Raise `ConfigError` if the trace of a job is in another project than the configured one."""
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
@@ -77,9 +77,9 @@ class LangSmithTraces:
             raise ConfigError(_LANDED.format("another project than langsmith.project", address[:200]))
 
     async def runs(self, address: str) -> list[Any]:
-        """Return the runs of a finished job's trace as plain JSON; none if the trace stays incomplete.
+        """Return the runs in the trace of a finished job; none if the trace stays incomplete.
 
-        Raises `ConfigError` if the trace is in production's project.
+        Raises `ConfigError` if the trace is in the project of production.
         """
         trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
@@ -88,7 +88,7 @@ class LangSmithTraces:
         return runs if complete else []
 
     async def read(self, trace_id: str) -> Trace | None:
-        """See `Traces.read`. A trace without an ended root after the patience is incomplete."""
+        """See `Traces.read`. If the root of a trace has not ended after the maximum wait, it is incomplete."""
         runs, complete = await self._read_until_stable(trace_id)
         if not runs:
             return None
@@ -96,7 +96,7 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """Read a trace's runs until two readings agree; return the runs and whether the readings agreed."""
+        """Read the runs of a trace until two readings agree. Return the runs, and whether the readings agreed."""
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._query_runs(trace_id)
@@ -129,12 +129,12 @@ _LANDED: Final = (
 
 
 def _sort_runs(runs: Sequence[Any]) -> list[Any]:
-    """Sort runs by id, so that two readings can be compared."""
+    """Return the runs sorted by id, so that two readings can be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
 async def _require_project(project_id: Awaitable[str]) -> str:
-    """Return a project's id; raise `ConfigError` if the project does not exist."""
+    """Return the id of a project. Raises `ConfigError` if the project does not exist."""
     try:
         return await project_id
     except SourceUnavailable as error:
@@ -142,14 +142,14 @@ async def _require_project(project_id: Awaitable[str]) -> str:
 
 
 class TracePatience(NamedTuple):
-    """How long to wait for a trace, and the sleep function."""
+    """How long Lookout waits for a trace."""
 
     patience_s: float
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def load_tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
-    """Load the key for traces and experiments; `ConfigError` names the missing variable."""
+    """Return the key for traces and experiments. Raises `ConfigError`, which names the missing variable."""
     key = environment.get(settings.key_env)
     if not key:
         raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")
@@ -162,7 +162,7 @@ async def open_traces(
     environment: Mapping[str, str],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[LangSmithTraces]:
-    """Open the traces of a target for a ``with`` block. `ConfigError` without a key or the project."""
+    """Open the traces of a target. Raises `ConfigError` without a key or the project."""
     key = load_tracing_key(settings, environment)
     is_elsewhere = settings.production_api_url not in (None, settings.api_url)
     production_project = None if is_elsewhere else settings.production_project

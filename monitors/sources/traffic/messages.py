@@ -1,7 +1,8 @@
-"""Read the messages of an item in the forms of common loggers.
+"""Read the messages of an item in the formats of common loggers.
 
-A message has a side: the user, the reply, the context of the next reply, silent (system prompts, reasoning, calls
-of tools) or unknown. Content that the user did not see is not part of a text.
+A message has a side: the user, the reply, the context of the next reply, or unknown. The side is "silent" for
+what the user does not see, such as system prompts, reasoning and tool calls. Such content is left out of all
+texts.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ PAIR_LENGTH: Final = 2
 
 
 class Side(StrEnum):
-    """The author of a message."""
+    """The side that wrote a message."""
 
     USER = "user"
     REPLY = "reply"
@@ -73,7 +74,7 @@ class Side(StrEnum):
 
 
 class LoggedMessage(NamedTuple):
-    """A message: the visible text of its side, the passages in it, and the logged object."""
+    """One message: the side, the text that users see, its passages, and the logged object."""
 
     side: Side
     text: str = ""
@@ -82,7 +83,7 @@ class LoggedMessage(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The content of a message's parts. ``silent``: a part was recognised as not shown."""
+    """The content of the parts of a message. ``silent``: a part was recognised as not shown to the user."""
 
     texts: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
@@ -90,7 +91,7 @@ class _Content(NamedTuple):
 
 
 def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[LoggedMessage] | None:
-    """Return the messages in a value; ``None`` if its form is unknown.
+    """Return the messages in a value; ``None`` if its format is unknown.
 
     ``default`` is the side of messages without a role. A message may have no text.
     """
@@ -140,7 +141,7 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
 
 
 def _read_chunk(value: Any) -> Iterator[str]:
-    """Yield the text of a piece of a streamed reply."""
+    """Yield the text of one piece of a streamed reply."""
     for path in ("delta.content", "delta.text", "choices.0.delta.content"):
         yield from (text for text in collect_values(value, path) if isinstance(text, str))
 
@@ -148,9 +149,9 @@ def _read_chunk(value: Any) -> Iterator[str]:
 def _read_element(
     value: Any, default: Side, fields: Fields, depth: int, *, in_pairs: bool = False
 ) -> Iterator[LoggedMessage]:
-    """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree.
+    """Yield the messages in an element of a list: one message, or a question with its reply.
 
-    ``in_pairs``: other elements are questions with their replies, so one without a reply got no reply.
+    ``in_pairs``: other elements are questions with their replies, so a question without a reply got none.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -179,7 +180,7 @@ def _read_element(
 
 
 def is_pair_of_texts(value: Any) -> bool:
-    """Whether a list is a question and its reply in the form of Gradio."""
+    """Whether a list is a question and its reply in the format of Gradio."""
     return (
         isinstance(value, list)
         and len(cast("list[Any]", value)) == PAIR_LENGTH
@@ -188,7 +189,7 @@ def is_pair_of_texts(value: Any) -> bool:
 
 
 def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
-    """Yield a question and its reply; a pair of a role and a text, in the form of LangChain, is one message."""
+    """Yield a question and its reply. A role and a text, as LangChain writes them, are one message."""
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join(_read_content(side, Side.USER).texts) for side in pair]
@@ -217,7 +218,7 @@ def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Log
 
 
 class Reply(NamedTuple):
-    """The messages at the places for a reply. ``unreadable`` names a place with a value of unknown form."""
+    """The messages of a reply. ``unreadable`` is the path of a value whose format is unknown."""
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -225,9 +226,9 @@ class Reply(NamedTuple):
 
 
 def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
-    """Return the first reply with text at the places for a reply, else an empty one.
+    """Return the first reply that has a text, otherwise an empty one.
 
-    Of a whole conversation, the messages after the user's last one count.
+    In a whole conversation, the messages after the last one of the user are the reply.
     """
     empty, unreadable = Reply(), None
     for path in select_paths(source_item, fields.reply_text):
@@ -253,14 +254,14 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
 
 
 def _describe_form(value: Any) -> str:
-    """Describe a value by its keys or its type, without quoting its content."""
+    """Return the keys or the type of a value, without its content."""
     if isinstance(value, Unified):
         return f"an object with the keys {', '.join(key[:_MAX_KEY_LENGTH] for key in list(value)[:3])}"
     return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
 
 
 def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
-    """Whether a place for a reply exists and is empty. A null object around replies does not count."""
+    """Whether the item has a field for a reply, and the field is empty."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
         for path in select_paths(source_item, fields.reply_text)
@@ -287,7 +288,7 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
 
 
 def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
-    """Return the reply inside an object such as ``choices``; ``None`` if none of its names is known."""
+    """Return the reply in an object such as ``choices``; ``None`` if the object has no known name."""
     messages: list[LoggedMessage] | None = None
     for name in select_paths(value, _INSIDE):
         for inner in find_values(value, (name,)):
@@ -307,13 +308,13 @@ def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessa
 
 
 def _select_first(name: str, value: Any) -> Any:
-    """Return the first of several alternatives, because the others were not shown."""
+    """Return the first of several alternative replies, because users saw only this one."""
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
 
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
-    """Return the side of a message, by the first known role at ``paths``; ``None`` without a role."""
+    """Return the side of a message by its role; ``None`` if it has no role."""
     if not _SIDE_KEYS.isdisjoint(message) and (side := _read_coded_side(message)) is not None:
         return side
     inner = message.get("message")
@@ -328,7 +329,7 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 
 
 def _read_coded_side(message: Unified) -> Side | None:
-    """Return the side that a flag, a number or a key of one side only says."""
+    """Return the side that a flag or a number shows, or a key that only one side has."""
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
         if flag is not None and "role" not in message:
@@ -345,7 +346,7 @@ def _read_coded_side(message: Unified) -> Side | None:
 
 @lru_cache(maxsize=1024)
 def normalise_role(name: str) -> str:
-    """Return a role in lower case without the affixes of its logger: ``HumanMessage`` is human."""
+    """Return a role in lower case and without additions of a logger: ``HumanMessage`` is human."""
     role = to_snake_case(name).strip()
     for _ in range(2):
         role = _ROLE_AFFIX.sub("", role).strip("_-. ") or role
@@ -365,7 +366,7 @@ def _find_side(role: str, fields: Fields) -> Side | None:
 
 
 def has_text(value: Unified, fields: Fields) -> bool:
-    """Whether an object has a place for a message's text."""
+    """Whether an object has a field for the text of a message."""
     return has_path(value, fields.text) or has_path(value, _REFUSALS) or "tool_calls" in value
 
 
@@ -394,14 +395,14 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
 
 
 def is_hidden(message: Unified) -> bool:
-    """Whether a message was not shown: a thought, a private note."""
+    """Whether users did not see a message, such as a thought or a private note."""
     channel = message.get("channel")
     flags = () if _FLAGS.isdisjoint(message) else _FLAGS & message.keys()
     return any(message[flag] is True for flag in flags) or (isinstance(channel, str) and channel in _CHANNELS)
 
 
 def _is_part(value: Unified, fields: Fields) -> bool:
-    """Whether an object is a part of a message: it has a known type, or a key that shows its content."""
+    """Whether an object is a part of a message: it has a known type, or a key for its content."""
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:
         return False
@@ -412,12 +413,12 @@ def _is_part(value: Unified, fields: Fields) -> bool:
 
 @lru_cache(maxsize=64)
 def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Select the paths that name an author, because a part may also have a type."""
+    """Return the paths that contain an author. A type is left out, because parts also have a type."""
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
 
 def _name_part(value: Unified) -> str | None:
-    """Return the kind of a part, for example ``tool_result``; ``None`` for an object that is not a part."""
+    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is no part."""
     for key in ("type", "part_kind", "kind", "content_type"):
         kind = value.get(key)
         if isinstance(kind, str):
@@ -436,7 +437,7 @@ _KEYED_PARTS: Final = frozenset(get_names("silent", "keyed_parts"))
 
 
 def _read_content(content: Any, side: Side, depth: int = 0) -> _Content:
-    """Return the texts of a message's content in order, and the passages among its parts."""
+    """Return the texts in the content of a message, in order, and the passages in its parts."""
     if isinstance(content, str):
         text = content
         if depth == 0 and (parsed := parse_json_text(content)) is not content:
@@ -452,7 +453,7 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _Content:
 
 
 def _holds_parts(value: Any) -> bool:
-    """Whether JSON is a message's parts, and not data that a person wrote."""
+    """Whether JSON contains the parts of a message, and is not a text that a person wrote."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
         isinstance(piece, Unified) and (_name_part(piece) is not None or set(piece) & {"content", "text"})
@@ -493,7 +494,7 @@ def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
 
 
 def _merge(contents: Iterable[_Content]) -> _Content:
-    """Join the texts of parts: adjacent texts become one, texts around a tool stay two."""
+    """Return the joined texts of parts. Texts before and after a tool call stay separate."""
     texts: list[str] = []
     passages: list[str] = []
     is_apart, silent = True, False
@@ -516,7 +517,7 @@ def _join(texts: Iterable[str]) -> str:
 
 
 def clean_text(text: str, side: Side) -> str:
-    """Return a text as the page shows it: a reply without a model's thinking, and HTML as text."""
+    """Return a text as users see it: without the reasoning of a model, and without HTML tags."""
     text = replace_surrogates(text)
     if side is Side.REPLY and "<" in text:
         text = _remove_thinking(text)
@@ -524,10 +525,10 @@ def clean_text(text: str, side: Side) -> str:
 
 
 def _remove_thinking(text: str) -> str:
-    """Remove the text in a model's thinking tags.
+    """Return a text without the parts in thinking tags.
 
-    An open tag at the start removes up to the end, a closing tag back to the
-    start.
+    A tag at the start that is not closed removes everything after it. A closing tag without a start removes
+    everything before it.
     """
     pieces: list[str] = []
     opened, start, position = "", 0, 0
@@ -568,7 +569,7 @@ class _HtmlText(HTMLParser):
 
 
 def extract_html_text(text: str) -> str:
-    """Return the text of a fragment of HTML that a chat product stores as a message; any other text unchanged."""
+    """Return the text of HTML that a chat product stored as a message. Other texts are not changed."""
     match = _HTML.match(text)
     if match is None or match[1].lower() not in _HTML_TAGS:
         return text

@@ -1,4 +1,4 @@
-"""The names of a logger's fields for conversations: ``names.toml``, and keys in one spelling."""
+"""Load the names of fields that loggers use for conversations, from ``names.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|\s+|
 
 
 def load_names(module: str) -> dict[str, Any]:
-    """Load the ``names.toml`` beside a module."""
+    """Return the content of ``names.toml`` in the folder of a module."""
     return tomllib.loads(Path(module).with_name("names.toml").read_text(encoding="utf-8"))
 
 
@@ -20,27 +20,27 @@ _TABLES: Final = load_names(__file__)
 
 
 def get_names(table: str, key: str) -> tuple[str, ...]:
-    """Return the names of one row of ``names.toml``."""
+    """Return the names in one row of ``names.toml``."""
     return tuple(_TABLES[table][key])
 
 
 def get_codes(table: str, key: str) -> dict[str, dict[str, str]]:
-    """Return a table of codes by path: ``{"from.role": {"1": "user"}}``."""
+    """Return the meaning of codes by path, such as ``{"from.role": {"1": "user"}}``."""
     return dict(_TABLES[table][key])
 
 
 def get_numbers(table: str) -> dict[str, int]:
-    """Return a table of numbers by name: zones, months."""
+    """Return numbers by name, such as the months."""
     return dict(_TABLES[table])
 
 
 @lru_cache(maxsize=8192)
 def to_snake_case(key: str) -> str:
-    """Return a key in lower snake case, with its dots: ``createdAt`` is ``created_at``."""
+    """Return a key in lower snake case. ``createdAt`` becomes ``created_at``. Dots stay."""
     return _HUMP.sub("_", key.strip()).lower()
 
 
 @lru_cache(maxsize=1024)
 def to_snake_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return paths in the form that is compared with the keys of a unified item."""
+    """Return paths in the form of the keys of a unified item."""
     return tuple(map(to_snake_case, paths))

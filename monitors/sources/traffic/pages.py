@@ -1,6 +1,6 @@
-"""Read traffic from a page that lists past conversations, each on a separate page.
+"""Read conversations from a web page that lists them. Each conversation has its own page.
 
-The caller provides the browser, which opens a page and runs this module's script in it.
+The caller provides the browser, which runs the script of this module in the pages.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ from monitors.sources.traffic.settings import PageTraffic
 from monitors.sources.traffic.times import parse_time
 
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""A list may show the start of a conversation.
-
-A conversation that started longer before the window is not opened.
-"""
+"""A conversation that started longer than this before the window is not opened, if the list shows its start."""
 
 
 class ScriptRunner(Protocol):
     """A browser that can run a script on a page."""
 
     def evaluate(self, address: str, script: str, argument: object, /) -> Awaitable[Any]:
-        """Load a page, call the script with the argument and return its result. Raises `ProbeError`."""
+        """Load a page, call the script with the argument and return the result. Raises `ProbeError`."""
         ...
 
 
@@ -42,7 +39,7 @@ class _Link(NamedTuple):
 
 
 class PageTrafficSource:
-    """A `TrafficSource` over pages. ``open_browser`` opens a browser for one reading."""
+    """A `TrafficSource` that reads web pages. ``open_browser`` opens a browser for one reading."""
 
     def __init__(
         self, settings: PageTraffic, open_browser: Callable[[], AbstractAsyncContextManager[ScriptRunner]]
@@ -56,7 +53,7 @@ class PageTrafficSource:
     ) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read_conversations`.
 
-        A conversation with a page that does not open is reported; the others are read.
+        If the page of a conversation does not open, a warning reports it and the others are read.
         """
         window, opened, failed = Window(since, until), 0, 0
         async with self._open_browser() as browser:
@@ -71,7 +68,7 @@ class PageTrafficSource:
             raise SourceUnavailable(f"{self.name}: none of the {opened:,} conversations opened")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
-        """Yield the links to conversations on every page of the list, each once."""
+        """Yield the links to conversations on all pages of the list, each link once."""
         address, requested, yielded_urls = self._settings.url, set[str](), set[str]()
         for _ in range(self._settings.most_pages):
             requested.add(address)

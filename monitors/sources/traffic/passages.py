@@ -1,4 +1,4 @@
-"""Read the passages that an application received: retrieved documents, and results of tools."""
+"""Read the passages that an app received for an answer: retrieved documents and results of tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the documents at the first path that has some, and the results of tools, as texts."""
+    """Return the texts of the documents at the first path that has some, and the results of tools."""
     documents: list[str] = []
     for path in select_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
@@ -45,7 +45,7 @@ def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find_span_outputs(source_item: Any) -> Iterator[Any]:
-    """Yield the outputs of the tool and search spans within a trace."""
+    """Yield the outputs of tools and searches in a trace."""
     for path in select_paths(source_item, _SPANS):
         for span in collect_items(source_item, path):
             kinds = (to_snake_case(kind) for kind in find_values(span, _KIND_PATHS) if isinstance(kind, str))
@@ -56,7 +56,7 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
-    """Return the result of a tool: its text, the texts of its documents, or its logged JSON."""
+    """Return the result of a tool as text: its own text, the texts of its documents, or its JSON."""
     if isinstance(value, str):
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):
@@ -78,7 +78,7 @@ def read_tool_result(value: Any, depth: int = 0) -> list[str]:
 
 
 def is_document(value: Any) -> bool:
-    """Whether an object is a retrieved document: a text with its metadata or score, without an author."""
+    """Whether an object is a retrieved document. It has a text with metadata or a score, but no author."""
     if not isinstance(value, Unified) or "role" in value:
         return False
     if "page_content" in value or "document" in value or isinstance(value.get("node"), dict):
@@ -125,7 +125,7 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
 
 
 def _holds_only_ids(value: Unified) -> bool:
-    """Whether an object has ids, numbers and single words, like a tracer's context, and no text."""
+    """Whether an object contains only ids, numbers and single words, and no text."""
     return all(
         inner is None
         or isinstance(inner, int | float)
@@ -135,7 +135,7 @@ def _holds_only_ids(value: Unified) -> bool:
 
 
 def _read_cited(value: Any) -> Iterator[str]:
-    """Yield the text of a source that has one beside its name."""
+    """Yield the text of a source, if it has a text in addition to its name."""
     for source_item in cast("list[Any]", value) if isinstance(value, list) else [value]:
         text = next(find_values(source_item, _TEXTS[:8]), None) if isinstance(source_item, Unified) else None
         if isinstance(text, str) and text.strip():

@@ -1,7 +1,7 @@
-"""`[targets.NAME.traffic]` by `kind`: where live traffic is stored, how it is read, and where an item's parts lie.
+"""Settings of a source of conversations: where it is, how it is read, and which fields an item has.
 
-The defaults read the common formats without any mapping. The settings hold no secret: they name the environment
-variable of a token.
+The default fields match the common formats. Secrets are in environment variables, and the settings contain only
+their names.
 """
 
 from __future__ import annotations
@@ -24,21 +24,19 @@ def _wrap_text(value: object) -> object:
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
-"""Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; a single one may be a string."""
+"""Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first one with a value counts."""
 
 
 def _describe_paths(name: str, description: str) -> Any:
-    """Return a field with the default paths of ``names.toml``."""
+    """Return a field whose default paths are in ``names.toml``."""
     return Field(default=get_names("fields", name), description=description)
 
 
 class Fields(BaseModel):
-    """`[targets.NAME.traffic.sources.NAME.fields]`: paths to the parts of an item.
+    """Settings in `[targets.NAME.traffic.sources.NAME.fields]`: the paths to the parts of an item.
 
-    The first path that has a value counts. Keys are compared in lower snake case, and a dotted key is a path.
-
-    Parts of a turn (texts, citations, feedback, …) are read from the turn; those of the last turn may also stand in
-    the item.
+    The first path that has a value counts. Keys are compared in lower snake case. Texts, citations and feedback
+    are read from a turn. For the last turn they may also be in the item itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,20 +141,20 @@ class _SourceSettings(_StrictModel):
 
 
 class FileFormat(StrEnum):
-    """The format of a file of conversations."""
+    """The format of a file with conversations."""
 
     BY_SUFFIX = "by-suffix"
-    """.jsonl, .ndjson and .log are JSON lines, .json a document, .csv and .tsv tables; .gz is decompressed."""
+    """By the name: .jsonl, .ndjson and .log are JSON lines, .json is a document, .csv and .tsv are tables."""
     JSONL = "jsonl"
     JSON = "json"
-    """A list of items, or an object with one, as chat products export them."""
+    """A JSON document with a list of items, as chat products export it."""
     CSV = "csv"
-    """A table with a header; commas, semicolons, tabs or bars part its columns."""
+    """A table with a header. Its columns are separated by commas, semicolons, tabs or bars."""
     PARQUET = "parquet"
 
 
 class FileTraffic(_SourceSettings):
-    """`kind = "file"`: JSON, tables or Parquet, here, on the web, in a bucket or in a Hub repository."""
+    """Settings of `kind = "file"`: files on this machine, on the web, in a bucket or in a Hub repository."""
 
     kind: Literal["file"]
     at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text), Field(min_length=1)] = Field(
@@ -193,7 +191,7 @@ class FileTraffic(_SourceSettings):
 
 
 class TimeFormat(StrEnum):
-    """The format of a time in an address."""
+    """How a time is written in an address."""
 
     ISO = "iso"
     EPOCH_S = "epoch-s"
@@ -201,7 +199,7 @@ class TimeFormat(StrEnum):
 
 
 class HttpTraffic(_SourceSettings):
-    """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
+    """Settings of `kind = "http"`: a JSON export with several pages."""
 
     kind: Literal["http"]
     url: HttpUrl = Field(description="the address of the first page; Lookout keeps its parameters")
@@ -258,7 +256,7 @@ class HttpTraffic(_SourceSettings):
 
 
 class LangSmithTraffic(_SourceSettings):
-    """`kind = "langsmith"`: root runs of a LangSmith project, each a conversation; scores go back as feedback."""
+    """Settings of `kind = "langsmith"`: the root runs of a LangSmith project. Scores are stored as feedback."""
 
     kind: Literal["langsmith"]
     project: str = Field(min_length=1, description="the tracing project's name")
@@ -293,7 +291,7 @@ class LangSmithTraffic(_SourceSettings):
 
 
 class PageSelectors(_StrictModel):
-    """CSS selectors for a page with past conversations; an omitted one is discovered."""
+    """CSS selectors for a page that lists conversations. Lookout finds the elements without a selector."""
 
     link: Selector | None = Field(default=None, description="links to conversations, on the list page")
     next_page: Selector | None = Field(default=None, description="the link to the list's next page")
@@ -307,7 +305,7 @@ class PageSelectors(_StrictModel):
 
 
 class PageTraffic(_SourceSettings):
-    """`kind = "page"`: a page that lists past conversations, each on a page of its own, read with the browser."""
+    """Settings of `kind = "page"`: a web page that lists conversations. Each one has its own page."""
 
     kind: Literal["page"]
     url: HttpUrl = Field(description="the page with the list")

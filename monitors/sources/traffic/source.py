@@ -1,4 +1,4 @@
-"""The protocol of a source of live traffic: any store of real users' conversations."""
+"""Define what a source of conversations is: any store of what real users asked."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from monitors.records.traffic import Conversation, SourceWarning
 
 
 class TrafficSource(Protocol):
-    """Stored conversations. Reading them sends no request to the application."""
+    """Stored conversations of real users. Reading them sends no request to the app."""
 
     @property
     def name(self) -> str:
-        """The location for messages, without secrets."""
+        """The place of the source, for messages, without secrets."""
         ...
 
     def read_conversations(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
+        """Yield all conversations that were completed from ``since`` to ``until``, in any order.
 
-        The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading
-        continues.
-        `SourceUnavailable` means that the source, or a part of it, could not be read: the yielded conversations
-        are valid but incomplete, so the watermark must not move. `ConfigError` names an unsuitable setting.
+        Memory is limited, and a conversation may come twice. An item that cannot be read becomes a warning that
+        does not quote it. Raises `SourceUnavailable` if the source, or a part of it, cannot be read. Then
+        conversations are missing, so the next run must read the same period again. Raises `ConfigError` for a
+        wrong setting.
         """
         ...
 
 
 @runtime_checkable
 class ScoreKeeper(Protocol):
-    """A source to which scores can be written back."""
+    """A source that stores scores of its conversations."""
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
-        """Store the scores beside the conversation (idempotent; a new value replaces the old one).
+        """Store the scores of a conversation. A new value replaces the old one. Raises `SourceUnavailable`.
 
-        ``conversation`` is in its original form, not in its stored form. Raises `SourceUnavailable` if writing
-        fails.
+        ``conversation`` has its original form, not the one in which it is stored.
         """
         ...

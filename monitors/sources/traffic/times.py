@@ -1,6 +1,6 @@
-"""Read the time of an item in the forms that loggers write.
+"""Parse the times that loggers write. A time without a zone is UTC.
 
-A time without a zone is UTC. For ``03/11/2026`` the file must show whether the day comes first.
+For ``03/11/2026`` other rows of the file must show whether the day comes first.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{2}):?(\d{2})\b")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d{2}\b")
 _MAX_LENGTH: Final = 80
 _MIN_EPOCH_S: Final = 1e8
-"""A smaller number is a count, or a date in digits: as a time it would be before March 1973."""
+"""Minimum number that is a time in seconds since 1970. A smaller one is a count or a date in digits."""
 _MAX_MONTH: Final = 12
 _NOON: Final = 12
 
 
 def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
-    """Parse a time to UTC; ``None`` if it cannot be read.
+    """Return a time in UTC; ``None`` if it cannot be read.
 
-    Accepts ISO 8601, RFC 2822, the seconds (milli-, micro-, nanoseconds by their size) since 1970, a written time
-    such as ``2026-11-03 14:00 UTC`` and ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}`` and
-    ``{"seconds": …}``. ``day_first`` sets the reading of ``03/11/2026``.
+    Accepts ISO 8601, RFC 2822, seconds, milliseconds, microseconds or nanoseconds since 1970, written times
+    such as ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` says how ``03/11/2026`` is
+    read.
     """
     try:
         if isinstance(value, datetime):
@@ -71,7 +71,7 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
 
 
 def find_date_order(value: Any) -> bool | None:
-    """Return whether a date such as ``13/11/2026`` shows that the day comes first; ``None`` if it does not."""
+    """Return whether the day comes first in a date such as ``13/11/2026``; ``None`` if it does not show this."""
     date = _NUMBERED.match(value.strip()) if isinstance(value, str) else None
     if date is None:
         return None
@@ -81,7 +81,7 @@ def find_date_order(value: Any) -> bool | None:
 
 
 def is_date_ambiguous(value: Any) -> bool:
-    """Whether a time starts with a date in digits with interchangeable day and month."""
+    """Whether a time starts with a date in which day and month could be exchanged."""
     return isinstance(value, str) and _NUMBERED.match(value.strip()) is not None and find_date_order(value) is None
 
 
@@ -116,7 +116,7 @@ def _parse_text(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _parse_written(text: str, day_first: bool | None) -> datetime | None:
-    """Parse a time by its parts: a date, a clock, a zone."""
+    """Return a time that has a date, a clock and a zone in words or digits."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)
@@ -140,7 +140,7 @@ def _parse_written(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _read_date(text: str, day_first: bool | None) -> tuple[tuple[int, int, int], str] | None:
-    """Return year, month and day, and the text after the date."""
+    """Return the year, the month, the day, and the text after the date."""
     iso = re.match(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[T\s,]*", text)
     if iso is not None:
         return (int(iso[1]), int(iso[2]), int(iso[3])), text[iso.end() :]
@@ -170,7 +170,7 @@ def _read_hour(hour: int, half: str | None) -> int:
 
 
 def _read_zone(text: str) -> timezone | None:
-    """Return the zone after a clock, UTC without one; ``None`` for an unknown zone."""
+    """Return the zone after a clock; UTC if there is none, ``None`` if it is unknown."""
     offset = _OFFSET.search(text)
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3])

@@ -1,4 +1,4 @@
-"""Read the turns of an item: each question of the user with its reply and the passages before it."""
+"""Read the turns of an item: each question of the user, its reply, and the passages for the reply."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from monitors.sources.traffic.values import (
 )
 
 _SEPARATOR: Final = "\n\n"
-"""Between messages that one side sent in sequence."""
+"""Separates messages that one side sent one after the other."""
 _HISTORY: Final = frozenset(get_names("inside", "history"))
 _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Lists that may contain only replies; the question is beside them."""
+"""Names of lists that may contain only replies. The question is in another field."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -50,7 +50,7 @@ _MAX_DEPTH: Final = 4
 
 
 class UnusableItem(Exception):
-    """An item that cannot be used as a conversation; the text names the paths, never a user's words."""
+    """The item is not a conversation. The text names paths, and never quotes a user."""
 
     def __init__(self, reason: UnusableReason, detail: str) -> None:
         super().__init__(detail)
@@ -58,7 +58,7 @@ class UnusableItem(Exception):
 
 
 class _Draft(NamedTuple):
-    """A turn during reading: the texts of both sides, their messages, the context before the reply."""
+    """A turn that is being read: the texts and messages of both sides, and the context of the reply."""
 
     questions: tuple[str, ...]
     replies: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class _Draft(NamedTuple):
 
 
 def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of an item in order; none if the item cannot be used."""
+    """Return the turns of an item in order; none if it is not a conversation."""
     try:
         return read_turns(unify_item(source_item), fields)
     except UnusableItem:
@@ -75,9 +75,9 @@ def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of a unified item in order. A question without a reply has an empty reply.
+    """Return the turns of a unified item in order. Raises `UnusableItem`.
 
-    Messages before the first question (a greeting) belong to no turn. Raises `UnusableItem`.
+    A question without a reply has an empty reply. A greeting before the first question belongs to no turn.
     """
     if _is_job(source_item, fields):
         return (_parse_job(source_item, fields),)
@@ -136,7 +136,7 @@ def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
 
 
 class _Found(NamedTuple):
-    """The messages of an item in order, and the known facts about its reply."""
+    """The messages of an item in order, and what is known about its reply."""
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -145,7 +145,7 @@ class _Found(NamedTuple):
 
 
 def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Found:
-    """Collect the messages of an item: its list of turns, the question beside it, and the reply."""
+    """Return the messages of an item: its list of turns, a separate question, and the reply."""
     listed, path = _read_listed(source_item, fields)
     says_both = _ends_with_reply(listed)
     question, asked = None, _Found()
@@ -171,7 +171,10 @@ def _has_user(messages: Iterable[LoggedMessage]) -> bool:
 
 
 def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
-    """Return the messages of the first list of turns with a user message, else of replies, and its path."""
+    """Return the messages of the first list that has one of a user, and the path of the list.
+
+    Without such a list, the first list of replies counts.
+    """
     replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_paths(source_item, fields.turns):
         for value in find_values(source_item, (path,)):
@@ -191,7 +194,7 @@ def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list
 
 
 def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
-    """Return the value with the question, and its messages: a text, messages, or an object with either."""
+    """Return the value that contains the question, and its messages."""
     for value in find_values(source_item, fields.user_text):
         opened = parse_json_text(value)
         if isinstance(opened, Unified) and depth < _MAX_DEPTH:
@@ -213,19 +216,19 @@ def _ends_with_reply(messages: list[LoggedMessage]) -> bool:
 
 
 def _repeats(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
-    """Whether a list of messages already contains the question beside it."""
+    """Whether a list of messages already contains the separate question."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Whether a list of messages would contain a reply: it has a message of the bot, or only known sides."""
+    """Whether a list of messages would contain a reply if there was one."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
 def _find_span_kind(source_item: Any) -> str | None:
-    """Return the kind of a tracer's span without a user."""
+    """Return the kind of a span that has no user."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
     kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
@@ -233,7 +236,7 @@ def _find_span_kind(source_item: Any) -> str | None:
 
 
 def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
-    """Return turns from separate lists of questions and answers. Raises `UnusableItem`."""
+    """Return the turns of separate lists of questions and answers. Raises `UnusableItem`."""
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
         return ()
@@ -256,7 +259,7 @@ def _is_list_of_texts(value: Any) -> bool:
 
 
 def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_Draft]:
-    """Yield turns of messages. A turn starts with the first user message after a reply."""
+    """Yield the turns of messages. The first message of a user after a reply starts a turn."""
     draft: _Draft | None = None
     before: tuple[str, ...] = ()
     is_answered = False
@@ -282,7 +285,7 @@ def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_D
 
 
 def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
-    """Build a turn from its own messages; the last turn also from the item's fields."""
+    """Build a turn from its messages, and the last turn also from fields of the item."""
     places = (*reversed(draft.places), *((source_item,) if is_last else ()))
     stored = next((texts for place in places if (texts := find_passages(place, fields.context))), ())
     return Turn(
@@ -301,7 +304,7 @@ def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: boo
 
 
 def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question; ``None`` without a mark."""
+    """Return whether the source marks the reply as a question; ``None`` if it has no mark."""
     flags = [
         is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
     ]
@@ -323,7 +326,7 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
 
 
 def _is_job(source_item: Any, fields: Fields) -> bool:
-    """Whether the item is an agent's job: an issue with a place for the report."""
+    """Whether the item is a job of an agent: it has an issue and a field for the report."""
     return _find_text(source_item, fields.issue_title) != "" and has_path(source_item, fields.report)
 
 
@@ -332,7 +335,7 @@ def _find_text(source_item: Any, paths: tuple[str, ...]) -> str:
 
 
 def _parse_job(source_item: Any, fields: Fields) -> Turn:
-    """Return a finished job as a turn: the issue is the question, the report the reply."""
+    """Return a finished job as a turn. The issue is the question, and the report is the reply."""
     issue = [_find_text(source_item, fields.issue_title), _find_text(source_item, fields.issue_body)]
     report_value = next((value for value in find_values(source_item, fields.report) if value not in ({}, [])), "")
     report = replace_surrogates(report_value if isinstance(report_value, str) else format_raw(report_value))
@@ -348,7 +351,7 @@ def _parse_job(source_item: Any, fields: Fields) -> Turn:
 
 
 def _parse_path(steps: list[Any]) -> AgentPath:
-    """Parse a list of steps. Messages of a conversation without any call are not steps."""
+    """Return the steps of an agent. Messages of a conversation without a tool call are no steps."""
     logged_steps = json.loads(format_raw(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)
@@ -358,6 +361,6 @@ def _parse_path(steps: list[Any]) -> AgentPath:
 
 
 def format_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths, enough to identify the setting that names them."""
+    """Return the first paths of a setting, for a message."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

@@ -1,4 +1,4 @@
-"""Convert an item of any logger to one form: keys in snake case, dotted keys as objects."""
+"""Convert the item of any logger to one form: keys in snake case, and objects for keys with dots."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MAX_ENVELOPES: Final = 3
 
 
 class Unified(dict[str, Any]):
-    """An object with unified keys; ``raw`` is the logged object, ``None`` if dotted keys made it."""
+    """An object with unified keys. ``raw`` is the logged object; ``None`` if keys with dots made it."""
 
     raw: Any = None
 
 
 def unify(value: Any, depth: int = 0) -> Any:
-    """Return the value with unified keys at every level; attributes of OpenTelemetry become an object."""
+    """Return the value with unified keys at all levels. Attributes of OpenTelemetry become an object."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, list):
@@ -56,7 +56,7 @@ def unify(value: Any, depth: int = 0) -> Any:
 
 
 def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
-    """Insert a value at the steps of a dotted key. The value replaces a text on the way."""
+    """Store a value under a key with dots. It replaces a text on its path."""
     target = unified
     for step in steps[:-1]:
         nested = target.get(step)
@@ -68,7 +68,7 @@ def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
 
 
 def _list_numbered(unified: Unified) -> Any:
-    """Turn objects with list places as keys, which dotted keys produce, into lists."""
+    """Return lists in place of objects whose keys are list positions, which keys with dots produce."""
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:
             unified[key] = _list_numbered(inner)
@@ -78,7 +78,7 @@ def _list_numbered(unified: Unified) -> Any:
 
 
 def _read_attributes(items: list[Any]) -> dict[str, Any] | None:
-    """Return ``[{"key": …, "value": {"stringValue": …}}, …]`` as one object; ``None`` for any other list."""
+    """Return a list of keys and values, as OpenTelemetry writes it, as one object; ``None`` for other lists."""
     attributes: dict[str, Any] = {}
     for source_item in items:
         if not isinstance(source_item, dict) or set(cast("dict[str, Any]", source_item)) != {"key", "value"}:
@@ -101,7 +101,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 
 def unify_item(source_item: Any) -> Any:
-    """Return an item with unified keys, and the keys of the objects around it (``attributes``, ``payload``)."""
+    """Return an item with unified keys, and with the keys of objects around it, such as ``attributes``."""
     unified = unify(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
@@ -109,7 +109,7 @@ def unify_item(source_item: Any) -> Any:
 
 
 def add_enveloped_keys(unified: Unified) -> None:
-    """Add the keys of the objects around an item, and of the root span of a trace, to its own."""
+    """Add the keys of the objects around an item, and of the root span of a trace, to the item."""
     spans = unified.get("spans")
     for span in cast("list[Any]", spans) if isinstance(spans, list) else []:
         if isinstance(span, Unified) and not any(span.get(name) for name in _SPAN_PARENTS):
@@ -127,7 +127,7 @@ def add_enveloped_keys(unified: Unified) -> None:
 
 
 def parse_json_text(value: Any) -> Any:
-    """Return the unified object or list in a JSON text; any other value unchanged."""
+    """Return the unified object or list in a JSON text. Other values are not changed."""
     if isinstance(value, str) and (text := value.strip()) and text[0] + text[-1] in ("{}", "[]"):
         try:
             return unify(from_json(text))
@@ -137,7 +137,7 @@ def parse_json_text(value: Any) -> Any:
 
 
 def format_raw(value: Any) -> str:
-    """Return a unified value as JSON, with the keys that its logger wrote."""
+    """Return a unified value as JSON, with the original keys of its logger."""
     return json.dumps(_restore(value), ensure_ascii=False, default=str)
 
 
@@ -150,9 +150,9 @@ def _restore(value: Any) -> Any:
 
 
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
-    """Return the messages of a tree from its root to ``leaf``, else to the newest one; ``None`` for a plain list.
+    """Return the messages of a tree from its root to ``leaf``, or to the newest one; ``None`` for a list.
 
-    A tree is an object of nodes by id, or a list of messages that name the preceding message.
+    A tree is an object of nodes by id, or a list of messages that name the message before them.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS
     by_id = _index_nodes(nodes, names)

@@ -1,4 +1,4 @@
-"""Read single values of a unified item: names, numbers, flags, thumbs, sources. No value raises."""
+"""Read single values of a unified item, such as names, numbers and thumbs. No value raises an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOWN_WORDS: Final = (
 
 
 def select_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Select the paths that can lead to a value in an object, in the spelling of its keys."""
+    """Return the paths that can lead to a value in an object, in the spelling of its keys."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 
@@ -34,7 +34,7 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
 
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values at the paths in order, without empty ones."""
+    """Yield the values at the paths in order. Empty values are left out."""
     for path in select_paths(source_item, paths):
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
@@ -45,18 +45,18 @@ def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield values like `find_values`, but the items of lists separately."""
+    """Yield the values of `find_values`. Lists are replaced by their items."""
     for path in select_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates by U+FFFD, so that the text can be encoded as UTF-8."""
+    """Return text that UTF-8 can encode. Half characters become U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def find_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
-    """Return the first name or number at the paths as text: ids and versions may be either."""
+    """Return the first name or number at the paths as text."""
     return next(find_names(source_item, paths), None)
 
 
@@ -70,7 +70,7 @@ def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources at the first path with sources."""
+    """Return the names of the sources at the first path that has some."""
     leading = select_paths(source_item, paths)
     return tuple(
         map(
@@ -106,7 +106,7 @@ def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
 
 
 def parse_thumb(value: Any) -> Thumb | None:
-    """Parse up (true, 1, "like", …) or down (false, 0, -1, "bad", …). Stars and other scales are neither."""
+    """Return up for true, 1 or "like", and down for false, 0, -1 or "bad". Stars are neither."""
     if isinstance(value, bool):
         return Thumb.UP if value else Thumb.DOWN
     if isinstance(value, int | float):
