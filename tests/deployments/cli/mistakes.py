@@ -99,8 +99,8 @@ Why       the app did not serve: unreachable: http://{PAGE}/chat answered
             title="https instead of http",
             typed=f"lookout doctor https://{PAGE}/docs",
             seen=f"""\
-https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR);
-  try http://…""",
+https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
+  Try http://…""",
             code=1,
             to_do="Most local applications use plain http.",
             part=True,

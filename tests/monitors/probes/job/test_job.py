@@ -119,7 +119,7 @@ async def test_the_same_report_by_every_way(
 FAILURES = [
     ("fails", {}, AppErrorShown, "no such repository"),
     ("fails", {"events_url": "{start}/{job}/events"}, AppErrorShown, "no such repository"),
-    ("never", {"deadline_s": 0.3}, AnswerTimeout, "within 0.3 s: 'running' after"),
+    ("never", {"deadline_s": 0.3}, AnswerTimeout, "within 0.3 s: its state is 'running' after"),
     ("silent never", {"events_url": "{start}/{job}/events", "deadline_s": 0.3}, AnswerTimeout, "'running'"),
     ("lost", {}, AnswerIncomplete, "lost the job"),
     ("hiccup 99", {}, Unreachable, "HTTP 500"),
@@ -130,12 +130,12 @@ FAILURES = [
     ("x", {"status_url": "{start}/{job}/nowhere"}, AnswerIncomplete, "404"),
     ("x", {"state": "no.state"}, PageNotUnderstood, r"probe\.job\.state = 'no\.state'"),
     ("x", {"text": "no.text"}, PageNotUnderstood, r"probe\.job\.text = 'no\.text'.*Completed"),
-    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "not JSON: .# Report"),
+    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "did not answer with JSON: .# Report"),
     (
         "huge",
         {"report_url": "{start}/{job}/report", "report_most_mb": 1},
         PageNotUnderstood,
-        "report_most_mb = 1 MB",
+        "more than 1 MB, the limit in probe.job.report_most_mb",
     ),
     ("x", {"status_url": "http://127.0.0.1:1/{job}"}, Unreachable, "does not answer"),
 ]
