@@ -154,6 +154,7 @@ class ServerThread(threading.Thread):
         try:
             self._loop.run_until_complete(self._serve_all())
         finally:
+            self._loop.close()
             if not self._stop_requested.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
