@@ -120,7 +120,7 @@ def install_command() -> ExitCode:
 
     variables = get_environment()
     failure: MonitorError | None = None
-    for fetch in (_fetch_nothing, _download_browser, _install_package):
+    for fetch in (_skip_download, _download_browser, _install_package):
         if failure is not None and not fetch(variables):
             continue
         try:
@@ -135,7 +135,7 @@ def install_command() -> ExitCode:
     return ExitCode.USAGE
 
 
-def _fetch_nothing(_environment: Mapping[str, str]) -> bool:
+def _skip_download(_environment: Mapping[str, str]) -> bool:
     return True
 
 

@@ -1,4 +1,4 @@
-"""Shows reports in Prefect's UI. A flow does not depend on the UI: it continues without the server."""
+"""Publishes reports in Prefect's UI. If the Prefect server does not answer, the flow continues."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from monitors.config.sections import DEFAULT_SITE_PORT
 from monitors.reports.write import ReportPaths
 
 PAGE_TIMEOUT_S: Final = 10.0
-"""How long a flow waits for one request; Prefect's client would try for a minute."""
+"""Timeout of one request; Prefect's client would try for a minute."""
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 
 
 @asynccontextmanager
-async def ignore_lost_server() -> AsyncGenerator[None]:
-    """Go on after ``PAGE_TIMEOUT_S``, or when the server does not answer."""
+async def continue_without_prefect_server() -> AsyncGenerator[None]:
+    """End the block without an error after ``PAGE_TIMEOUT_S``, or when the Prefect server does not answer."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             yield
@@ -33,14 +33,14 @@ async def ignore_lost_server() -> AsyncGenerator[None]:
 
 
 def build_artifact_key(name: str) -> str:
-    """Build an artifact's key, which may hold lower-case letters, digits and hyphens."""
+    """Build the key of an artifact from a name: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-async def publish_report(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
+async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
     """Publish a report's Markdown, and a link to its page on the site. Needs a flow run."""
     key = build_artifact_key(name)
-    async with ignore_lost_server():
+    async with continue_without_prefect_server():
         await acreate_markdown_artifact(
             key=key, markdown=paths.markdown.read_text(encoding="utf-8"), description=description
         )
@@ -50,10 +50,10 @@ async def publish_report(name: str, paths: ReportPaths, *, link: str | None, des
             )
 
 
-def find_site_address(config: Config, page: str) -> str | None:
-    """Find the address of a page of the site: where people reach it, else on this machine; ``None`` without one.
+def find_site_page_address(config: Config, page: str) -> str | None:
+    """Find the URL of a page of Lookout's site: its public URL if configured, else the URL on this machine.
 
-    ``page`` is a path with its query.
+    ``page`` is a path with its query. Returns ``None`` if the site is disabled.
     """
     if config.alerts.site_url is not None:
         return f"{str(config.alerts.site_url).rstrip('/')}{page}"
@@ -64,6 +64,6 @@ def find_site_address(config: Config, page: str) -> str | None:
     return f"http://{host}:{port}{config.site.path_prefix}{page}"
 
 
-def build_report_page(run_id: str) -> str:
-    """Build the path of a run's report on the site, a night's too."""
+def build_report_page_path(run_id: str) -> str:
+    """Build the path of a run's report on the site; also for a nightly run."""
     return f"/runs/{quote(run_id, safe='')}/report"

@@ -1,4 +1,4 @@
-"""The real clock, for the functions that build a context."""
+"""Reads the real clock. Only functions that build a context use it; all others get the clock as an argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def utc_now() -> datetime:
 
 
 def read_scheduled_time() -> datetime:
-    """Return when this run was due, by the clock of Prefect's server; the current time outside of a deployment."""
+    """Return when this flow run was due; the current time if no deployment started it."""
     from prefect.runtime import deployment, flow_run  # reads its settings at import: the server must be known
 
     if not deployment.id:
@@ -22,8 +22,8 @@ def read_scheduled_time() -> datetime:
     return datetime.fromtimestamp(flow_run.scheduled_start_time.timestamp(), UTC)  # no subclass of datetime
 
 
-def read_uptime() -> tuple[str, float] | None:
-    """Return the boot id of this machine and the seconds since boot, suspended or not; ``None`` if unknown."""
+def read_boot_and_uptime() -> tuple[str, float] | None:
+    """Return the boot id of this machine and the seconds since boot, including sleep; ``None`` if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -32,4 +32,4 @@ def read_uptime() -> tuple[str, float] | None:
 
 
 Clock = Callable[[], datetime]
-"""The clock of a run, which its context carries."""
+"""A function that returns the current time in UTC."""

@@ -14,14 +14,14 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""Inside the data folder: one folder for each run."""
+"""Name of the folder inside the data folder that holds one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
-"""Inside the data folder: the local server's home. One server for each data folder, see docs/operations.md."""
+"""Name of the folder inside the data folder that holds the files of the local Prefect server."""
 
 
 UPKEEP_WAIT_S = 600.0
-"""How long daily jobs wait for another process's work on the warehouse: many times the longest load measured."""
+"""How long daily jobs wait while another process works on the warehouse."""
 
 
 def get_runs_folder(config: Config) -> Path:
@@ -35,12 +35,12 @@ def get_prefect_home(config: Config) -> Path:
 
 
 def open_store(config: Config) -> Store:
-    """Open the warehouse of the configured data folder, with its journal there or in an object store."""
+    """Open the warehouse of the configured data folder, with the configured journal."""
     return open_store_in(config.data_folder, config.warehouse.journal)
 
 
 def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
-    """Open the warehouse of a data folder, with its journal there or at ``journal_at``.
+    """Open the warehouse of a data folder. Its journal is there, or in the object store ``journal_at``.
 
     Raises `ConfigError` if the path of the data folder contains a symbolic link.
     """

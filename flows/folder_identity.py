@@ -13,7 +13,7 @@ from warehouse.folder_identity import CopiedFolder, assign_new_identity, claim_f
 from warehouse.queries.copied_folder import leave_messages_to_original
 
 
-def settle_identity(
+def claim_or_separate_data_folder(
     data_folder: Path,
     journal_at: str | None,
     *,
@@ -22,26 +22,28 @@ def settle_identity(
     moved: bool = False,
     copied: bool = False,
 ) -> None:
-    """Claim the data folder: give a new one the identity ``new_id``, and refuse a copy without an answer.
+    """Check whether the data folder is a copy, and make it usable by this installation.
 
-    ``moved``: the original is gone, and the folder continues with its identity and incidents. ``copied``: both
-    remain; this one gets the identity ``new_id`` and leaves to the original what that began. Both change nothing in
-    a folder that is no copy, so that a service may start with them each time. ``journal_at`` is `open_store_in`'s.
-    Raises `ConfigError`, and `WarehouseBusy` for a copy whose warehouse is in use.
+    A new folder gets the identity ``new_id``. A copy is refused unless the caller says what it is. With ``moved``,
+    the original is gone, and this folder continues with its identity and incidents. With ``copied``, both are used:
+    this folder gets the identity ``new_id``, and the original sends the alerts and finishes the runs that it began.
+    Neither option changes a folder that is not a copy. ``journal_at`` is explained at `open_store_in`.
+
+    Raises `ConfigError`, and `WarehouseBusy` if the warehouse of a copy is in use.
     """
-    check_copy_options(None, moved=moved, copied=copied)
+    require_valid_copy_options(None, moved=moved, copied=copied)
     if copied:
         try:
             read_identity(data_folder)
         except CopiedFolder:
-            _leave_to_original(data_folder, journal_at, at)
+            _leave_work_to_original(data_folder, journal_at, at)
             assign_new_identity(data_folder, new_id=new_id, at=at)
     claim_folder(data_folder, new_id=new_id, at=at, moved=moved)
 
 
-def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
-    """Leave messages, reported deploys and unfinished nights to the original; runs go by the time they began."""
-    check_copy_options(journal_at, moved=False, copied=True)
+def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
+    """Remove waiting alerts, reported deploys and unfinished nightly runs from a copy: the original does them."""
+    require_valid_copy_options(journal_at, moved=False, copied=True)
     from flows.nightly.checkpoint import READING_FILE  # takes seconds, and only a copy needs it
 
     store = open_store_in(data_folder)
@@ -53,10 +55,10 @@ def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) 
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=at))
 
 
-def check_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
-    """Raise `ConfigError` for both options, and for a copy whose journal is in the original's object store."""
+def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
+    """Raise `ConfigError` if both options are set, or if a copy would use the original's object store."""
     if moved and copied:
-        raise ConfigError("--moved and --copy contradict each other: say --moved if the original is gone")
+        raise ConfigError("--moved and --copy exclude each other: use --moved if the original is gone")
     if copied and journal_at is not None:
         raise ConfigError(
             f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "

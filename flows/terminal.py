@@ -1,10 +1,10 @@
-"""Writes to the terminal. Control characters in text from outside are shown as visible escapes.
+"""Writes to standard output and standard error, and makes control characters visible.
 
-Texts of applications, pages, logs and files may hold control characters that clear the screen, set the clipboard or
-a window's title, or reverse a line. Text for people shows each as its code point (`[U+001B]`). Only
-`flows.terminal_console` writes colours. Data for programs is exact: `write_json`, `write_data`.
+Texts of applications, pages, logs and files can contain control characters that clear the screen, set the clipboard
+or reverse a line. In text for people, each is shown as its code point (`[U+001B]`). `write_json` and `write_data`
+write exact data for programs. Only `flows.terminal_console` writes colours.
 
-On a terminal, long lines of text for people are wrapped between words. In a file, a pipe or CI a line stays whole.
+On a terminal, long lines of text for people are wrapped between words. In a file or a pipe, lines stay whole.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import write_invisible_as_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
-"""A colour or weight in the messages of libraries; not 8, which hides the text after it."""
+"""A colour or a weight in messages of libraries. Code 8 does not match, because it hides the text after it."""
 
 _STEERING: Final = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-"""Characters that JSON need not escape but a terminal may obey: C1 and bidirectional controls, invisible ones."""
+"""Characters that JSON does not escape but that control a terminal or are invisible."""
 
 
 def prepare_output() -> None:
-    """Make the standard streams usable: closed ones write nowhere, and what they cannot encode is escaped."""
+    """Make the standard streams usable: closed ones discard text, and characters without encoding are escaped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -48,18 +48,18 @@ def prepare_output() -> None:
 
 
 def finish_output() -> bool:
-    """Flush standard output at the end; return false, with a note on standard error, if it could not be written."""
+    """Flush standard output; return false if it could not be written, after a note on standard error."""
     stream = _unwrap_stream(sys.stdout)
     _write(stream, "", flush=True)
     return stream not in _unwritable
 
 
 _unwritable: set[TextIO] = set()
-"""Streams on a full disk, or a device that fails."""
+"""The streams that could not be written, because of a full disk or a failing device."""
 
 
 def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
-    """Write to a stream. If the reader is gone, as with `| head`, further writes are skipped without an error."""
+    """Write to a stream. If its reader has ended, as with `| head`, the text is discarded without an error."""
     try:
         if text:  # on a full device, writing an empty text also fails
             stream.write(text)
@@ -82,7 +82,7 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 
 def _discard_output(stream: TextIO) -> None:
-    """Let a stream write nowhere, what it has buffered included, so that its end does not fail either."""
+    """Make a stream discard all text, also what is in its buffer, so that closing it raises no error."""
     # A stream without a file, as in tests, has nothing to redirect.
     with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
@@ -101,7 +101,7 @@ def print_text(text: str = "", *, err: bool = False) -> None:
 
 
 def write_note(text: str) -> None:
-    """Write ``text`` for people on standard error, at once."""
+    """Write ``text`` for people on standard error without buffering."""
     stream = _unwrap_stream(sys.stderr)
     clear_waiting_line(text)
     _write(stream, _format_for_stream(stream, text), flush=True)
@@ -113,15 +113,15 @@ def _format_for_stream(stream: TextIO, text: str) -> str:
 
 
 def wrap_lines(text: str, columns: int) -> str:
-    """Return ``text`` with lines longer than ``columns`` wrapped between words; wrapped rows are indented by two.
+    """Wrap lines that are longer than ``columns`` between words; indent the new rows by two.
 
-    A word that is longer than a line stays whole: it is an address or a path that people copy.
+    A word that is longer than a line stays whole, so that people can copy an address or a path.
     """
     return "\n".join(line if cell_len(line) <= columns else _wrap_line(line, columns) for line in text.split("\n"))
 
 
 def _wrap_line(line: str, columns: int) -> str:
-    """Wrap one line between words; other spaces stay as they are, since they may align columns of a table."""
+    """Wrap one line between words. Other spaces stay, because they can align the columns of a table."""
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
@@ -139,19 +139,19 @@ def write_notes(texts: Iterable[str]) -> None:
 
 
 def write_json(document: str) -> None:
-    """Write JSON on standard output; characters that a terminal may obey are written as JSON escapes."""
+    """Write JSON on standard output. Characters that control a terminal are written as JSON escapes."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
     _write(stream, escape_json(document), flush=True)
 
 
 def escape_json(document: str) -> str:
-    """Return equivalent JSON in which characters that a terminal may obey are JSON escapes."""
+    """Return equivalent JSON in which characters that control a terminal are JSON escapes."""
     return _STEERING.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def write_data(document: str) -> None:
-    """Write a document of another form (CSV, TOML, YAML) on standard output: exact, unless a terminal shows it."""
+    """Write a CSV, TOML or YAML document on standard output. On a terminal, control characters are made visible."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
     _write(stream, write_invisible_as_code_points(document.replace("\r\n", "\n")) if stream.isatty() else document)
@@ -202,7 +202,7 @@ def redirect_output_to_notes() -> Generator[None]:
 
 
 class FailSafeStream:
-    """Writes as this module does: a reader that is gone or a full disk raises no error in the writer."""
+    """A text stream that raises no error if its reader has ended or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -221,7 +221,7 @@ class FailSafeStream:
 
 
 class _Guard:
-    """Wraps a standard stream for writers that do not use this module: colours pass, other controls are shown."""
+    """Wraps a standard stream for code that does not use this module. Only colours stay invisible."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream

@@ -60,7 +60,7 @@ NAME_COLUMNS: Final = 10
 
 
 def print_named(console: Console, name: str, lines: Iterable[str]) -> None:
-    """Print lines of markup beside their name; long lines are wrapped between words and indented."""
+    """Print a name and its lines of markup in two columns; wrap long lines between words."""
     for number, line in enumerate(lines):
         head = f"{'' if number else name:<{NAME_COLUMNS - 1}} "
         print_wrapped(console, line, head)
@@ -81,7 +81,7 @@ def _wrap_rows(console: Console, line: str, head: Text) -> Iterator[Text]:
 
 
 def _find_row_starts(text: str, width: int) -> list[int]:
-    """Return the offsets where rows after the first begin, when each row takes as many whole words as fit."""
+    """Return the offsets in ``text`` at which each row after the first starts, if rows are wrapped at ``width``."""
     starts = list[int]()
     begin = 0
     for word in re.finditer(r"\S+\s*", text):

@@ -77,10 +77,10 @@ CONTEXT_SOURCES = {
     "get_environment",
     "generate_nonce",
     "load_age_key",
-    "generate_key",
+    "generate_random_key",
     "load_secret",
     "get_hub_token",
-    "read_uptime",
+    "read_boot_and_uptime",
 }
 """What the composition root gives of the outside. The rest of a flow has it from the context that is passed down."""
 

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from flows.data_folder import open_store_in
-from flows.folder_identity import settle_identity
+from flows.folder_identity import claim_or_separate_data_folder
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
@@ -47,7 +47,7 @@ def machine(tmp_path) -> Path:
     """A folder with an installation that graded a night of two people, and has an open incident."""
     folder = tmp_path / "machine"
     folder.mkdir()
-    settle_identity(folder / ".lookout", None, new_id="original", at=NOON)
+    claim_or_separate_data_folder(folder / ".lookout", None, new_id="original", at=NOON)
     store = open_store_in(folder / ".lookout")
     for name, text in (("talk-17", SECRET), ("talk-18", "Bela Sen")):
         answer = ResultRow(row=talk(f"{name}:1", text=text))

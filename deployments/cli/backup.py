@@ -72,7 +72,7 @@ def restore_command(
     already incomplete: the folder is restored, and the output names what is missing.
     """
     from flows.data_folder import open_store_in  # duckdb
-    from flows.folder_identity import check_copy_options  # duckdb
+    from flows.folder_identity import require_valid_copy_options  # duckdb
     from monitors.config.file import load_config  # every model of the configuration
     from warehouse.backup import extract_backup, read_backup  # duckdb
     from warehouse.database.rebuild import rebuild_database  # duckdb
@@ -98,7 +98,7 @@ def restore_command(
         raise ConfigError(
             f"the journal of this backup is {place}, but {config} says otherwise: change warehouse.journal there"
         )
-    check_copy_options(journal_at, moved=moved, copied=copy)
+    require_valid_copy_options(journal_at, moved=moved, copied=copy)
     with show_waiting("Restoring the data folder"), extract_backup(file, manifest, folder) as beside:
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
     settle_folder(folder, configured, moved=moved, copied=copy)

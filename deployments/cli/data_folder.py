@@ -37,13 +37,18 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
 
 
 def settle_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
-    """Claim the data folder for a command that sends; see `settle_identity`. Raises `ConfigError` for a copy."""
+    """Claim the data folder for a command that sends. Raises `ConfigError` for a copy.
+
+    See `claim_or_separate_data_folder`.
+    """
     from flows.clock import utc_now
-    from flows.folder_identity import settle_identity  # duckdb
+    from flows.folder_identity import claim_or_separate_data_folder  # duckdb
     from flows.runtime.secrets import generate_nonce
 
     journal_at = configured.warehouse.journal if configured is not None else None
-    settle_identity(data_folder, journal_at, new_id=generate_nonce(), at=utc_now(), moved=moved, copied=copied)
+    claim_or_separate_data_folder(
+        data_folder, journal_at, new_id=generate_nonce(), at=utc_now(), moved=moved, copied=copied
+    )
 
 
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:

@@ -51,10 +51,10 @@ async def _run_here(config: Config, path: Path, show: Callable[[StationResult], 
 
 
 async def _run_by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.worker import run_drill_by_worker
+    from flows.drill.worker import run_drill_in_worker
     from flows.runtime.secrets import get_environment  # as above
 
-    return await run_drill_by_worker(config, path, show, get_environment())
+    return await run_drill_in_worker(config, path, show, get_environment())
 
 
 def _show_nothing(_result: StationResult) -> None:

@@ -16,7 +16,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
 from flows.nightly.context import NightlyContext, build_nightly_context, list_targets_to_grade
-from flows.nightly.format import format_intake, format_nightly
+from flows.nightly.format import format_intake_warnings, format_nightly_report
 from flows.nightly.run import NightlyRun
 from flows.nightly.state import IntakeCheckpoint
 from flows.runtime.run import connect_to_prefect
@@ -66,7 +66,7 @@ def nightly_command(
         if as_json:
             write_json(report.model_dump_json() + "\n")
         else:
-            print_text("\n".join(format_nightly(report)))
+            print_text("\n".join(format_nightly_report(report)))
     return ExitCode.INCONCLUSIVE if any(report.shortfalls for report in reports) else ExitCode.PASS
 
 
@@ -102,7 +102,10 @@ def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, 
             read = reading.model_dump(mode="json", exclude={"census", "examples"})
             write_json(json.dumps(planned | {"reading": read}, ensure_ascii=False) + "\n")
         else:
-            lines = [name, *(f"  {line}" for line in (*_format_plan(plan, reading), *format_intake(reading)))]
+            lines = [
+                name,
+                *(f"  {line}" for line in (*_format_plan(plan, reading), *format_intake_warnings(reading))),
+            ]
             print_text("\n".join(lines))
     return ExitCode.INCONCLUSIVE if partial else ExitCode.PASS
 

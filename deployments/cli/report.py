@@ -12,7 +12,7 @@ from deployments.cli.data_folder import find_data_folder, load_pending, open_war
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
-from flows.nightly.format import format_nightly
+from flows.nightly.format import format_nightly_report
 from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
@@ -40,7 +40,7 @@ def report_command(
         if as_json:
             write_json(night.model_dump_json() + "\n")
         else:
-            print_text("\n".join(format_nightly(night)))
+            print_text("\n".join(format_nightly_report(night)))
         return ExitCode.PASS
     folder = _find_run_folder(run, config, data_folder)
     with show_waiting("Writing the reports"):

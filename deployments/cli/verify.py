@@ -329,7 +329,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
     A run whose Prefect server was lost is complete if the run itself finished.
     """
     from flows.data_folder import get_runs_folder  # as below
-    from flows.runtime.run import check_request, load_request_config  # as below
+    from flows.runtime.run import load_request_config, require_valid_request  # as below
     from flows.runtime.slack import console  # as below
     from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
     from flows.verify.early import verify  # as below
@@ -337,7 +337,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
     config = load_request_config(request)
     _print_request(console, config, request)
     with show_waiting("Checking what the run needs"):
-        check_request(request)
+        require_valid_request(request)
         if check_address and _is_unreachable(request):
             return None
     address = build_target_record(request.target, config.require_target(request.target)).address

@@ -148,11 +148,11 @@ def age_command(
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Remove screenshots and traces that are older than the limits under [evidence]."""
     from flows.clock import utc_now
-    from flows.maintenance.findings import age_evidence  # pydantic's models
+    from flows.maintenance.findings import remove_old_evidence_and_reports  # pydantic's models
     from monitors.config.file import load_config
 
     with show_waiting("Removing old pictures"):
-        removed = age_evidence(load_config(config), now=utc_now())
+        removed = remove_old_evidence_and_reports(load_config(config), now=utc_now())
     files = plural(removed.files, "screenshot or trace", "screenshots and traces")
     _print_report(removed, f"{files} removed, {removed.bytes / 1e6:.1f} MB", as_json=as_json)
 

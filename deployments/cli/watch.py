@@ -17,7 +17,13 @@ from deployments.cli.data_folder import settle_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
-from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, list_logs_to_follow
+from flows.hallucination_log.follower import (
+    LogFollower,
+    LogPoll,
+    build_log_follower,
+    format_poll,
+    list_targets_with_logs,
+)
 from flows.runtime.run import connect_to_prefect
 from flows.runtime.slack import log_line
 from flows.terminal import write_json
@@ -52,7 +58,7 @@ def watch_command(
                 "--runs watches all targets until it is stopped; it takes neither a target nor --once"
             )
         return _watch_with_runs(loaded, config.resolve())
-    followers = [build_follower(loaded, name) for name in list_logs_to_follow(loaded, target)]
+    followers = [build_log_follower(loaded, name) for name in list_targets_with_logs(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:
         every = "once" if once else f"every {log_follower.settings.poll_s:g} s"
@@ -94,7 +100,7 @@ async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool
 
 async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
     """Poll once; return MONITOR when the log could not be read. The next poll tries again."""
-    result = await log_follower.poll_or_report()
+    result = await log_follower.poll_and_report_errors()
     if as_json:
         write_json(result.model_dump_json() + "\n")
     elif _has_news(result) or not say_nothing:

@@ -1,1 +1,1 @@
-"""A demo Space over invented policies, with faults that can be planted, and the suite that finds them."""
+"""A demo chat page about invented insurance policies. It can have planted faults, which the demo's suite finds."""

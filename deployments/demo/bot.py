@@ -32,17 +32,17 @@ from deployments.demo.policies import (
 from monitors.records.base import Language
 
 NEED_WEIGHT = 3.0
-"""Score of a needed concept; two needs are worth more than any number of boosts in our vocabulary."""
+"""The score of a required concept. Two required concepts count more than all optional ones."""
 BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
-"""Subtracted for each unknown word: three of them cancel one needed concept."""
+"""Subtracted for each unknown word. Three unknown words cancel one required concept."""
 MIN_SCORE = 1.5
 """With a lower score the question is about something else. Tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A fact that answers, and how well it fits."""
+    """A fact that answers the question, and a score of how well it fits."""
 
     policy: Policy
     fact: PolicyFact
@@ -93,7 +93,10 @@ class BlockedDraft:
 
 
 def check_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
-    """Return the blocked draft, or ``None`` if the reply may be sent. Numbers of the question are not support."""
+    """Return the draft if it must be blocked because of an unsupported number; ``None`` if it may be sent.
+
+    Numbers in the question do not count as support.
+    """
     supported = {number for hit in hits for number in _extract_numbers(f"{hit.fact.text} {hit.fact.amount or ''}")}
     stated = _extract_numbers(_CITATION.sub(" ", reply))
     unsupported = tuple(number for number in stated if number not in supported)
@@ -315,7 +318,7 @@ class Bot:
         hits = self._find_hits(question)
         if not hits:
             return self._reply_not_found(question)
-        return self._check_reply(self._compose(question, hits), question)
+        return self._check_reply(self._compose_reply(question, hits), question)
 
     def _is_foreign(self, question: ParsedQuestion) -> bool:
         topics = self._vocabulary.topics
@@ -356,7 +359,7 @@ class Bot:
         facts = (policy.find_fact(field) for field in _SUMMARY_FIELDS[subject])
         return tuple(Hit(policy, fact, 1.0) for fact in facts if fact is not None)
 
-    def _compose(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
+    def _compose_reply(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
         sentences = [self._format_sentence(question, hit, alone=len(hits) == 1) for hit in hits]
         silent = [policy for policy in question.policies if policy not in [hit.policy for hit in hits]]
         sentences += [

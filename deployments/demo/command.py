@@ -1,4 +1,4 @@
-"""``lookout demo``: a real chat page, or a real triage agent, on this machine, verified like any other."""
+"""``lookout demo``: start a demo chat page or triage agent on this machine, and verify it like any target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HEALTHY: Final = "healthy"
 
 @dataclass(frozen=True)
 class DemoApp:
-    """An application of the demo: what it is called, its target, and the module that serves it."""
+    """An application of the demo: its name, its target, and the module that serves it."""
 
     name: str
     target: str
@@ -58,7 +58,7 @@ AGENT: Final = DemoApp(
 
 
 class DemoSpaceFailed(MonitorError):
-    """The demo's application did not start."""
+    """Raised if the demo's application did not start."""
 
 
 def demo_command(

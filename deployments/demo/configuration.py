@@ -16,7 +16,7 @@ from monitors.errors import WarehouseUnwritable
 
 
 def find_free_port(host: str, preferred: int) -> int:
-    """Return ``preferred`` if it is free, else a port that the system chooses."""
+    """Return the port ``preferred`` if it is free, else a free port."""
     for port in (preferred, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -78,13 +78,13 @@ def prefect_yaml_command(
     loaded, config_path = load_config(config), at or config.resolve()
     pool = pool or loaded.prefect.tag
     if deploy:
-        _deploy(loaded, config_path, pool=pool, image=image)
+        _deploy_with_prefect_command(loaded, config_path, pool=pool, image=image)
     else:
         write_data(format_prefect_yaml(loaded, config_path, pool=pool, image=image))
 
 
-def _deploy(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
-    """Let Prefect's own command deploy the file. Raises `ConfigError` with its last line if it fails."""
+def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
+    """Run `prefect deploy` with the file. Raises `ConfigError` with the last line of its output if it fails."""
     from flows.runtime.run import connect_to_prefect
 
     connect_to_prefect(config)
@@ -152,7 +152,7 @@ def format_prefect_yaml(
 
 
 class _NoAliasDumper(yaml.SafeDumper):
-    """Writes repeated values again, instead of an alias to the first."""
+    """Writes YAML without aliases: repeated values are written again."""
 
     def ignore_aliases(self, data: Any) -> bool:
         del data

@@ -40,7 +40,13 @@ from deployments.triggers.delivery import (
 )
 from flows.alerting.notifier import Notifier
 from flows.deploys.queue import NOT_FOR_US_PREFIX, DeployQueue, QueuedDeploy
-from flows.deploys.runs import RunNotMade, RunPlan, StartReport, restart_crashed_runs, start_waiting_deploys
+from flows.deploys.runs import (
+    RunNotMade,
+    RunPlan,
+    StartReport,
+    create_runs_of_waiting_deploys,
+    restart_crashed_runs,
+)
 from monitors.config.sections import DeploySender
 from monitors.errors import MonitorError
 from warehouse.journal.journal import Journal
@@ -208,7 +214,7 @@ class RunStarter(Worker):
 
     async def _start_waiting_runs(self) -> StartReport:
         has_open_deploys = await asyncio.to_thread(self.deploys.has_open_deploys)
-        if not has_open_deploys and not await asyncio.to_thread(self.deploys.has_attempts):
+        if not has_open_deploys and not await asyncio.to_thread(self.deploys.has_unfinished_attempts):
             return StartReport((), ())
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
@@ -219,7 +225,9 @@ class RunStarter(Worker):
             restarted = await restart_crashed_runs(
                 client, self.deploys, self._plan, build_notifier=self._build_notifier
             )
-            started = await start_waiting_deploys(client, self.deploys, self._journal, self._plan, now=self._now)
+            started = await create_runs_of_waiting_deploys(
+                client, self.deploys, self._journal, self._plan, now=self._now
+            )
         return StartReport((*restarted.runs, *started.runs), (*restarted.failed, *started.failed))
 
 

@@ -29,8 +29,13 @@ from starlette.routing import Route
 
 from deployments.receivers.worker import Worker
 from deployments.triggers.delivery import parse_strict_json
-from flows.alerting.edits import build_current_alert, find_outcome, list_recent_outcomes, update_alerts
-from flows.alerting.notifier import OperatorActions, apply_actions, store_action
+from flows.alerting.edits import (
+    build_current_alert,
+    edit_messages_after_actions,
+    find_action_outcome,
+    list_recent_action_outcomes,
+)
+from flows.alerting.notifier import OperatorActions, apply_waiting_actions, store_operator_action
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
 from monitors.alerts.slack.render import ButtonAction, parse_button_action
@@ -185,7 +190,7 @@ class ActionWorker(Worker):
 
     def save(self, received: SlackAction) -> None:
         """Store an action durably; may be called in a thread. Call `take` afterwards in the event loop."""
-        store_action(self._actions, received.action)
+        store_operator_action(self._actions, received.action)
 
     def take(self, actions: Sequence[SlackAction]) -> None:
         """Apply the stored ``actions`` in the background."""
@@ -217,16 +222,16 @@ class ActionWorker(Worker):
 
     async def _show_earlier_outcomes(self) -> None:
         """Show recent outcomes that a killed receiver may have applied without showing them."""
-        await asyncio.to_thread(apply_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
-        for outcome in await asyncio.to_thread(list_recent_outcomes, self._actions):
+        await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
+        for outcome in await asyncio.to_thread(list_recent_action_outcomes, self._actions):
             await self._show_outcome(outcome, None)
 
     async def _apply_actions_and_show_outcomes(self) -> None:
-        applied = await asyncio.to_thread(apply_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
+        applied = await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for failure in applied.failed:
             log.error("an action could not be carried out and waits: %s", failure)
         for action_id, received in list(self._waiting.items()):
-            outcome = await asyncio.to_thread(find_outcome, self._actions, action_id)
+            outcome = await asyncio.to_thread(find_action_outcome, self._actions, action_id)
             if outcome is not None:
                 await self._show_outcome(outcome, received.response_url)
                 self._waiting.pop(action_id, None)
@@ -238,7 +243,11 @@ class ActionWorker(Worker):
                 if response_url:
                     await self._reply.post_ephemeral(response_url, outcome.text)
                 return
-            failed = await update_alerts(self._actions, self._sender, [outcome]) if self._sender else ("no token",)
+            failed = (
+                await edit_messages_after_actions(self._actions, self._sender, [outcome])
+                if self._sender
+                else ("no token",)
+            )
             if failed and response_url:
                 await self._replace_message(outcome, response_url)
         except NotifyError as error:

@@ -16,8 +16,8 @@ from threading import Thread
 from typing import Final
 
 from deployments.site.page import PageRequest
-from flows.alerting.edits import update_alerts
-from flows.alerting.notifier import apply_actions, store_action
+from flows.alerting.edits import edit_messages_after_actions
+from flows.alerting.notifier import apply_waiting_actions, store_operator_action
 from monitors.alerts.operator_actions import ID_CHARACTERS, build_operator_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
@@ -44,10 +44,10 @@ def store_and_apply_action(
     if page_state:
         key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, page_state)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
-    store_action(actions, action)
+    store_operator_action(actions, action)
     # The action is in the journal, and the page says that it is pending.
     with suppress(WarehouseBusy):
-        apply_actions(actions, wait_s=WAIT_S)
+        apply_waiting_actions(actions, wait_s=WAIT_S)
     renew_copy(request)
     action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
     if not action_outcomes:
@@ -55,7 +55,7 @@ def store_and_apply_action(
     # In the background: Slack may be slow, and the next edit makes up for a missed one.
     bot = request.site.bot
     if bot is not None:
-        edit = partial(asyncio.run, update_alerts(request.site.actions, bot, action_outcomes))
+        edit = partial(asyncio.run, edit_messages_after_actions(request.site.actions, bot, action_outcomes))
         Thread(target=edit, daemon=True, name="slack-edit").start()
     return action_outcomes[0].text
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from deployments.up.one_installation import Holder, find_holder
 from flows.alerting.pipeline import MAX_REFUSED_AGE
 from flows.data_folder import get_prefect_home
-from flows.drill.standing import DrillState, build_standing
+from flows.drill.standing import DrillState, build_drill_standing
 from flows.runtime.slack import read_last_ping
 from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
 from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, plan_deployments
@@ -139,7 +139,7 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
     report, settings = find_last_drill(site.store), site.config.drill
     if report is None and not settings.enabled:
         return
-    standing = build_standing(report, settings, site.now())
+    standing = build_drill_standing(report, settings, site.now())
     ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(standing.state, False)
     command = standing.to_do if standing.to_do.startswith("lookout ") else ""
     to_do = "To test that an alert reaches you:" if command else standing.to_do

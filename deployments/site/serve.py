@@ -32,7 +32,7 @@ from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
 from flows.alerting.notifier import build_operator_actions
 from flows.data_folder import get_runs_folder, open_store
-from flows.runtime.secrets import generate_key, get_environment
+from flows.runtime.secrets import generate_random_key, get_environment
 from flows.runtime.slack import build_slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
@@ -58,7 +58,7 @@ class SiteEnvironment:
 
 def build_token_store(data_folder: Path) -> TokenStore:
     """Return the token store of a data folder."""
-    return TokenStore(data_folder, generate_key)
+    return TokenStore(data_folder, generate_random_key)
 
 
 def build_site_application(config: Config, host: str, environment: SiteEnvironment) -> ASGIApp:

@@ -33,9 +33,9 @@ def parse_strict_json(text: str) -> object:
     try:
         value: object = json.loads(
             text,
-            parse_constant=_refuse_constant,
+            parse_constant=_raise_for_nan_or_infinity,
             parse_float=_parse_finite_number,
-            object_pairs_hook=_refuse_repeated_keys,
+            object_pairs_hook=_raise_for_repeated_keys,
         )
         encode_json(value)
     except NotStrict:
@@ -52,7 +52,7 @@ def encode_json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
-def _refuse_constant(_constant: str) -> NoReturn:
+def _raise_for_nan_or_infinity(_constant: str) -> NoReturn:
     raise NotStrict("the JSON contains NaN or Infinity")
 
 
@@ -63,7 +63,7 @@ def _parse_finite_number(text: str) -> float:
     return value
 
 
-def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _raise_for_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise NotStrict("the JSON contains a key twice")
@@ -84,7 +84,7 @@ class Delivery:
 
 
 class RejectionReason(StrEnum):
-    """Why a delivery is rejected. The values are labels of a metric: a fixed, short list."""
+    """The reason why a delivery is rejected. The values are labels of a metric."""
 
     UNSIGNED = "unsigned"
     WRONG_SIGNATURE = "wrong_signature"
@@ -111,7 +111,7 @@ STATUS: Mapping[RejectionReason, HTTPStatus] = {
 
 
 class DeliveryRejected(Exception):
-    """A rejected delivery. ``str`` is the response's body and holds nothing of what was sent."""
+    """Raised for a rejected delivery. Its text is the body of the response and quotes nothing from the delivery."""
 
     def __init__(self, reason: RejectionReason, message: str) -> None:
         super().__init__(message)
@@ -119,12 +119,12 @@ class DeliveryRejected(Exception):
 
     @property
     def status(self) -> HTTPStatus:
-        """The answer's status: 4xx, or 503 when the fault is ours and the sender should try again."""
+        """The HTTP status of the response: 4xx, or 503 if the sender should try again later."""
         return STATUS[self.reason]
 
 
 class IgnoreReason(StrEnum):
-    """Why a genuine delivery starts nothing. The values are labels of a metric."""
+    """The reason why a valid delivery starts no run. The values are labels of a metric."""
 
     PING = "ping"
     EVENT = "event"
@@ -137,13 +137,13 @@ class IgnoreReason(StrEnum):
 
 
 class NotForUs(NamedTuple):
-    """A genuine delivery that is not a deploy of a configured target."""
+    """A valid delivery that is not a deploy of a configured target."""
 
     reason: IgnoreReason
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery reports: one for each target that is fed by the repository."""
+    """The deploys that a delivery reports: one for each target with this repository in a trigger."""
 
     deploys: tuple[ReportedDeploy, ...]
 
@@ -152,7 +152,7 @@ ParsedDelivery = Deploys | NotForUs
 
 
 class TriggerParser(Protocol):
-    """Parses a sender's deliveries. Pure: no clock, no network; safe for threads."""
+    """Checks and parses the deliveries of one sender. Several threads can use it."""
 
     @property
     def provider(self) -> DeploySender:
@@ -179,7 +179,7 @@ _PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re
 
 
 class Payload(BaseModel):
-    """The part of a payload that is read; everything else in it, such as addresses, is ignored."""
+    """A part of a payload. Fields that Lookout does not need, such as e-mail addresses, are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -240,12 +240,12 @@ def normalise_commit(text: str) -> str:
 
 
 def is_null_commit(text: str | None) -> bool:
-    """Whether a commit stands for a deleted ref: empty, or git's zeros."""
+    """Whether a commit means that a branch was deleted: it is empty or consists of zeros."""
     return text is None or not text.strip("0")
 
 
 def parse_branch(ref: str) -> str:
-    """Return the branch of ``refs/heads/x``; any other ref unchanged."""
+    """Return the branch name ``x`` of ``refs/heads/x``; return any other ref unchanged."""
     return ref.removeprefix(_HEADS)
 
 
@@ -255,13 +255,13 @@ def is_branch(ref: str) -> bool:
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """Return the pull request's number in ``refs/pull/12/merge``."""
+    """Return the number of the pull request, such as 12 for ``refs/pull/12/merge``; ``None`` for another ref."""
     match = _PULL.fullmatch(ref)
     return int(match[1]) if match else None
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Parse an ISO 8601 time with its zone; ``None`` for anything else: the arrival time is used then."""
+    """Parse an ISO 8601 time with time zone; ``None`` for any other text."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time.astimezone(UTC) if time and time.tzinfo else None

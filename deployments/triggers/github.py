@@ -122,7 +122,7 @@ PayloadParser = Callable[[bytes], DeployClaim | IgnoreReason]
 
 
 class GitHubParser:
-    """Parses GitHub's deliveries, signed with any of ``secrets``."""
+    """Checks and parses GitHub's deliveries, which must be signed with one of ``secrets``."""
 
     provider = DeploySender.GITHUB
 
@@ -131,7 +131,7 @@ class GitHubParser:
         self._routes = Routes(self.provider, triggers)
 
     def check_headers(self, headers: Headers) -> None:
-        """Check that both headers are there and valid."""
+        """Raise `DeliveryRejected` unless both headers exist and are valid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= and 64 hexadecimal digits"
@@ -141,7 +141,7 @@ class GitHubParser:
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Parse a deployment, workflow run or push; a ping and everything else is not for us."""
+        """Parse a deployment, a workflow run or a push. Other events, such as a ping, start no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)
         event = delivery.headers[EVENT_HEADER][0]
@@ -183,7 +183,7 @@ def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
-    """Parse a ``workflow_run`` event. Only a success of the repository itself: a fork may have a ``main``, too."""
+    """Parse a ``workflow_run`` event. Only a successful run of the repository itself is a deploy, not of a fork."""
     payload = parse_payload(body, WorkflowRun)
     run = payload.workflow_run
     if payload.action != "completed" or run.conclusion != "success":
@@ -203,7 +203,7 @@ def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
-    """Parse a ``push`` event; only a branch that moved is a deploy, no tag and no deletion."""
+    """Parse a ``push`` event. Only a push to a branch is a deploy; a tag or a deleted branch is not."""
     push = parse_payload(body, Push)
     if not is_branch(push.ref) or is_null_commit(push.after):
         return IgnoreReason.BRANCH

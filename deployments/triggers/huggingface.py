@@ -60,7 +60,7 @@ class _Push(Payload):
 
 
 class HuggingFaceParser:
-    """Parses the Hub's deliveries, which carry any of ``secrets``."""
+    """Checks and parses the Hub's deliveries, which must contain one of ``secrets``."""
 
     provider = DeploySender.HUGGINGFACE
 
@@ -69,7 +69,7 @@ class HuggingFaceParser:
         self._routes = Routes(self.provider, triggers)
 
     def check_headers(self, headers: Headers) -> None:
-        """Check the secret in its header, so that a stranger's body is never read."""
+        """Raise `DeliveryRejected` if the secret in the header is wrong; the body is then not read."""
         received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(

@@ -44,7 +44,7 @@ def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, 
 
 
 def list_unused_variables(providers: Collection[DeploySender], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secret variables that are set though no trigger listens to their sender."""
+    """List the variables that contain a secret of a sender that no trigger uses."""
     return tuple(
         name for sender, name in SECRET_VARIABLES.items() if sender not in providers and environment.get(name)
     )
@@ -63,7 +63,7 @@ def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, .
 
 
 class DeployClaim(NamedTuple):
-    """What a payload says about a deploy; ``None`` where it says nothing. ``at`` is the deploy's time."""
+    """What a payload says about a deploy. A field is ``None`` if the payload does not have it."""
 
     repository: str
     commit: str
@@ -95,7 +95,7 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 
 
 class Routes:
-    """The triggers of one sender."""
+    """The configured triggers of one sender."""
 
     def __init__(self, provider: DeploySender, triggers: Sequence[TriggerSettings]) -> None:
         self.provider = provider
@@ -120,7 +120,7 @@ class Routes:
             ) from None
 
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
-        """Build a target's deploy. Its time is never after its arrival: a sender's clock may be ahead."""
+        """Build a target's deploy. Its time is at most the time of arrival: a sender's clock can be ahead."""
         return ReportedDeploy(
             event=DeployEvent(
                 target=target,

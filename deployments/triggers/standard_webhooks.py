@@ -85,7 +85,7 @@ def decode_secret(secret: str) -> bytes:
 
 
 class StandardParser:
-    """Parses deliveries by the specification, signed with any of ``secrets``. Raises `ConfigError`."""
+    """Checks and parses deliveries by the specification, signed with one of ``secrets``. Raises `ConfigError`."""
 
     provider = DeploySender.STANDARD
 
@@ -95,7 +95,7 @@ class StandardParser:
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
     def check_headers(self, headers: Headers) -> None:
-        """Check that the three headers are there and valid."""
+        """Raise `DeliveryRejected` unless the three headers exist and are valid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, (f"{ID_HEADER} must have at most 256 visible characters")
@@ -106,7 +106,7 @@ class StandardParser:
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Parse a deploy of the type that a trigger names; every other type is not for us."""
+        """Parse a deploy of the type that a trigger names. A delivery of another type starts no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)
         self._check_time(delivery)
@@ -123,23 +123,23 @@ class StandardParser:
             branch=parse_branch(data.branch) if data.branch else None,
             environment=data.environment,
             pull_request=data.pull_request,
-            deployment=f"message-{hashlib.sha256(_get_header(delivery, ID_HEADER).encode()).hexdigest()[:16]}",
+            deployment=f"message-{hashlib.sha256(_read_header(delivery, ID_HEADER).encode()).hexdigest()[:16]}",
         )
         return self._routes.route(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
-        """Check that any signature was made with any of the keys; versions other than v1 are skipped."""
+        """Raise `DeliveryRejected` unless one of the signatures was made with one of the keys."""
         signed = b".".join(
             [
-                _get_header(delivery, ID_HEADER).encode(),
-                _get_header(delivery, TIMESTAMP_HEADER).encode(),
+                _read_header(delivery, ID_HEADER).encode(),
+                _read_header(delivery, TIMESTAMP_HEADER).encode(),
                 delivery.body,
             ]
         )
         expected = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in self._keys]
         received = [
             signature.removeprefix("v1,").encode("latin-1", "replace")
-            for signature in _get_header(delivery, SIGNATURE_HEADER).split(" ", MAX_SIGNATURES)[:MAX_SIGNATURES]
+            for signature in _read_header(delivery, SIGNATURE_HEADER).split(" ", MAX_SIGNATURES)[:MAX_SIGNATURES]
             if signature.startswith("v1,")
         ]
         if not any([hmac.compare_digest(ours, theirs) for ours in expected for theirs in received]):  # noqa: C419 - all, always
@@ -148,7 +148,7 @@ class StandardParser:
             )
 
     def _check_time(self, delivery: Delivery) -> None:
-        difference_s = abs(delivery.received_at.timestamp() - int(_get_header(delivery, TIMESTAMP_HEADER)))
+        difference_s = abs(delivery.received_at.timestamp() - int(_read_header(delivery, TIMESTAMP_HEADER)))
         if difference_s > TOLERANCE_S:
             raise DeliveryRejected(
                 RejectionReason.STALE,
@@ -156,5 +156,5 @@ class StandardParser:
             )
 
 
-def _get_header(delivery: Delivery, name: str) -> str:
+def _read_header(delivery: Delivery, name: str) -> str:
     return delivery.headers[name][0]

@@ -20,7 +20,7 @@ from deployments.up.supervisor import SupervisedProcess
 from flows.data_folder import get_prefect_home
 from flows.deploys.queue import DeployQueue
 from flows.drill.receiver import RECEIVER_VARIABLE
-from flows.runtime.secrets import generate_key
+from flows.runtime.secrets import generate_random_key
 from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server.prefect_server import ONE_HEAP, build_client_settings
 from monitors.config.file import Config
@@ -115,7 +115,9 @@ def _list_checks(
             host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_port(port)}"
         )
     if config.site.enabled:
-        yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, generate_key))
+        yield lambda: check_tokens(
+            config.site, config.site.host, TokenStore(config.data_folder, generate_random_key)
+        )
         yield lambda: check_port_free(
             config.site.host, choose_site_port(config, port), "the site", _format_another_port(config, port)
         )

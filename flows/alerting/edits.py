@@ -1,7 +1,8 @@
-"""Edits alerts after they were sent: adds later failures, both scores, the report and operator actions.
+"""Edits Slack messages about alerts after they were sent.
 
-A run's first alert grows while the run goes on. Every alert shows who acknowledged it and when, and what is left to
-do. An edit replaces the whole message, so it repeats what the run found after the message was sent.
+While a run goes on, its later failures are added to its first message. At the end of the run, the message gets both
+scores and the link to the report. When somebody acknowledges an alert, the message shows who did it and when. An
+edit always replaces the whole message.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from warehouse.queries.incidents import (
 
 
 class AlertThread(NamedTuple):
-    """A message in a channel, with all alerts that it shows, oldest first."""
+    """A Slack message, with all alerts that it shows, oldest first."""
 
     channel: str
     ts: str
     alerts: tuple[Alert, ...]
 
 
-async def add_to_first_alert(notifier: Notifier, alert: Alert) -> Receipt | None:
+async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receipt | None:
     """Add ``alert`` to the first message of its run; return ``None`` if it must be a separate message.
 
-    Editing is idempotent, so a missing reply from Slack does no harm. When the first message is gone or cannot be
-    edited, the alert is sent to its thread.
+    It must be a separate message if the first message was deleted or cannot be edited. The edit can be repeated
+    without harm, for example after a missing reply from Slack.
     """
     ts, channel = alert.thread, alert.channel
     if not alert.is_continuation or ts is None or channel is None:
         return None
-    first = next((t for t in await _read_threads(notifier) if (t.channel, t.ts) == (channel, ts)), None)
+    first = next((t for t in await _read_alert_threads(notifier) if (t.channel, t.ts) == (channel, ts)), None)
     if first is None or first.alerts[0].id == alert.id:
         return None
     try:
@@ -65,25 +66,24 @@ async def add_to_first_alert(notifier: Notifier, alert: Alert) -> Receipt | None
     )
 
 
-async def finish_first_alerts(
+async def add_summary_to_sent_alerts(
     notifier: Notifier,
     summary: RunSummary,
     *,
     flaky: Mapping[str, str] | None = None,
     format_recheck: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
-    """Add the summary of a finished run to its earlier alerts; return the error of each failed edit.
+    """Add the summary of a finished run to the messages that it sent; return the error of each failed edit.
 
-    The summary holds scores and links, the results of issue reports, what failed cases have in common, and what
-    changed since the last accepted run. ``format_recheck`` gives the text about asking an alert's cases again; it
-    is added to every alert, including those that are complete or acknowledged.
+    The summary has the scores, the links, what failed cases have in common, and what changed since the last
+    accepted run. ``format_recheck`` returns the result of asking an alert's cases again. This result is added to
+    every message. Without it, messages that are complete or acknowledged stay as they are.
 
-    ``flaky`` maps the id of a case that was right only sometimes to how often it was right: its other repeats were
-    still to come when the first one was reported. Without a recheck, an acknowledged message stays as it is.
+    ``flaky`` maps the id of a case that was right only sometimes to a text that says how often.
     """
     failures: list[str] = []
-    acknowledged = await asyncio.to_thread(_read_acknowledged, notifier)
-    for thread in await _read_threads(notifier):
+    acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
+    for thread in await _read_alert_threads(notifier):
         first = thread.alerts[0].merge_alerts(thread.alerts[1:])
         recheck = format_recheck(first) if format_recheck else ""
         is_complete = first.flat is not None or acknowledged.issuperset(first.fingerprints)
@@ -99,8 +99,8 @@ async def finish_first_alerts(
     return tuple(failures)
 
 
-async def _read_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
-    """Read the threads that this run began, with the operator actions on them."""
+async def _read_alert_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
+    """Read the messages that this run sent as new threads, with the operator actions on them."""
 
     def read() -> tuple[AlertThread, ...]:
         alerts: dict[tuple[str, str], list[Alert]] = {}
@@ -116,10 +116,10 @@ async def _read_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
     try:
         return await asyncio.to_thread(read)
     except WarehouseError:
-        return ()  # then later alerts go to the thread of the first message instead of into it
+        return ()  # later alerts are then replies in the thread of the first message
 
 
-def _read_acknowledged(notifier: Notifier) -> frozenset[str]:
+def _read_acknowledged_fingerprints(notifier: Notifier) -> frozenset[str]:
     try:
         incidents = notifier.store.list_open_incidents(notifier.target)
     except WarehouseError:
@@ -138,15 +138,15 @@ class MessageLocation(NamedTuple):
     alert_id: str
 
 
-async def update_alerts(
+async def edit_messages_after_actions(
     actions: OperatorActions, sender: AlertSender, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[str, ...]:
-    """Edit every message that ``outcomes_done`` concern; return the error of each failed edit.
+    """Edit every message that the outcomes of operator actions concern; return the error of each failed edit.
 
-    An edit shows the current state, so it can be repeated, and the next edit makes up for a missing one.
+    Each edit shows the current state, so a later edit replaces one that failed.
     """
     failures: list[str] = []
-    for place in await asyncio.to_thread(_find_messages, actions, tuple(outcomes_done)):
+    for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
         alert = await asyncio.to_thread(build_current_alert, actions, place.alert_id)
         if alert is None:
             continue
@@ -157,7 +157,9 @@ async def update_alerts(
     return tuple(failures)
 
 
-def _find_messages(actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]) -> tuple[MessageLocation, ...]:
+def _find_messages_to_edit(
+    actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
+) -> tuple[MessageLocation, ...]:
     """Find the messages whose buttons were pressed and the first message about each incident."""
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
@@ -170,20 +172,25 @@ def _find_messages(actions: OperatorActions, outcomes_done: Iterable[ActionOutco
     return tuple(places.values())
 
 
-def find_outcome(actions: OperatorActions, action_id: str) -> ActionOutcome | None:
-    """Return the outcome of an action; ``None`` while the action waits."""
+def find_action_outcome(actions: OperatorActions, action_id: str) -> ActionOutcome | None:
+    """Return the outcome of an operator action; ``None`` while it was not carried out."""
     return next(iter(list_action_outcomes(actions.store, action_id=action_id)), None)
 
 
-def list_recent_outcomes(actions: OperatorActions, window: timedelta = RECENT_WINDOW) -> tuple[ActionOutcome, ...]:
-    """Return the outcomes of recent actions, oldest first: a killed receiver may not have shown them."""
+def list_recent_action_outcomes(
+    actions: OperatorActions, window: timedelta = RECENT_WINDOW
+) -> tuple[ActionOutcome, ...]:
+    """List the outcomes of recent operator actions, oldest first.
+
+    A receiver that was killed may not have shown them.
+    """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 
 
 def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None:
-    """Build the current text of an alert's message; ``None`` if this store has no such alert.
+    """Build the alert as its message must show it now; ``None`` if this store has no such alert.
 
-    It includes the alerts added to it, the summary of its run and the operator actions.
+    It includes the alerts that were added later, the summary of the run, and the operator actions.
     """
     shown = load_shown_alerts(actions.store, alert_id)
     if not shown:

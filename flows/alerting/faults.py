@@ -1,7 +1,7 @@
-"""Faults of the monitor itself: notify people of them, and resolve them once they are over.
+"""Reports faults of Lookout itself, and resolves them once they are over.
 
-People are notified even when nothing can be stored. The part that detects a fault also resolves it: the end of a
-run does not resolve a fault that the run could not see.
+The alert is sent even when the warehouse cannot be written. The part of Lookout that detects a fault also resolves
+it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from monitors.records.incidents import IncidentKind, RunSummary
 
 
 class Fault(NamedTuple):
-    """What broke: a stable name, which identifies the incident, and a text for people."""
+    """A fault of Lookout: a fixed name, which identifies the incident, and a text for people."""
 
     name: str
     detail: str
 
 
 def build_fault_from_error(error: BaseException) -> Fault:
-    """Build the fault that reports an exception."""
+    """Build a fault from an exception; its name is the exception's class."""
     name = type(error).__name__
     return Fault(name, str(error) if isinstance(error, MonitorError) else f"{name}: {error}")
 
 
 async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None = None) -> None:
-    """Send one alert about the monitor, even when the store cannot be written.
+    """Send an alert about a fault of Lookout, even when the store cannot be written.
 
-    Without the store it is unknown whether people were notified already, so every run reports the fault again.
+    Without the store, Lookout does not know whether the fault was reported before, so each run reports it again.
     """
     context = ObservationContext(
         target=notifier.target,
@@ -62,7 +62,7 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
 
 
 async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
-    """Resolve those faults named in ``endings`` that are open, with the text for each. Raises `WarehouseError`."""
+    """Resolve the open faults whose names are in ``endings``, and send each text. Raises `WarehouseError`."""
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
         for name, text in endings.items()
@@ -73,9 +73,9 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
 async def resolve_other_faults(
     notifier: Notifier, *, except_names: Collection[str], ending: str, began_at: datetime
 ) -> None:
-    """Resolve all open faults of the notifier's part of the monitor, except those named ``except_names``.
+    """Resolve all open faults of the notifier's part of Lookout, except those named in ``except_names``.
 
-    Unexpected exceptions have names that are not known in advance. Raises `WarehouseError`.
+    This also resolves faults of unexpected exceptions, whose names no caller knows. Raises `WarehouseError`.
     """
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names

@@ -1,6 +1,6 @@
-"""The context of an alert: the store, the sender, the target, and the operator actions.
+"""What the alerting functions need: the store, the sender, the target, and the operator actions.
 
-`apply_actions` carries out operator actions and reads their silences before any alert is decided.
+An operator action is a person's reaction to an alert, for example "acknowledge" or "silence".
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
 
 LOCK_WAIT_S = 30.0
-"""Loading a whole nightly run takes seconds."""
+"""Maximum wait for the warehouse's lock. Loading a whole nightly run takes seconds."""
 
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """Stores operator actions and carries them out.
+    """What is needed to store operator actions and to carry them out.
 
-    ``account_patterns`` gives a target's own patterns of account numbers, for drafts; ``now`` is the clock.
-    ``silences`` and ``production_targets`` are those of the configuration.
+    ``account_patterns`` returns a target's patterns of account numbers, which are redacted in drafts. ``silences``
+    and ``production_targets`` come from the configuration.
     """
 
     store: Store
@@ -42,12 +42,12 @@ class OperatorActions:
     production_targets: frozenset[str] = frozenset()
 
     def list_silences(self) -> tuple[Silence, ...]:
-        """List all silences, those of people first: also expired ones, newest first."""
+        """List all silences, also expired ones. Silences set by people are first, newest first."""
         return (*list_all_silences(self.store), *self.silences)
 
 
 def build_operator_actions(config: Config, store: Store, now: Callable[[], datetime]) -> OperatorActions:
-    """Build the `OperatorActions` of a configuration over ``store``."""
+    """Build the `OperatorActions` for a configuration and its store."""
 
     def account_patterns(target: str) -> tuple[str, ...]:
         configured = config.targets.get(target)
@@ -65,15 +65,15 @@ def build_operator_actions(config: Config, store: Store, now: Callable[[], datet
     )
 
 
-def store_action(actions: OperatorActions, action: OperatorAction) -> None:
-    """Store an action durably, without waiting for a lock; `apply_actions` carries it out."""
+def store_operator_action(actions: OperatorActions, action: OperatorAction) -> None:
+    """Append an action to the journal, without waiting for a lock; `apply_waiting_actions` carries it out."""
     append_action(actions.store.journal, action)
 
 
-def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
-    """Carry out the waiting actions, each once across all processes; return their results and all silences.
+def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
+    """Carry out the stored actions, each only once even with several processes; return results and all silences.
 
-    Raises `WarehouseBusy`; then the actions still wait, and nothing is lost.
+    Raises `WarehouseBusy`; the actions then wait for the next call.
     """
 
     def resolve(context: ActionContext) -> ActionChanges:
@@ -87,13 +87,11 @@ def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> A
 
 @dataclass(frozen=True)
 class Notifier:
-    """Sends one target's alerts during one run.
+    """What is needed to send one target's alerts during one run.
 
-    ``terminal`` prints what no other path accepts; ``now`` is the clock.
-
-    ``actions`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
-    opens the incidents. ``production`` is true for a production target. ``shared_server`` is the Prefect server
-    that other machines may use too; ``None`` for the local one of this machine.
+    ``terminal`` prints alerts that no other sender accepts. ``owner`` is the part of Lookout that opens the
+    incidents. ``production`` is true for a production target. ``shared_server`` is a Prefect server that other
+    machines use too; ``None`` if this machine has its own.
     """
 
     target: str

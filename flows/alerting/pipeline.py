@@ -1,10 +1,9 @@
-"""Notify people: the stages of an alert, from top to bottom.
+"""Turns observations into incidents and alerts, and sends the alerts.
 
-    observe → apply actions → decide → group, refer → record → send
+    observe → apply operator actions → decide → group → add references → record → send
 
-Observations come from `monitors.alerts.observe`. Operator actions are applied first, each in its own transaction.
-Decide, group, refer and record share one lock and one transaction, so that a decision is made once across processes
-and is stored before anything is sent.
+`monitors.alerts.observe` makes the observations. The stages from "decide" to "record" use one lock and one
+transaction. So several processes decide each alert only once, and store it before they send it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_actions
+from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_waiting_actions
 from flows.alerting.send import send_outbox
 from flows.alerting.silence_summaries import record_silence_summaries
 from monitors.alerts.decide import decide_alerts
@@ -35,17 +34,17 @@ from warehouse.queries.incidents import (
 from warehouse.queries.outbox import open_incident_transaction
 
 ALERT_REFUSED: Final = "AlertRefused"
-"""The name of the fault of a delivery path that refuses every message until a person fixes it."""
+"""The name of the fault that Slack, or another delivery path, refuses every message until a person fixes it."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
-"""The next run tries a refused message again, not the run whose message was refused."""
+"""Minimum wait before a refused message is tried again. So only a later run tries again."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
-"""How often jobs that run every minute try a refused message again: each try is one more message in the store."""
+"""How often jobs that run every minute try a refused message again. Each try adds a message to the store."""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
-"""A message that was refused earlier than this is not sent any more, since readers no longer look for it."""
+"""A message that was refused longer ago is not tried again."""
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""The subject of messages about the warehouse, instead of a target's name."""
+"""Stands for the target's name in alerts about the warehouse."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -57,28 +56,28 @@ async def notify(
     summary: RunSummary = NO_SUMMARY,
     scope: ResolutionScope | None = None,
 ) -> tuple[Alert, ...]:
-    """Update the target's incidents from ``observations`` and send the alerts; return the alerts.
+    """Update the target's incidents from ``observations``, send the alerts, and return them.
 
-    With ``scope`` (the run is over) it resolves the incidents that the run proved to be over. An alert that cannot
-    be sent now stays in the outbox, and the next process that delivers sends it. A refused alert becomes a fault of
-    the monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
+    At the end of a run, ``scope`` says which incidents the run can resolve. An alert that cannot be sent now stays
+    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, that is a fault of
+    Lookout. At the end of a run, alerts that reached nobody are sent again.
     """
-    alerts = await asyncio.to_thread(record_alerts, notifier, observations, summary, scope)
+    alerts = await asyncio.to_thread(decide_and_record_alerts, notifier, observations, summary, scope)
     with suppress(WarehouseError):  # the next notification records them
         await asyncio.to_thread(record_silence_summaries, notifier)
-    await _deliver(notifier)
+    await _send_outbox_and_record_refusals(notifier)
     if notifier.shared_server is not None and notifier.sender.notifies:
         with suppress(WarehouseError):  # as above
             incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
             unresolved = {incident.fingerprint for incident in incidents}
             interval = timedelta(hours=notifier.settings.reminder_interval_h)
-            await notifier.shared_server.record_endings(notifier.target, unresolved, interval)
-    await report_load_errors(notifier)
+            await notifier.shared_server.record_ended_faults(notifier.target, unresolved, interval)
+    await notify_of_load_errors(notifier)
     return alerts
 
 
-async def _deliver(notifier: Notifier) -> None:
-    """Send the alerts in the outbox. A refusal becomes a fault; the next message sent resolves the fault."""
+async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
+    """Send the alerts in the outbox. If one is refused, record a fault; if one is sent, resolve that fault."""
     report = await send_outbox(notifier)
     if report.refusals:
         context = ObservationContext(
@@ -86,19 +85,19 @@ async def _deliver(notifier: Notifier) -> None:
         )
         detail = f"Lookout could not send a message through the usual channel: {report.refusals[0]}"
         refusal = build_monitor_fault_observation(context, fault_name=ALERT_REFUSED, detail=detail)
-        await asyncio.to_thread(record_alerts, notifier, [refusal], NO_SUMMARY, None)
+        await asyncio.to_thread(decide_and_record_alerts, notifier, [refusal], NO_SUMMARY, None)
         await send_outbox(notifier)
     elif report.sent:
-        with suppress(WarehouseError):  # the next message that goes out resolves it
+        with suppress(WarehouseError):  # the next message that is sent resolves it
             await resolve_incidents(
                 notifier, {compute_refusal_fingerprint(notifier.target): None}, began_at=notifier.now()
             )
 
 
-async def report_load_errors(notifier: Notifier) -> None:
-    """Notify the monitor's owners once of what this process could not load, whichever reader met it.
+async def notify_of_load_errors(notifier: Notifier) -> None:
+    """Notify Lookout's owners once of journal data that this process could not load.
 
-    Maintenance resolves it, when it finds the warehouse sound.
+    The maintenance flow resolves the fault when its check of the warehouse finds no error.
     """
     errors = notifier.store.take_load_errors()
     if not errors:
@@ -111,17 +110,17 @@ async def report_load_errors(notifier: Notifier) -> None:
     fault = build_monitor_fault_observation(
         context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}"
     )
-    await asyncio.to_thread(record_alerts, owners, [fault], NO_SUMMARY, None)
+    await asyncio.to_thread(decide_and_record_alerts, owners, [fault], NO_SUMMARY, None)
     owners.store.take_load_errors()  # the decision loaded the data again and found the same damaged archive
     await send_outbox(owners)
 
 
-def record_alerts(
+def decide_and_record_alerts(
     notifier: Notifier, observations: Sequence[Observation], summary: RunSummary, scope: ResolutionScope | None
 ) -> tuple[Alert, ...]:
-    """Run all stages except sending: apply actions, then decide, group, refer and record under one lock."""
-    silences = apply_actions(notifier.actions).silences
-    undelivered, refused = _read_printed(notifier), _read_refused(notifier)
+    """Run all stages except sending: apply operator actions, then decide, group and record under one lock."""
+    silences = apply_waiting_actions(notifier.actions).silences
+    undelivered, refused = _read_printed_alerts(notifier), _read_refused_alerts(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
@@ -154,25 +153,27 @@ def record_alerts(
 async def resolve_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve those incidents in ``endings`` that are open; return the alerts.
+    """Resolve the open incidents whose fingerprints are in ``endings``; send and return the alerts.
 
-    ``endings`` maps fingerprints to the text for the incident's thread; ``None`` resolves it without an alert.
-    ``began_at`` is when the check started that found them over. The lock is only acquired when one of them is open,
-    since this runs at every poll. Raises `WarehouseError`.
+    ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` as text, the incident is
+    resolved without an alert. ``began_at`` is the start of the check that found the incidents over. The lock is
+    acquired only if one of them is open, because this runs at every poll. Raises `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
         return ()
-    alerts = await asyncio.to_thread(_record_endings, notifier, endings, began_at)
+    alerts = await asyncio.to_thread(_record_resolved_incidents, notifier, endings, began_at)
     if alerts:
-        await _deliver(notifier)
+        await _send_outbox_and_record_refusals(notifier)
     return alerts
 
 
-def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime) -> tuple[Alert, ...]:
-    """Decide, group and record each ending separately: together they would become one message."""
+def _record_resolved_incidents(
+    notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
+) -> tuple[Alert, ...]:
+    """Resolve each incident in ``endings`` and record one alert for each; do not send the alerts."""
     alerts: list[Alert] = []
-    refused = _read_refused(notifier)
+    refused = _read_refused_alerts(notifier)
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         for key, text in endings.items():
             incident = book.incidents.get(key)
@@ -206,22 +207,22 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
     return tuple(alerts)
 
 
-async def send_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
-    """Send the alerts of incidents that reached nobody, if a delivery path to people exists now."""
-    is_any = await asyncio.to_thread(lambda: {**_read_printed(notifier), **_read_refused(notifier)})
+async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
+    """Send alerts again that reached nobody, if a delivery path to people exists now."""
+    is_any = await asyncio.to_thread(lambda: {**_read_printed_alerts(notifier), **_read_refused_alerts(notifier)})
     return await notify(notifier, ()) if is_any else ()
 
 
 async def send_waiting_alerts(notifier: Notifier) -> None:
-    """Send alerts that a killed run recorded but did not send; for jobs that run every minute.
+    """Send alerts that a killed run recorded but did not send, and summaries of silences.
 
-    It also records and sends the summaries of silences. It skips alerts that were tried a moment ago: while Slack
-    is down, not every poll tries again. Every hour it tries what Slack refused for good, about any target.
+    Jobs that run every minute call it. It skips alerts that were tried in the last minute, because Slack may be
+    down. Once an hour it tries again what Slack refused, for every target.
     """
     now = notifier.now()
     summaries = await asyncio.to_thread(record_silence_summaries, notifier)
     if summaries or await asyncio.to_thread(has_waiting_alert, notifier.store, now - RETRY_AFTER, now):
-        await _deliver(notifier)
+        await _send_outbox_and_record_refusals(notifier)
     if notifier.sender.notifies:
         since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_VISIT_INTERVAL
         refused = await asyncio.to_thread(
@@ -229,13 +230,13 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
         )
         run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process would be another message
         for target in refused:
-            await send_alerts_again(replace(notifier, target=target, run_id=run_id))
+            await send_undelivered_alerts_again(replace(notifier, target=target, run_id=run_id))
 
 
-def _read_printed(notifier: Notifier) -> Mapping[str, Alert]:
+def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alerts about open incidents that were only printed, by fingerprint.
 
-    The result is empty without a delivery path to people.
+    The result is empty if alerts can still only be printed.
     """
     if not notifier.sender.notifies:
         return {}
@@ -245,11 +246,11 @@ def _read_printed(notifier: Notifier) -> Mapping[str, Alert]:
         return {}  # the next notification sends them
 
 
-def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:
+def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alerts about incidents that every delivery path refused, by fingerprint.
 
-    The fault about the refusals ends as soon as a message goes out. Its own message is only included when it is the
-    only one: it then shows whether messages go out again.
+    The alert about the refusals themselves is included only if it is the only one. Sending it then shows whether
+    messages can be sent again.
     """
     if not notifier.sender.notifies:
         return {}
@@ -268,5 +269,5 @@ def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:
 
 
 def compute_refusal_fingerprint(target: str) -> str:
-    """Compute the fingerprint of the fault for refused deliveries, which ends when a message goes out again."""
+    """Compute the fingerprint of the fault that messages about ``target`` are refused."""
     return compute_fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)

@@ -1,4 +1,4 @@
-"""Builds the summary of a finished run that its messages show."""
+"""Builds the summary of a finished run for its Slack messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from monitors.reports.triage_summary import format_dimensions
 MAX_EXPLAINING_LINES = 3
 """The maximum number of lines that explain a failure: the recheck, common causes, and what changed.
 
-The line about the last passing deploy comes in addition.
+The line about the last deploy that passed does not count.
 """
 
 
 def build_run_summary(
     report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()
 ) -> RunSummary:
-    """Build what messages show of a finished run: both scores, issue reports, and common causes of failures."""
+    """Build the summary of a finished run: both scores, ratings of issue reports, and common causes of failures."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = MAX_EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
     # On-call readers do not need to read that failed cases have nothing in common.
@@ -50,7 +50,7 @@ def build_run_summary(
 
 
 def format_alert_recheck(alert: Alert, recheck: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
-    """Format the recheck of an alert's cases; for a gate failure, of all cases."""
+    """Format the result of asking an alert's cases again; for a gate failure, of asking all failed cases again."""
     cases = [item.incident.case_id for item in alert.items if item.incident.case_id]
     of_run = alert.kind is IncidentKind.GATE_FAIL
     return redact(format_recheck_briefly(recheck, None if of_run else cases), account_patterns=account_patterns)

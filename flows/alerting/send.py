@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 
-from flows.alerting.edits import add_to_first_alert
+from flows.alerting.edits import add_alert_to_first_message
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier
 from flows.alerting.shared_server import SENT_ELSEWHERE, AlertShare
-from flows.alerting.worker import get_worker_name, is_gone
+from flows.alerting.worker import get_worker_name, has_worker_ended
 from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
@@ -19,24 +19,24 @@ from warehouse.queries.outbox import claim_alerts, open_incident_transaction, re
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""After so many failures Slack counts as down and the rest waits: a hung Slack costs a flow two sends, not twenty.
-A single failure may be the fault of its message and does not stop the others."""
+"""After two failures in a row, Slack counts as down and the other alerts wait. One failure does not stop the
+others, because its message may be the cause."""
 LEASE = timedelta(seconds=90)
-"""Longer than one send with its retries, so that no second worker sends the same message. Each message is claimed
-just before it is sent. The lease of a worker of this machine ends when the worker has ended."""
+"""How long one worker has the right to send a message. It is longer than one send with all retries, so that no
+second worker sends the same message. If the worker is a process of this machine, the lease also ends with it."""
 
 
 class DeliveryReport(Record):
-    """How many messages were sent, and why any of them could not use its first delivery path."""
+    """The number of messages that were sent, and the reasons of delivery paths that refused one."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
 
 
 async def send_outbox(notifier: Notifier) -> DeliveryReport:
-    """Send the alerts that wait in the outbox, worst first; stop while Slack is down.
+    """Send the alerts that wait in the outbox, worst first. Stop if Slack is down.
 
-    Never raises for a message that cannot be sent.
+    A message that cannot be sent raises no error.
     """
     receipts: list[Receipt] = []
     shared = notifier.shared_server
@@ -52,7 +52,7 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
             lease_s=lease_s,
             limit=1,
             wait_s=LOCK_WAIT_S,
-            is_gone=is_gone,
+            is_gone=has_worker_ended,
             is_printing=not notifier.sender.notifies,
             except_ids=[receipt.alert_id for receipt in receipts],
         )
@@ -71,20 +71,22 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
 
 
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
-    """Add ``alert`` to the first alert of its run, or try to send it once; store the receipt.
+    """Add ``alert`` to the first message of its run, or send it as a new message; store the receipt.
 
-    What another machine has sent is not sent again. An alert that every delivery path refuses is printed. Later
-    alerts about its incidents go to its thread.
+    If another machine has sent it, it is not sent again. If every delivery path refuses it, it is printed. Later
+    alerts about its incidents are replies in its thread.
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies
     async with (
-        shared.hold_target(alert, interval) if shared and is_shared else nullcontext(AlertShare(alert)) as share
+        shared.hold_target_lease(alert, interval)
+        if shared and is_shared
+        else nullcontext(AlertShare(alert)) as share
     ):
         if share.alert is None:
             receipt = Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=notifier.now(), detail=share.note)
         else:
-            receipt = await _send_share(notifier, share, share.alert, again=again)
+            receipt = await _send_alert_share(notifier, share, share.alert, again=again)
             share.receipts.append(receipt)
     await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
     if receipt.thread is not None and alert.reason in THREAD_REASONS:
@@ -92,8 +94,8 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
     return receipt
 
 
-async def _send_share(notifier: Notifier, share: AlertShare, alert: Alert, *, again: bool) -> Receipt:
-    receipt = await add_to_first_alert(notifier, alert)
+async def _send_alert_share(notifier: Notifier, share: AlertShare, alert: Alert, *, again: bool) -> Receipt:
+    receipt = await add_alert_to_first_message(notifier, alert)
     if receipt is None:
         try:
             receipt = await notifier.sender.send(alert, thread=share.thread, channel=share.channel, again=again)
@@ -115,4 +117,4 @@ def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
                 if key in book.incidents
             )
     except WarehouseBusy:
-        return  # the next message about them begins a new thread; no message is lost
+        return  # the next message about these incidents then starts a new thread

@@ -1,10 +1,11 @@
-"""Send one alert from several machines: a lease for each target in the Prefect server that the machines share.
+"""Makes sure that several machines that watch one target send each alert only once.
 
     take the lease → read what was sent → send what is new → record it → return the lease
 
-The lease and the records are Prefect variables. A name exists once and a variable is deleted by its id, so exactly
-one machine takes a lease, also an expired one. All times are the server's, because the clocks of machines differ.
-When the server does not answer, every machine sends, because a duplicate is better than a lost alert.
+A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, and leases
+and records are variables of this server. Prefect creates each name once and deletes a variable by its id, so only
+one machine can take a lease. All times are the server's, because the clocks of machines differ. If the server does
+not answer, every machine sends: a duplicate is better than a lost alert.
 """
 
 from __future__ import annotations
@@ -38,30 +39,30 @@ from monitors.records.incidents import (
 )
 
 LEASE_S: Final = 60.0
-"""A machine that took the lease and recorded nothing within this time counts as dead, and another one sends."""
+"""After this time a lease ends: its machine may be dead, so another machine sends."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""The longest wait for all answers of one step: taking the lease, or recording and returning it."""
+"""Timeout for all answers of one step: taking the lease, or recording what was sent and returning the lease."""
 AWAY_S: Final = 60.0
-"""A server that did not answer is not asked again for this time."""
+"""After the server did not answer, Lookout does not ask it again for this time."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
-"""The beginning of the receipt's detail of a message that was not sent because another machine had sent it."""
+"""The start of a receipt's detail if another machine had sent the message."""
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
-"""Kinds that are about this machine's Lookout: another machine's alert does not report them."""
+"""Incident kinds about Lookout on this machine; no other machine reports them."""
 MAX_ROWS: Final = 200
-"""Prefect's maximum page size. A fault of an older record is reported again."""
+"""Prefect's maximum page size. Faults of older records are reported again."""
 MAX_FACTS: Final = 100
-"""Facts in one variable: below Prefect's 5,000 characters."""
+"""Maximum number of facts in one variable, which can hold 5,000 characters."""
 OVER: Final = "over"
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
-"""Errors of a server that does not answer, refuses, or is no Prefect server."""
+"""Errors of a server that does not answer, refuses the request, or is not a Prefect server."""
 
 
 class SentRecord(Record):
-    """What a message reported about faults. ``folder`` is the identity of the data folder that sent it.
+    """The facts that one message reported.
 
-    ``facts`` are those of each fault, by the beginning of its fingerprint. ``alert_id`` is empty for faults that
-    ended without a message.
+    ``folder`` is the identity of the data folder that sent it. ``facts`` maps a shortened fingerprint of a fault to
+    its facts. ``alert_id`` is empty for faults that ended without a message.
     """
 
     folder: str
@@ -73,7 +74,7 @@ class SentRecord(Record):
 
 
 class Variable(Record, extra="ignore"):
-    """A variable of Prefect."""
+    """A variable of the Prefect server."""
 
     id: uuid.UUID
     created: UtcTime
@@ -85,10 +86,11 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 @dataclass
 class ReportedFault:
-    """What messages reported about a fault since it last ended, or its end; ``facts`` by other machines only.
+    """What the messages of all machines reported about one fault since it began.
 
-    ``opening`` is the record that began it, ``newest`` the last one of another machine, at ``at`` by the server's
-    clock. ``is_own`` says that this machine sent any of it.
+    ``opening`` is the first record of it. ``newest`` is the last record of another machine, written at ``at`` by
+    the server's clock. ``is_over`` is true if its end was reported. ``is_own`` is true if this machine sent one of
+    the messages. ``facts`` are those that other machines reported.
     """
 
     opening: SentRecord
@@ -98,11 +100,11 @@ class ReportedFault:
     is_own: bool = False
     facts: set[str] = field(default_factory=set[str])
 
-    def covers(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
+    def is_reported_elsewhere(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
         """Whether another machine reported all facts of ``alert_item`` within ``interval``.
 
-        This machine's own messages do not count: its journal has decided with them already. Reminders of several
-        machines are due almost together, so only half the interval counts for them.
+        Messages of this machine do not count, because the decision has used them. For reminders only half the
+        interval counts, because the reminders of several machines are due at almost the same time.
         """
         incident = alert_item.incident
         if incident.is_resolved or self.is_over:
@@ -110,14 +112,18 @@ class ReportedFault:
             return is_end and not self.is_own and bool(self.newest.alert_id)
         ended_here_since = incident.resolved_at is not None and self.at <= incident.resolved_at
         limit = interval / 2 if alert_item.reason is NotifyReason.REMINDER else interval
-        return not ended_here_since and now - self.at < limit and self.facts.issuperset(_list_facts(alert_item))
+        return (
+            not ended_here_since
+            and now - self.at < limit
+            and self.facts.issuperset(_list_open_fault_facts(alert_item))
+        )
 
 
 @dataclass(frozen=True)
 class AlertShare:
-    """The part of an alert that this machine sends; ``None`` if another machine has sent all of it.
+    """The part of an alert that this machine must send; ``alert`` is ``None`` if another machine sent all of it.
 
-    ``note`` says why, for the receipt. ``thread`` and ``channel`` are the place of the fault's first message.
+    ``note`` is the reason, for the receipt. ``channel`` and ``thread`` are those of the fault's first message.
     """
 
     alert: Alert | None
@@ -129,11 +135,11 @@ class AlertShare:
 
 
 class SharedServer:
-    """The Prefect server that machines share, for the data folder ``folder`` on ``host``.
+    """The Prefect server that several machines share, as used by the data folder ``folder`` on ``host``.
 
-    ``destination`` identifies where alerts go and ``addresses`` the targets: machines whose targets have other
-    addresses, or that post elsewhere, never speak for each other. ``nonce`` makes names of variables, ``auth`` is
-    ``name:password``. A lease ends after ``lease_s`` seconds; the server must answer within ``answer_timeout_s``.
+    ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Machines coordinate
+    their alerts only if both are the same. ``nonce`` returns a random name for a variable. ``auth`` is
+    ``name:password``. A lease ends after ``lease_s`` seconds. The server must answer within ``answer_timeout_s``.
     """
 
     def __init__(
@@ -158,50 +164,51 @@ class SharedServer:
         self._away_until = 0.0
 
     @asynccontextmanager
-    async def hold_target(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertShare]:
-        """Hold the lease of the alert's target for the block; yield what this machine has to send.
+    async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertShare]:
+        """Hold the lease of the alert's target for the block; yield the part that this machine must send.
 
-        Waits while another machine holds it. ``interval`` is that of reminders: what was reported earlier is
-        reported again. Never raises for the server: the alert is then sent without a lease.
+        Waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
+        reported again. If the server does not answer, the alert is sent without a lease; no error is raised.
         """
         if alert.kind in OWN_KINDS:
             yield AlertShare(alert)
             return
-        async with self._open(alert.target) as shared:
+        async with self._open_shared_target(alert.target) as shared:
             lease: Variable | None = None
             try:
                 if time.monotonic() < self._away_until:
                     raise TimeoutError
-                lease, share = await shared.take(alert, interval, self.lease_s)
+                lease, share = await shared.take_lease(alert, interval, self.lease_s)
             except _NO_ANSWER:
-                share = AlertShare(alert, note=self._note_away())
+                share = AlertShare(alert, note=self._mark_server_away())
             try:
                 yield share
             finally:
                 if lease is not None:
                     try:
-                        await shared.finish(lease, share)
+                        await shared.record_sent_and_return_lease(lease, share)
                     except _NO_ANSWER:  # the lease ends by itself
-                        self._note_away()
+                        self._mark_server_away()
 
-    async def record_endings(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
-        """Record the end of the faults of ``target`` that this machine reported and that ended without a message.
+    async def record_ended_faults(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
+        """Record that faults of ``target`` ended for which this machine reported no end.
 
-        ``unresolved`` are the fingerprints of its unresolved incidents. Without an answer the next call does it.
+        ``unresolved`` are the fingerprints of the target's unresolved incidents. If the server does not answer, the
+        next call records it.
         """
         if time.monotonic() < self._away_until:
             return
-        still_open = {_shorten(fingerprint) for fingerprint in unresolved}
-        async with self._open(target) as shared:
+        still_open = {_shorten_fingerprint(fingerprint) for fingerprint in unresolved}
+        async with self._open_shared_target(target) as shared:
             try:
-                reported, _ = await shared.read_reported(interval)
+                reported, _ = await shared.read_reported_faults(interval)
                 ended = [key for key, fault in reported.items() if fault.is_own and not fault.is_over]
-                await shared.record("", ((key, OVER) for key in ended if key not in still_open))
+                await shared.record_facts("", ((key, OVER) for key in ended if key not in still_open))
             except _NO_ANSWER:
-                self._note_away()
+                self._mark_server_away()
 
     @asynccontextmanager
-    async def _open(self, target: str) -> AsyncGenerator[_SharedTarget]:
+    async def _open_shared_target(self, target: str) -> AsyncGenerator[_SharedTarget]:
         identity = json.dumps([target, self._addresses.get(target), self._destination])
         async with httpx.AsyncClient(
             base_url=self._api_url,
@@ -220,7 +227,7 @@ class SharedServer:
                 timeout_s=self.answer_timeout_s,
             )
 
-    def _note_away(self) -> str:
+    def _mark_server_away(self) -> str:
         self._away_until = max(self._away_until, time.monotonic() + AWAY_S)
         return (
             f"sent without a lease: the shared Prefect server did not answer within {self.answer_timeout_s:g} s; "
@@ -229,7 +236,7 @@ class SharedServer:
 
 
 class _SharedTarget:
-    """The variables of one target: its lease, and the records of what was sent."""
+    """The variables of one target on the shared server: its lease, and the records of what was sent."""
 
     def __init__(
         self,
@@ -247,17 +254,19 @@ class _SharedTarget:
         self._deadline = time.monotonic() + timeout_s
         self._expired: list[uuid.UUID] = []
 
-    async def take(self, alert: Alert, interval: timedelta, lease_s: float) -> tuple[Variable | None, AlertShare]:
-        """Take the lease; return it with what is left to send. Without the lease, nothing is left."""
+    async def take_lease(
+        self, alert: Alert, interval: timedelta, lease_s: float
+    ) -> tuple[Variable | None, AlertShare]:
+        """Wait for the lease and take it; return it and the part to send. Return no lease if nothing is to send."""
         held_id, held_since = None, 0.0
         while True:
             self._restart_deadline()
-            lease = await self._create(self._lease_name, {"folder": self._folder, "host": self._host})
-            reported, now = await self.read_reported(interval)
-            share = _build_share(alert, reported, now, interval)
+            lease = await self._create_variable(self._lease_name, {"folder": self._folder, "host": self._host})
+            reported, now = await self.read_reported_faults(interval)
+            share = _build_alert_share(alert, reported, now, interval)
             if lease is not None or share.alert is None:
                 return lease, share
-            response = await self._ask("GET", f"/variables/name/{self._lease_name}", accept=404)
+            response = await self._send_request("GET", f"/variables/name/{self._lease_name}", accept=404)
             if response.status_code == 404:  # noqa: PLR2004 - HTTP's "not found": the lease was returned just now
                 continue
             held = Variable.model_validate(response.json())
@@ -265,30 +274,30 @@ class _SharedTarget:
                 held_id, held_since = held.id, time.monotonic()
             held_s = max((now - held.created).total_seconds(), time.monotonic() - held_since)
             if held_s >= lease_s:
-                await self._delete(held.id)
+                await self._delete_variable(held.id)
             else:
                 # Prefect does not report that a variable was deleted.
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
-    async def finish(self, lease: Variable, share: AlertShare) -> None:
+    async def record_sent_and_return_lease(self, lease: Variable, share: AlertShare) -> None:
         """Record what was sent, return the lease, and delete old records."""
         self._restart_deadline()
         for receipt in share.receipts:
             if share.alert is not None and receipt.status is DeliveryStatus.SENT:
                 facts = (
-                    (_shorten(alert_item.incident.fingerprint), fact)
+                    (_shorten_fingerprint(alert_item.incident.fingerprint), fact)
                     for alert_item in share.alert.items
                     for fact in _list_reported_facts(alert_item)
                 )
-                await self.record(share.alert.id, facts, receipt)
-        await self._delete(lease.id)
+                await self.record_facts(share.alert.id, facts, receipt)
+        await self._delete_variable(lease.id)
         for variable_id in self._expired:
-            await self._delete(variable_id)
+            await self._delete_variable(variable_id)
 
-    async def read_reported(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
+    async def read_reported_faults(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
         """Read what was reported about each fault within ``interval``, and the time, by the server's clock."""
         like = {"variables": {"name": {"like_": self._record_name}}, "sort": "CREATED_DESC", "limit": MAX_ROWS}
-        response = await self._ask("POST", "/variables/filter", like)
+        response = await self._send_request("POST", "/variables/filter", like)
         now = parsedate_to_datetime(response.headers["date"])
         variables = _VARIABLES.validate_python(response.json())
         self._expired = [variable.id for variable in variables if now - variable.created >= interval]
@@ -299,11 +308,13 @@ class _SharedTarget:
             except ValidationError:
                 continue  # a person changed it, or another version wrote it: then it is reported again
             if variable.id not in self._expired:
-                _add_record(reported, record, variable.created, is_own=record.folder == self._folder)
+                _add_sent_record(reported, record, variable.created, is_own=record.folder == self._folder)
         return reported, now
 
-    async def record(self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None) -> None:
-        """Record ``facts``, each with its fault, as reported by this machine, in as many variables as they need."""
+    async def record_facts(
+        self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None
+    ) -> None:
+        """Record pairs of fault and fact as reported by this machine."""
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):
             by_fault: dict[str, tuple[str, ...]] = {}
@@ -317,19 +328,21 @@ class _SharedTarget:
                 thread=receipt.thread if receipt else None,
                 facts=by_fault,
             )
-            await self._create(f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json"))
+            await self._create_variable(f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json"))
 
-    async def _create(self, name: str, value: object) -> Variable | None:
-        """Create a variable; return ``None`` if its name exists."""
+    async def _create_variable(self, name: str, value: object) -> Variable | None:
+        """Create a variable; return ``None`` if a variable of this name exists."""
         body = {"name": name, "value": value, "tags": ["lookout"]}
-        response = await self._ask("POST", "/variables/", body, accept=409)
+        response = await self._send_request("POST", "/variables/", body, accept=409)
         return Variable.model_validate(response.json()) if response.is_success else None
 
-    async def _delete(self, variable_id: uuid.UUID) -> None:
-        await self._ask("DELETE", f"/variables/{variable_id}", accept=404)
+    async def _delete_variable(self, variable_id: uuid.UUID) -> None:
+        await self._send_request("DELETE", f"/variables/{variable_id}", accept=404)
 
-    async def _ask(self, method: str, path: str, body: object = None, *, accept: int = 200) -> httpx.Response:
-        """Send a request; raise one of `_NO_ANSWER` if time is up or the code is no success and not ``accept``."""
+    async def _send_request(
+        self, method: str, path: str, body: object = None, *, accept: int = 200
+    ) -> httpx.Response:
+        """Send a request. Raises one of `_NO_ANSWER` on timeout, and for an error code other than ``accept``."""
         async with asyncio.timeout(self._deadline - time.monotonic()):
             response = await self._client.request(method, path, json=body)
             if response.status_code == 403 and "CSRF" in response.text:  # noqa: PLR2004 - Prefect's protection
@@ -344,20 +357,22 @@ class _SharedTarget:
         self._deadline = time.monotonic() + self._timeout_s
 
 
-def _build_share(
+def _build_alert_share(
     alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta
 ) -> AlertShare:
     """Build the part of ``alert`` that no other machine has reported."""
-    faults = [reported.get(_shorten(alert_item.incident.fingerprint)) for alert_item in alert.items]
+    faults = [reported.get(_shorten_fingerprint(alert_item.incident.fingerprint)) for alert_item in alert.items]
     pairs = list(zip(alert.items, faults, strict=True))
     left = [
-        alert_item for alert_item, fault in pairs if fault is None or not fault.covers(alert_item, now, interval)
+        alert_item
+        for alert_item, fault in pairs
+        if fault is None or not fault.is_reported_elsewhere(alert_item, now, interval)
     ]
     if not left:
         fault = max((fault for fault in faults if fault is not None), key=lambda fault: fault.at)
         record, at = fault.newest, f"{fault.at:%Y-%m-%d %H:%M} UTC"
         return AlertShare(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
-    # A reply about faults that another machine reported first belongs in the thread of that message.
+    # If another machine reported the faults first, this alert is a reply in the thread of its message.
     places = {(fault.opening.channel, fault.opening.thread) if fault else (None, None) for _, fault in pairs}
     channel, thread = places.pop() if len(places) == 1 else (None, None)
     if thread is None or alert.reason in THREAD_REASONS or alert.thread is not None:
@@ -366,8 +381,8 @@ def _build_share(
     return AlertShare(alert if whole else alert.with_items(left), channel=channel, thread=thread)
 
 
-def _add_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
-    """Add a record to earlier ones; an end begins a new story, and so does the first message after it."""
+def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
+    """Add a record to the reported faults. After the end of a fault, the next record starts it again."""
     for key, facts in record.facts.items():
         fault = reported.get(key)
         if fault is None or fault.is_over or OVER in facts:
@@ -379,14 +394,14 @@ def _add_record(reported: dict[str, ReportedFault], record: SentRecord, at: date
 
 
 def _list_reported_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts that a message with ``alert_item`` tells: who knows severity 3 need not hear of 2."""
+    """List the facts that a message with ``alert_item`` reports. Severity 3 includes severities 2 and 1."""
     if alert_item.incident.is_resolved:
         return [OVER]
-    return [*map(str, range(1, alert_item.incident.severity)), *_list_facts(alert_item)]
+    return [*map(str, range(1, alert_item.incident.severity)), *_list_open_fault_facts(alert_item)]
 
 
-def _list_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts that an open fault's message states: severity, failed cases, the gate's reasons, a rise."""
+def _list_open_fault_facts(alert_item: AlertItem) -> list[str]:
+    """List the facts in a message about an open fault: severity, failed cases, the gate's reasons, and a rise."""
     observation = alert_item.observation
     rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the same night's rise
     texts = [*observation.failed_cases, *observation.verdict_reasons, *([rise] if observation.multiplied else [])]
@@ -396,5 +411,5 @@ def _list_facts(alert_item: AlertItem) -> list[str]:
     ]
 
 
-def _shorten(fingerprint: str) -> str:
+def _shorten_fingerprint(fingerprint: str) -> str:
     return fingerprint[:16]

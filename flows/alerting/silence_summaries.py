@@ -1,7 +1,7 @@
-"""Sum up what failed within a period of a recurring silence: one message for each target, after the period's end.
+"""Sends a summary after each period of a recurring silence: what failed while alerts were silenced.
 
-The summary is not the alert about an open incident: the next run that sees the fault sends it, as after any other
-silence.
+There is one message for each target. If an incident is still open after the period, the next run that sees the
+fault sends its alert.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from warehouse.queries.incidents import list_withheld_alerts
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""Alerts that were withheld earlier are not summed up any more, for example because Lookout was off for so long."""
+"""A summary leaves out alerts that were withheld longer ago, for example because Lookout was off."""
 DECISION_LAG: Final = timedelta(minutes=1)
-"""A decision within a period is stored a moment later, at most so long after the period's end."""
+"""Maximum time between a decision and its storage. A summary waits this long after the end of its period."""
 
 
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
-    """Record the summaries that are due, about any target, and return them.
+    """Record the summaries that are due for any target, and return them. Does not send them.
 
-    A summary has the same id in every process, so it is stored and sent once. Raises `WarehouseError`.
+    A summary has the same id in every process, so it is stored and sent only once. Raises `WarehouseError`.
     """
     now, store = notifier.now(), notifier.store
     silences = [silence for silence in notifier.actions.list_silences() if silence.recurrence is not None]

@@ -1,11 +1,11 @@
 """Watches a run: reports exceptions, ends a process that hangs, and pings an external heartbeat.
 
-the run ends by itself ────────────▶ a ping, when it graded something
-an exception ──────────────────────▶ one message about the monitor, a ping of failure, the exception goes on
-asking takes too long ─────────────▶ (in verify_deploy) stopped, evaluated, reported as any run
-no progress after that either ─────▶ this thread sends an alert and ends the process
+the run ends normally ─────────────▶ send a success ping if it graded an answer
+the run raises an exception ───────▶ send an alert about Lookout and a failure ping; raise the exception again
+asking takes too long ─────────────▶ `verify_deploy` stops asking and evaluates the answers so far
+the process still does not end ────▶ the watchdog thread sends an alert and ends the process
 
-The text of an exception goes into Prefect's logs and states. `redact_errors` removes secrets and personal data from
+Prefect shows the text of an exception in its logs and states. `redact_errors` redacts secrets and personal data in
 it.
 """
 
@@ -29,20 +29,21 @@ Result = TypeVar("Result")
 
 
 class RedactedError(MonitorError):
-    """Replaces an error of a library whose text holds secrets or personal data."""
+    """Replaces an error of a library whose text contains secrets or personal data."""
 
 
 def redact_errors(step: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameters, Awaitable[Result]]:
-    """Wrap ``step`` so that an exception whose text needs redaction is replaced by a redacted one.
+    """Decorate an async function so that its exceptions contain no secrets or personal data.
 
-    The original exception and its causes are dropped, because a traceback would print them all.
+    An exception that contains any is replaced by a redacted one without its causes, because a traceback would print
+    them.
     """
 
     @wraps(step)
     async def run_redacted(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return await step(*args, **kwargs)
-        except Exception as error:  # Prefect stores every exception, so all of its text is redacted
+        except Exception as error:  # Prefect stores the text of every exception
             if all(redact(text) == text for text in _collect_error_texts(error)):
                 raise
             safe = _redact_error(error)
@@ -58,7 +59,7 @@ def _redact_error(error: Exception) -> MonitorError:
 
 
 def _collect_error_texts(error: BaseException) -> list[str]:
-    """Collect the texts that a traceback would print of ``error`` and its causes."""
+    """Collect the texts of ``error`` and its causes, as a traceback would print them."""
     texts: list[str] = []
     visited_ids: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -78,12 +79,15 @@ HUNG_RUN: Final = "HungRun"
 MONITOR_BROKE_EXIT_CODE: Final = 4
 """The exit code of every command that failed because the monitor itself broke."""
 REPORT_TIMEOUT_S: Final = 120.0
-"""Longer than two waits for the warehouse's lock and one delivery. After that the process ends without a
-message."""
+"""Maximum time to report a hung run; then the process ends without an alert. It is longer than two waits for the
+warehouse's lock and one delivery."""
 
 
 class HangWatchdog:
-    """A thread that survives a hung event loop and calls ``on_hang`` when `cancel` was not called in time."""
+    """A thread that calls ``on_hang`` if `cancel` is not called within ``after_s`` seconds.
+
+    It also works when the event loop hangs.
+    """
 
     def __init__(self, after_s: float, on_hang: Callable[[], None]) -> None:
         self._after_s = after_s
@@ -113,9 +117,9 @@ async def run_under_watchdog(
     stop: Callable[[int], None],
     unreported: tuple[type[Exception], ...] = (),
 ) -> AsyncGenerator[None]:
-    """Watch the block: report its errors, and end the process with ``stop`` when it hangs.
+    """Run the block; report its errors, and end the process with ``stop`` if it hangs.
 
-    No message is sent about errors of the types ``unreported``: the person who started the run reads them.
+    Errors of the types ``unreported`` send no alert, because the person who started the run sees them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
     watchdog = HangWatchdog(end_after_s, lambda: end_hung_process(notifier, beat, after_s=end_after_s, stop=stop))
@@ -144,8 +148,8 @@ def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, sto
 
 async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
-        f"The run did not end within {after_s:g} s and did not react, so Lookout stopped its process. All answers "
-        "so far are stored; the next run within the hour continues with them."
+        f"The run did not end within {after_s:g} s and did not react, so Lookout ended its process. All answers so "
+        "far are stored. A run that starts within the next hour continues with them."
     )
     await asyncio.gather(
         notify_fault(notifier, Fault(HUNG_RUN, detail)),

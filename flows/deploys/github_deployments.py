@@ -1,7 +1,7 @@
-"""Polls GitHub for the deployed commit, in case a `deployment_status` delivery is missing.
+"""Asks GitHub for the deployed commit, because GitHub does not repeat a webhook delivery that failed.
 
-GitHub does not repeat a failed delivery by itself. Targets with a Space are polled at the Hub; the other targets
-whose triggers use GitHub deployments are polled here, with the token in ``GITHUB_TOKEN``.
+This is for targets without a Space whose triggers use GitHub deployments. Targets with a Space are polled at the
+Hugging Face Hub. The token is in ``GITHUB_TOKEN``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ GITHUB_TIMEOUT_S: Final = 20.0
 """Timeout of one poll; the next poll starts a minute later."""
 
 
-def select_polled_triggers(config: Config) -> dict[str, TriggerSettings]:
-    """Select the first trigger of each target without a Space that listens to GitHub deployments."""
+def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSettings]:
+    """Select the first trigger for GitHub deployments of each target without a Space; return it by target."""
     triggers: dict[str, TriggerSettings] = {}
     for trigger in config.deploys.triggers:
         hears = trigger.provider is DeploySender.GITHUB and trigger.event_name == GitHubEvent.DEPLOYMENT_STATUS
@@ -30,10 +30,10 @@ def select_polled_triggers(config: Config) -> dict[str, TriggerSettings]:
     return triggers
 
 
-async def find_deployment(
+async def find_newest_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> Deployment | None:
-    """Find the newest successful deployment; ``None`` if there is none. Raises `NotifyError`."""
+    """Find the newest successful deployment at GitHub; ``None`` if there is none. Raises `NotifyError`."""
     retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:

@@ -1,6 +1,6 @@
 """Posts a run's results to GitHub: the status of its commit and one comment on its pull request.
 
-Errors are returned and not raised: a failed post does not change the results.
+The functions return errors and do not raise them, because a failed post does not change the results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POST_TIMEOUT_S: Final = 180.0
 """Timeout of all posts of one run, including waits for rate limits."""
 MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
-"""INCONCLUSIVE is an error and not a failure, because nothing could be decided. Neither is green."""
+"""INCONCLUSIVE is GitHub's state "error", because nothing could be decided. FAIL is the state "failure"."""
 
 
 def build_status_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
@@ -51,24 +51,23 @@ def build_result_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
 
 @dataclass(frozen=True)
 class GitHubDestination:
-    """Where one run's results are posted. ``name`` tells the gate from others on the same commit.
+    """The commit and the pull request to which one run's results are posted.
 
-    ``commit`` gets a status if it is a full hash, ``pull_request`` a comment.
-
-    ``log`` is a URL that people can open. No text contains the token.
+    ``commit`` gets a status if it is a full hash, and ``pull_request`` gets a comment. ``name`` distinguishes this
+    gate from others on the same commit. ``log`` is the URL of the job's log.
     """
 
     api_url: str
     token: str = field(repr=False)
     repository: str
     name: str
-    patience: GitHubRetryPolicy = field(repr=False)
+    retry_policy: GitHubRetryPolicy = field(repr=False)
     commit: str | None = None
     pull_request: PullRequest | None = None
     log: str | None = None
 
-    async def read_change(self) -> tuple[GitChange, tuple[NotifyError, ...]]:
-        """Read head and branches of the pull request; what cannot be read is missing, with the errors."""
+    async def read_pull_request_change(self) -> tuple[GitChange, tuple[NotifyError, ...]]:
+        """Read the head commit and the branches of the pull request; return them and the errors."""
         pull = self.pull_request
         changes = [GitChange()]
 
@@ -76,13 +75,15 @@ class GitHubDestination:
             if pull is not None:
                 changes.append(await read_change(api, pull))
 
-        errors = await self._post_safely(read)
+        errors = await self._post_and_return_errors(read)
         return changes[-1], errors
 
-    async def post_state(self, state: State, text: str, *, run_id: str | None = None) -> tuple[NotifyError, ...]:
-        """Set the commit's status, with ``run_id`` as that run's verdict; return the errors.
+    async def post_commit_status(
+        self, state: State, text: str, *, run_id: str | None = None
+    ) -> tuple[NotifyError, ...]:
+        """Set the status of the commit; return the errors. ``run_id`` is the run whose verdict this is.
 
-        All but a pending state leave a newer run's verdict alone, and a verdict goes before what has none.
+        A final state does not replace the verdict of a newer run. A state without a verdict does not replace one.
         """
         commit = self.commit
         if commit is None or not is_git_commit(commit):
@@ -93,25 +94,25 @@ class GitHubDestination:
             name=self.name,
             state=state,
             description=shorten(text, MAX_DESCRIPTION_LENGTH),
-            link=self.log or self._build_page_url(commit),
+            link=self.log or self._build_github_page_url(commit),
             run_id=run_id,
         )
         post = set_pending_status if state is State.PENDING else settle_status
-        return await self._post_safely(lambda api: post(api, status))
+        return await self._post_and_return_errors(lambda api: post(api, status))
 
-    def _build_page_url(self, commit: str) -> str:
-        """Return the page on GitHub that a status leads to if the job has no log."""
+    def _build_github_page_url(self, commit: str) -> str:
+        """Build the URL of the commit or pull request on GitHub, for a status whose job has no log."""
         parts = urlsplit("https://github.com" if self.api_url.rstrip("/") == PUBLIC_API else self.api_url)
         pull = self.pull_request
         page = f"pull/{pull.number}" if pull else f"commit/{commit}"
         return f"{parts.scheme}://{parts.netloc}/{self.repository}/{page}"
 
-    async def post_results(
+    async def post_comment_and_verdict(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
     ) -> tuple[tuple[NotifyError, ...], CommentResult | None]:
-        """Post the comment and set the verdict as the status; return the errors and the comment's result.
+        """Post the comment and set the verdict as the status; return the errors and the result of the comment.
 
-        A comment or a status of a newer run stays as it is.
+        Results of a newer run are not replaced.
         """
         posted: list[CommentResult] = []
 
@@ -121,19 +122,21 @@ class GitHubDestination:
                 pull_comment = PullComment(name=self.name, run_id=report.run_id, text=text)
                 posted.append(await post_comment(api, self.pull_request, pull_comment))
 
-        errors = await self._post_safely(comment)
-        errors += await self.post_state(
+        errors = await self._post_and_return_errors(comment)
+        errors += await self.post_commit_status(
             STATES[report.verdict],
             format_commit_status(report, redact=redact),
             run_id=report.run_id,
         )
         return errors, posted[0] if posted else None
 
-    async def _post_safely(self, post: Callable[[GitHubApi], Awaitable[None]]) -> tuple[NotifyError, ...]:
+    async def _post_and_return_errors(
+        self, post: Callable[[GitHubApi], Awaitable[None]]
+    ) -> tuple[NotifyError, ...]:
         try:
             async with (
                 asyncio.timeout(POST_TIMEOUT_S),
-                open_github_api(self.api_url, self.token, self.patience) as api,
+                open_github_api(self.api_url, self.token, self.retry_policy) as api,
             ):
                 await post(api)
         except TimeoutError:
@@ -144,7 +147,7 @@ class GitHubDestination:
 
 
 def format_comment_result(posted: CommentResult, pull: PullRequest) -> str:
-    """Format the result of posting a comment for people."""
+    """Format a sentence that says whether the comment was posted, updated or left unchanged."""
     named = f"{pull.repository}#{pull.number}"
     match posted.done:
         case CommentStatus.MADE:

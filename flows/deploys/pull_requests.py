@@ -1,8 +1,8 @@
-"""Posts a run's results to the pull requests of its staging deploy: pending at the start, the verdict at the end.
+"""Posts a run's results to the pull requests of its staging deploy: "pending" at the start, the verdict at the end.
 
-The delivery names the pull request; a trigger of the target must name its repository. Results are posted before the
-run is stored as done. If a run is killed before that, the run that resumes it posts them. The comment is updated in
-place, so there is only one.
+The webhook delivery names the pull request, and a trigger of the target must name its repository. Results are
+posted before the run is stored as finished, so a run that resumes a killed run posts them. There is one comment,
+which later runs update.
 """
 
 from __future__ import annotations
@@ -33,27 +33,31 @@ NOT_POSTED: Final = "ResultsNotPosted"
 
 
 class NotForPosting(MonitorError):
-    """Raised when results cannot be posted to a pull request; the text says what to do."""
+    """Raised if results cannot be posted to a pull request. The message says what to do."""
 
 
 @asynccontextmanager
 async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
-    """Post a pending status at the start of the block, and an error status if it raises."""
-    await _post_state(run, State.PENDING, "asking the gold questions")
+    """Post the status "pending" at the start of the block, and "error" if the block raises."""
+    await _post_state_to_pull_requests(run, State.PENDING, "asking the gold questions")
     try:
         yield
     except Exception:  # GitHub shows a pending check until it gets a final status; raised again
-        await _post_state(run, State.ERROR, "the monitor itself failed; Lookout notified its owners")
+        await _post_state_to_pull_requests(
+            run, State.ERROR, "the monitor itself failed; Lookout notified its owners"
+        )
         raise
 
 
-async def post_results(run: LiveRun, report: RunReport) -> None:
-    """Post comment and status on every pull request of this run; report failed posts as a fault."""
+async def post_results_to_pull_requests(run: LiveRun, report: RunReport) -> None:
+    """Post the comment and the verdict to every pull request of this run; report failed posts as a fault."""
     patterns = run.context.configured.graders.account_patterns
-    for pull in await _select_pull_requests(run):
+    for pull in await _select_pull_requests_to_post(run):
         try:
-            destination = await _build_destination(run, pull, build_result_retry_policy(run.context.now))
-            errors, _ = await destination.post_results(report, run.results, build_redactor(patterns, strict=True))
+            destination = await _build_github_destination(run, pull, build_result_retry_policy(run.context.now))
+            errors, _ = await destination.post_comment_and_verdict(
+                report, run.results, build_redactor(patterns, strict=True)
+            )
         except MonitorError as error:
             errors = (error,)
         if errors:
@@ -64,38 +68,43 @@ async def post_results(run: LiveRun, report: RunReport) -> None:
             )
 
 
-async def _post_state(run: LiveRun, state: State, text: str) -> None:
-    for pull in await _select_pull_requests(run):
+async def _post_state_to_pull_requests(run: LiveRun, state: State, text: str) -> None:
+    for pull in await _select_pull_requests_to_post(run):
         try:
-            await (await _build_destination(run, pull, build_status_retry_policy(run.context.now))).post_state(
-                state, text
-            )
+            await (
+                await _build_github_destination(run, pull, build_status_retry_policy(run.context.now))
+            ).post_commit_status(state, text)
         except MonitorError:
-            continue  # post_results gets the same error and reports it
+            continue  # post_results_to_pull_requests gets the same error and reports it
 
 
-async def _select_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
-    """Select the pull requests that get the results; none for a production target."""
+async def _select_pull_requests_to_post(run: LiveRun) -> tuple[PullRequest, ...]:
+    """Select the pull requests that get the results. A production target has none."""
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:
         return ()
-    return await asyncio.to_thread(collect_pull_requests, run)
+    return await asyncio.to_thread(collect_pull_requests_of_run, run)
 
 
-def collect_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
-    """Collect a run's pull requests without duplicates: of its request, of its start, and of later deliveries."""
+def collect_pull_requests_of_run(run: LiveRun) -> tuple[PullRequest, ...]:
+    """Collect the pull requests that the run's request and the webhook deliveries of its commit name."""
     context = run.context
     pulls: list[PullRequest | None] = [context.request.pull_request, context.start.pull_request]
     if context.start.commit is not None:
         deploys = DeployQueue(context.config.data_folder)
-        pulls += deploys.pull_requests(context.target.name, context.start.commit)
+        pulls += deploys.list_pull_requests(context.target.name, context.start.commit)
     return tuple(dict.fromkeys(pull for pull in pulls if pull is not None))
 
 
-async def _build_destination(run: LiveRun, pull: PullRequest, patience: GitHubRetryPolicy) -> GitHubDestination:
-    """Build the destination of results. Raises `NotForPosting` for an unknown repository or without a token."""
+async def _build_github_destination(
+    run: LiveRun, pull: PullRequest, retry_policy: GitHubRetryPolicy
+) -> GitHubDestination:
+    """Build the destination of results.
+
+    Raises `NotForPosting` if the repository is not configured or there is no token.
+    """
     context = run.context
-    if pull.repository.casefold() not in list_repositories(context.config, context.target.name):
+    if pull.repository.casefold() not in list_repositories_for_results(context.config, context.target.name):
         raise NotForPosting(
             f"no [[deploys.triggers]] of {context.target.name} has the repository {pull.repository}, and Lookout "
             "posts results only to configured repositories"
@@ -104,17 +113,17 @@ async def _build_destination(run: LiveRun, pull: PullRequest, patience: GitHubRe
     folder = (config_path or context.configured.suite).absolute().parent
     return GitHubDestination(
         api_url=variables.get(API_VARIABLE) or context.config.github.api_url,
-        token=await load_token(context.config.github, variables),
+        token=await load_github_token(context.config.github, variables),
         repository=pull.repository,
         name=build_gate_name(context.target.name, context.configured.suite, config_folder=folder, workspace=None),
-        patience=patience,
+        retry_policy=retry_policy,
         commit=run.commit,
         pull_request=pull,
     )
 
 
-def list_repositories(config: Config, target: str) -> frozenset[str]:
-    """List the repositories whose pull requests may get this target's results, in lower case."""
+def list_repositories_for_results(config: Config, target: str) -> frozenset[str]:
+    """List the configured repositories whose pull requests can get this target's results, in lower case."""
     return frozenset(
         trigger.repository.casefold()
         for trigger in config.deploys.triggers
@@ -122,8 +131,8 @@ def list_repositories(config: Config, target: str) -> frozenset[str]:
     )
 
 
-async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> str:
-    """Load the token from the environment or the configured Prefect block. Raises `NotForPosting`."""
+async def load_github_token(settings: GitHubSettings, variables: Mapping[str, str]) -> str:
+    """Load GitHub's token from the environment or from the configured Prefect block. Raises `NotForPosting`."""
     token = variables.get(TOKEN_VARIABLE)
     if token:
         return token
@@ -135,7 +144,7 @@ async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> 
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))
-        return _check_text(block.get())
+        return _require_text(block.get())
     except (ConfigError, ValueError) as error:
         raise NotForPosting(
             f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a token "
@@ -143,7 +152,7 @@ async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> 
         ) from None
 
 
-def _check_text(value: object) -> str:
+def _require_text(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError("not a text")
     return value

@@ -1,20 +1,19 @@
-"""A queue of reported deploys. Each is stored before the sender gets an answer and waits until it has its run.
+"""A queue of reported deploys, as files. A webhook's sender gets its answer after the deploy is stored.
 
-    deploys/TARGET/COMMIT.json      the report; written once, by the first process
-    deploys/TARGET/COMMIT~ID.json   the report of the sender's deployment ID of this commit
-    deploys/TARGET/COMMIT….run      the outcome: its run; the deploy no longer waits
-    deploys/TARGET/COMMIT….open     its newest run, until that has ended; the only one that is deleted
-    deploys/TARGET/COMMIT.pull      its pull request, if a later report named it
-    deploys/TARGET/first-poll       the poll has polled this target before
-    deploys/TARGET/running          what the last poll found running, and since when
+    deploys/TARGET/COMMIT.json      the first report of this commit without a deployment ID
+    deploys/TARGET/COMMIT~ID.json   the first report of this commit with the sender's deployment ID
+    deploys/TARGET/COMMIT….run      the outcome: the id of the run; the deploy no longer waits
+    deploys/TARGET/COMMIT….open     the newest run of the deploy; deleted when that run has ended
+    deploys/TARGET/COMMIT.pull      the pull request, if a later report named it
+    deploys/TARGET/first-poll       exists when this target was polled before
+    deploys/TARGET/running          the commit that the last poll found running, and since when
 
-A rollback or redeploy of a known commit has another ID of the same form, a redelivery has the same one. A report
-without an ID is new if its commit is. The first with an ID of its form is not, if another report of its commit came
-within a day before: a push and the deployment of it are one deploy.
+A repeated delivery has the same deployment ID as the first one. A rollback or a redeploy of a commit has another
+ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are one deploy: a report
+with the first ID of its form is not a new deploy if its commit was reported within the last day.
 
-Each is a file and not a segment of the journal: whether a commit is new must be decided at once, across processes
-and without the warehouse's lock, and only one process can create a hard link. The reports are never deleted:
-neither the Hub nor GitHub dates a delivery, and one that is repeated after a year must still count as old.
+Deploys are files and not journal segments, because several processes must decide without the warehouse's lock
+whether a commit is new. Reports are never deleted, because a delivery can be repeated after a long time.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _ID: Final = "~"
 """Separates commit and deployment; identifiers do not contain this character."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The beginning of the receiver's answer to a verified delivery that starts nothing; drills recognise it."""
+"""The start of the receiver's answer to a verified delivery that starts no run. Drills check it."""
 
 log = logging.getLogger(__name__)
 
@@ -54,30 +53,30 @@ log = logging.getLogger(__name__)
 _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
-def _find_id_form(deploy: ReportedDeploy) -> str | None:
-    """Return what the ids of one sender and event have in common; ``None`` without an id."""
+def _find_deployment_id_form(deploy: ReportedDeploy) -> str | None:
+    """Return the part of the deployment id that all ids of one sender and event have; ``None`` without an id."""
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None
 
 
 class QueuedDeploy(Record):
-    """A reported deploy, with the time when it was stored."""
+    """A reported deploy and the time when it was stored."""
 
     deploy: ReportedDeploy
     stored_at: UtcTime
 
 
 class DeployOutcome(Record):
-    """The run of a deploy; ``None`` for a commit that ran before the first poll."""
+    """The run of a deploy; ``run_id`` is ``None`` if the deploy needs no run."""
 
     run_id: Identifier | None
     at: UtcTime
 
 
 class DeployAttempt(Record):
-    """The run of a deploy that has not ended yet, and the settings with which it was started.
+    """A run of a deploy that has not ended yet.
 
-    ``number`` is 1 for the first run. ``plan_sha256`` is the digest of configuration and version.
+    ``number`` is 1 for the first run. ``plan_sha256`` is the hash of the configuration and of Lookout's version.
     """
 
     run_id: Identifier
@@ -86,69 +85,75 @@ class DeployAttempt(Record):
 
 
 class RunningCommit(Record):
-    """The commit that polls of a target have found running ``since`` then."""
+    """The commit that a target runs, and since when, as found by polls."""
 
     commit: str
     since: UtcTime
 
 
 class DeployQueue:
-    """The queued deploys of one data folder. Safe for threads and processes, without locks."""
+    """The stored deploys of one data folder. Several threads and processes can use it without locks."""
 
     def __init__(self, data_folder: Path) -> None:
         self._root = data_folder / FOLDER
 
     def save(self, deploy: QueuedDeploy, *, is_back: bool = False) -> bool:
-        """Store a deploy durably; return false if it was reported before. ``is_back``: `find_return` said so.
+        """Store a deploy durably; return false if it was reported before.
 
-        The pull request of a later report is stored anyway: the poll is often first and knows no pull request.
-        Raises `WarehouseUnwritable`; then nothing is stored.
+        ``is_back`` is true if `find_returned_deployment_id` found the commit running again. If the deploy was
+        reported before, its pull request is stored, because the first report often comes from a poll, which does
+        not know it. Raises `WarehouseUnwritable`; then nothing is stored.
         """
-        if not self.is_new(deploy, is_back=is_back):
-            self._note_pull_request(deploy.deploy)
+        if not self.confirm_new_or_store_repeat(deploy, is_back=is_back):
+            self._store_pull_request(deploy.deploy)
             return False
-        return write_once(self._path(deploy.deploy, _REPORTED), deploy.model_dump_json(), within=self._root.parent)
+        return write_once(
+            self._build_path(deploy.deploy, _REPORTED), deploy.model_dump_json(), within=self._root.parent
+        )
 
-    def is_new(self, queued: QueuedDeploy, *, is_back: bool = False) -> bool:
-        """Whether a deploy was not reported before; see `save`. Raises `WarehouseUnwritable`."""
+    def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_back: bool = False) -> bool:
+        """Whether a deploy was not reported before. Raises `WarehouseUnwritable`.
+
+        A report that repeats an earlier one with its first deployment ID is stored as done.
+        """
         deploy = queued.deploy
-        reports = self._list_reports(deploy.event.target, deploy.event.commit)
+        reports = self._list_report_paths(deploy.event.target, deploy.event.commit)
         if deploy.deployment is None or not reports:
             return not reports
-        if self._path(deploy, _REPORTED) in reports:
+        if self._build_path(deploy, _REPORTED) in reports:
             return False
         earlier = [report for path in reports if (report := self._read_deploy(path)) is not None]
-        form = _find_id_form(deploy)
+        form = _find_deployment_id_form(deploy)
         newest = max((report.stored_at for report in earlier), default=None)
-        if is_back or newest is None or any(_find_id_form(report.deploy) == form for report in earlier):
+        if is_back or newest is None or any(_find_deployment_id_form(report.deploy) == form for report in earlier):
             return True
         if queued.stored_at - newest > SAME_DEPLOYMENT:
             return True
         self.store_outcome(deploy, DeployOutcome(run_id=None, at=newest))
-        write_once(self._path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
+        write_once(self._build_path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
         return False
 
-    def find_return(self, target: str, commit: str) -> str | None:
-        """Return an id for the deployment of ``commit``, found running, if it is back; else ``None``.
+    def find_returned_deployment_id(self, target: str, commit: str) -> str | None:
+        """Return a deployment id for ``commit`` if the target runs this earlier commit again; else ``None``.
 
-        It is back, as by a rollback, if it was reported before the commit that ran until now. The id is the same
-        until `note_running`.
+        It runs again, for example after a rollback, if it was reported before the commit that ran until now. The id
+        stays the same until the next `store_running_commit`.
         """
-        before = self._read_running(target)
+        before = self._read_running_commit(target)
         if before is None or before.commit == commit:
             return None
-        reports = [self._read_deploy(report) for report in self._list_reports(target, commit)]
+        reports = [self._read_deploy(report) for report in self._list_report_paths(target, commit)]
         times = [report.stored_at for report in reports if report is not None]
         return f"after-{before.since:%Y%m%dT%H%M%SZ}" if times and max(times) < before.since else None
 
-    def note_running(self, target: str, commit: str, at: datetime) -> None:
-        """Store which commit a poll found running. Raises `WarehouseUnwritable`."""
-        before = self._read_running(target)
+    def store_running_commit(self, target: str, commit: str, at: datetime) -> None:
+        """Store the commit that a poll found running. Raises `WarehouseUnwritable`."""
+        before = self._read_running_commit(target)
         if before is None or before.commit != commit:
             running = RunningCommit(commit=commit, since=at)
             self._write(self._root / target / _RUNNING, running.model_dump_json())
 
-    def _read_running(self, target: str) -> RunningCommit | None:
+    def _read_running_commit(self, target: str) -> RunningCommit | None:
         try:
             return RunningCommit.model_validate_json((self._root / target / _RUNNING).read_bytes())
         except (OSError, ValidationError):
@@ -156,59 +161,59 @@ class DeployQueue:
 
     def store_outcome(self, deploy: ReportedDeploy, outcome: DeployOutcome) -> None:
         """Store the outcome of a deploy. Raises `WarehouseUnwritable`."""
-        self._write(self._path(deploy, _OUTCOME), outcome.model_dump_json())
+        self._write(self._build_path(deploy, _OUTCOME), outcome.model_dump_json())
 
     def store_attempt(self, deploy: ReportedDeploy, attempt: DeployAttempt) -> None:
         """Store the newest run of a deploy. Raises `WarehouseUnwritable`."""
-        self._write(self._path(deploy, _OPEN), attempt.model_dump_json())
+        self._write(self._build_path(deploy, _OPEN), attempt.model_dump_json())
 
     def end_attempt(self, deploy: ReportedDeploy) -> None:
-        """Store that the run has ended, or that Lookout does not wait for the run any more."""
-        self._path(deploy, _OPEN).unlink(missing_ok=True)
+        """Delete the unfinished run of a deploy: it has ended, or Lookout gives it up."""
+        self._build_path(deploy, _OPEN).unlink(missing_ok=True)
 
-    def has_attempts(self) -> bool:
-        """Whether `list_attempts` would return a deploy; reads file names only."""
+    def has_unfinished_attempts(self) -> bool:
+        """Whether a deploy has a run that has not ended. Reads file names only."""
         return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
 
-    def list_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
-        """Return the deploys whose run has not ended, with that run."""
+    def list_unfinished_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
+        """List the deploys whose run has not ended, each with that run."""
         attempts: list[tuple[QueuedDeploy, DeployAttempt]] = []
         for path in sorted(self._root.glob(f"*/*{_OPEN}")):
             deploy = self._read_deploy(path.with_suffix(_REPORTED))
             try:
                 attempt = DeployAttempt.model_validate_json(path.read_bytes())
             except (OSError, ValidationError) as error:
-                log.error("%s cannot be read: %s", path, type(error).__name__)  # noqa: TRY400 - no trace helps
+                log.error("cannot read %s (%s)", path, type(error).__name__)  # noqa: TRY400 - no trace helps
                 continue
             if deploy is not None:
                 attempts.append((deploy, attempt))
         return tuple(attempts)
 
-    def find_newest(self, target: str) -> QueuedDeploy | None:
+    def find_newest_deploy(self, target: str) -> QueuedDeploy | None:
         """Find the deploy of ``target`` that was stored last; ``None`` without any."""
         paths = (self._root / target).glob(f"*{_REPORTED}")
         deploys = [deploy for path in paths if (deploy := self._read_deploy(path)) is not None]
         return max(deploys, key=lambda deploy: deploy.stored_at, default=None)
 
-    def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
-        """Return the pull requests that the reports of this commit named."""
-        reports = [self._read_deploy(report) for report in self._list_reports(target, commit)]
+    def list_pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
+        """List the pull requests that the reports of this commit named."""
+        reports = [self._read_deploy(report) for report in self._list_report_paths(target, commit)]
         pulls = [report.deploy.pull_request for report in reports if report is not None]
         pulls.append(_read_pull_request(self._root / target / f"{commit}{_PULL}"))
         return tuple(dict.fromkeys(pull for pull in pulls if pull is not None))
 
-    def _note_pull_request(self, deploy: ReportedDeploy) -> None:
+    def _store_pull_request(self, deploy: ReportedDeploy) -> None:
         pull = deploy.pull_request
-        if pull is not None and pull not in self.pull_requests(deploy.event.target, deploy.event.commit):
+        if pull is not None and pull not in self.list_pull_requests(deploy.event.target, deploy.event.commit):
             event = deploy.event
             self._write(self._root / event.target / f"{event.commit}{_PULL}", pull.model_dump_json())
 
     def has_commit(self, target: str, commit: str) -> bool:
         """Whether this commit was reported before."""
-        return bool(self._list_reports(target, commit))
+        return bool(self._list_report_paths(target, commit))
 
-    def _list_reports(self, target: str, commit: str) -> list[Path]:
-        """List the reports of a commit, the one without an id first."""
+    def _list_report_paths(self, target: str, commit: str) -> list[Path]:
+        """List the files with reports of a commit; the report without a deployment id is first."""
         folder = self._root / target
         plain = folder / f"{commit}{_REPORTED}"
         try:
@@ -217,29 +222,29 @@ class DeployQueue:
             with_id = []
         return [*([plain] if plain.exists() else ()), *with_id]
 
-    def find_newest_commit(self, target: str) -> str | None:
-        """Return the commit of the newest report of a target; ``None`` without a report that can be read."""
+    def find_newest_reported_commit(self, target: str) -> str | None:
+        """Return the commit of the newest report of a target; ``None`` if there is none or it cannot be read."""
         files = [path for path in (self._root / target).glob(f"*{_REPORTED}") if not path.name.startswith(".")]
         newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
         return newest.deploy.event.commit if newest is not None else None
 
     def list_open_deploys(self) -> tuple[QueuedDeploy, ...]:
-        """Return the deploys without an outcome, oldest first."""
+        """List the deploys that wait for a run, oldest first."""
         deploys = (self._read_deploy(path) for path in self._list_waiting_paths())
         return tuple(
             sorted((deploy for deploy in deploys if deploy is not None), key=lambda deploy: deploy.stored_at)
         )
 
     def has_open_deploys(self) -> bool:
-        """Whether `list_open_deploys` would return a deploy; reads file names only."""
+        """Whether a deploy waits for a run. Reads file names only."""
         return next(self._list_waiting_paths(), None) is not None
 
     def has_polled(self, target: str) -> bool:
-        """Whether the poll has polled this target before."""
+        """Whether this target was polled before."""
         return (self._root / target / _FIRST_POLL).exists()
 
-    def note_poll(self, target: str) -> None:
-        """Store that this target was polled: from now on an unreported commit is a deploy with a missing delivery.
+    def store_first_poll(self, target: str) -> None:
+        """Store that this target was polled. From now on, a commit that nobody reported is a new deploy.
 
         Raises `WarehouseUnwritable`.
         """
@@ -253,7 +258,7 @@ class DeployQueue:
     def _write(self, path: Path, text: str) -> None:
         write_atomically(path, text, within=self._root.parent)
 
-    def _path(self, deploy: ReportedDeploy, suffix: str) -> Path:
+    def _build_path(self, deploy: ReportedDeploy, suffix: str) -> Path:
         name = (
             deploy.event.commit if deploy.deployment is None else f"{deploy.event.commit}{_ID}{deploy.deployment}"
         )
@@ -272,7 +277,7 @@ class DeployQueue:
         try:
             return QueuedDeploy.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            log.error("%s cannot be read and waits for a person: %s", path, type(error).__name__)  # noqa: TRY400 - no trace helps
+            log.error("cannot read %s (%s): check or delete the file", path, type(error).__name__)  # noqa: TRY400 - no trace helps
             return None
 
 

@@ -1,8 +1,8 @@
-"""Creates the run of a deploy: one for each deployment of a target, however often it is reported.
+"""Creates the verification run of each deploy. A deploy gets one run, even if it is reported several times.
 
-Two things ensure that. The outcome is stored beside the queued deploy. And the run is created with an idempotency
-key: two processes at once, or one that is killed before it stores the outcome, get the same run. A run whose
-process was killed is started again, at most twice, with a key that carries the attempt; else people are notified.
+The id of the run is stored with the deploy. Prefect creates each run with an idempotency key, so two processes get
+the same run. A run whose process was killed is restarted at most twice. After that, an alert says that the deploy
+is not verified.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.rows import DeployRow
 
 RUN_CREATION_TIMEOUT_S: Final = 30.0
-"""Timeout of creating one run, including the client's retries; creation takes 0.05 s on an idle machine."""
+"""Timeout of creating one run, including the client's retries."""
 SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
-"""A run that was killed three times probably causes the kill itself."""
+"""A run that was killed three times is not restarted, because it probably causes the kill."""
 RUN_LOST: Final = "RunLost"
-"""The name of the fault of a deploy that is not verified; the next run of the target that works resolves it."""
+"""The name of the fault that a deploy is not verified. The next completed run of the target resolves it."""
 
 
 class RunNotMade(MonitorError):
-    """Prefect did not create the run. The deploy stays queued, and a later attempt creates the run."""
+    """Raised if Prefect did not create a run. The deploy stays in the queue, and Lookout tries again later."""
 
     retryable = True
 
@@ -50,7 +50,7 @@ class RunNotMade(MonitorError):
 class RunPlan(Record):
     """The Prefect deployment (``flow/name``) and the configuration that verify a deploy.
 
-    ``tag`` is `PrefectSettings.tag`: runs of all installations of a server have their keys in common.
+    ``tag`` is `PrefectSettings.tag`. It is part of each run's key, because installations can share a server.
     """
 
     deployment: str
@@ -58,7 +58,7 @@ class RunPlan(Record):
     tag: str = PREFECT_TAG
 
     def compute_digest(self) -> str:
-        """Compute the SHA-256 of the configuration file and the version of Lookout, in hexadecimal."""
+        """Compute the SHA-256 of the configuration file and of Lookout's version, in hexadecimal."""
         try:
             text = self.config_path.read_bytes()
         except OSError:
@@ -67,23 +67,25 @@ class RunPlan(Record):
 
 
 class StartReport(NamedTuple):
-    """The ids of the runs that were created, and the errors for those that were not."""
+    """The ids of the runs that were created, and the errors for runs that could not be created."""
 
     runs: tuple[str, ...]
     failed: tuple[RunNotMade, ...]
 
 
 def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
-    """Build the idempotency key of a deploy's run. No part can hold a slash, so keys are unique."""
+    """Build the idempotency key of a deploy's run. No part contains a slash, so keys are unique."""
     key = f"{tag}-deploy/{deploy.event.target}/{deploy.event.commit}"
     again = f"/attempt {attempt}" if attempt > 1 else ""
     return f"{key}{again}" if deploy.deployment is None else f"{key}/{deploy.deployment}{again}"
 
 
-async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1) -> str:
-    """Create the run number ``attempt`` that verifies ``deploy``, unless it exists; return its id.
+async def ensure_verification_run(
+    client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1
+) -> str:
+    """Create the run that verifies ``deploy``, unless it exists; return its id. ``attempt`` counts from 1.
 
-    Raises `RunNotMade` when Prefect does not answer or has no such deployment.
+    Raises `RunNotMade` if Prefect does not answer or does not have the deployment.
     """
     event = deploy.event
     with convert_prefect_errors(plan.deployment):
@@ -105,11 +107,11 @@ def convert_prefect_errors(deployment: str) -> Generator[None]:
     try:
         yield
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
-        raise RunNotMade(_format_reason(deployment, error)) from error
+        raise RunNotMade(_format_creation_error(deployment, error)) from error
 
 
 def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
-    """Build the parameters of the run; with the pull request if there is one."""
+    """Build the parameters of the verification run of a deploy."""
     parameters = {
         "target": deploy.event.target,
         "config_path": str(plan.config_path),
@@ -120,25 +122,25 @@ def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str,
 
 
 def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
-    """Build the tags for finding a run in Prefect's UI."""
+    """Build the tags with which people find a run in Prefect's UI."""
     tags = ("deploy", f"target:{deploy.event.target}", f"reported-by:{deploy.event.reported_by}")
     pull = deploy.pull_request
     return (*tags, f"pull-request:{pull.repository}#{pull.number}") if pull else tags
 
 
-async def start_waiting_deploys(
+async def create_runs_of_waiting_deploys(
     client: PrefectClient, deploys: DeployQueue, journal: Journal, plan: RunPlan, *, now: Callable[[], datetime]
 ) -> StartReport:
-    """Create the runs of all waiting deploys; a failure does not stop the others.
+    """Create the runs of all waiting deploys. An error of one does not stop the others.
 
-    A deploy is appended to the journal before its outcome is stored. After a kill in between it is appended twice,
-    and the warehouse counts it once. Raises `WarehouseUnwritable`.
+    Each deploy is written to the journal before its outcome is stored. After a kill in between it is written twice,
+    but the warehouse counts it once. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
     for queued in await asyncio.to_thread(deploys.list_open_deploys):
         try:
-            run_id = await ensure_run(client, queued.deploy, plan)
+            run_id = await ensure_verification_run(client, queued.deploy, plan)
         except RunNotMade as error:
             failed.append(error)
             continue
@@ -153,22 +155,21 @@ async def start_waiting_deploys(
 async def restart_crashed_runs(
     client: PrefectClient, deploys: DeployQueue, plan: RunPlan, *, build_notifier: Callable[[str], Notifier]
 ) -> StartReport:
-    """Start the runs again whose process was killed; they continue with the answers that arrived.
+    """Restart the runs whose process was killed. They continue with the answers that are stored.
 
-    A run that is not started again is an alert to the owners of the monitor, by the notifier of its target. Raises
-    `WarehouseUnwritable`.
+    If a run may not be restarted, an alert is sent with the notifier of its target. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
-    for queued, attempt in await asyncio.to_thread(deploys.list_attempts):
+    for queued, attempt in await asyncio.to_thread(deploys.list_unfinished_attempts):
         event = queued.deploy.event
         try:
-            state = await _read_state(client, attempt.run_id, plan)
+            state = await _read_run_state(client, attempt.run_id, plan)
             if state in RUNNING_STATES:
                 continue
-            obstacle = await asyncio.to_thread(_find_obstacle, deploys, queued, attempt, plan)
+            obstacle = await asyncio.to_thread(_find_restart_obstacle, deploys, queued, attempt, plan)
             if state is StateType.CRASHED and obstacle is None:
-                run_id = await ensure_run(client, queued.deploy, plan, attempt.number + 1)
+                run_id = await ensure_verification_run(client, queued.deploy, plan, attempt.number + 1)
                 again = DeployAttempt(run_id=run_id, number=attempt.number + 1, plan_sha256=attempt.plan_sha256)
                 await asyncio.to_thread(deploys.store_attempt, queued.deploy, again)
                 runs.append(run_id)
@@ -178,8 +179,8 @@ async def restart_crashed_runs(
             continue
         if state is StateType.CRASHED:
             detail = (
-                f"The run that verifies commit {event.commit} of {event.target} was killed, and is not started "
-                f"again: {obstacle}. Nothing is known of this commit. Verify it by hand: "
+                f"The run that verifies commit {event.commit} of {event.target} was killed. Lookout does not "
+                f"restart it: {obstacle}. This commit is not verified. To verify it, run "
                 f"`lookout verify {event.target} --commit {event.commit}`."
             )
             notifier = await asyncio.to_thread(build_notifier, event.target)
@@ -193,8 +194,8 @@ RUNNING_STATES: Final = frozenset(
 )
 
 
-async def _read_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
-    """Read the state of a run; a run that Prefect does not know any more counts as crashed. Raises `RunNotMade`."""
+async def _read_run_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
+    """Read the state of a run at Prefect; a run that was deleted counts as crashed. Raises `RunNotMade`."""
     with convert_prefect_errors(plan.deployment):
         try:
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
@@ -204,25 +205,27 @@ async def _read_state(client: PrefectClient, run_id: str, plan: RunPlan) -> Stat
     return run.state_type or StateType.PENDING
 
 
-def _find_obstacle(deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAttempt, plan: RunPlan) -> str | None:
-    """Find why the run of a deploy may not be started again; ``None`` if it may."""
+def _find_restart_obstacle(
+    deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAttempt, plan: RunPlan
+) -> str | None:
+    """Return the reason why the run of a deploy must not be restarted; ``None`` if it may be."""
     if attempt.number >= MAX_ATTEMPTS:
-        return f"that was attempt {attempt.number} of {MAX_ATTEMPTS}"
+        return f"this was attempt {attempt.number} of {MAX_ATTEMPTS}"
     if attempt.plan_sha256 != plan.compute_digest():
-        return "lookout.toml or the version of Lookout is another one since"
-    newest = deploys.find_newest(queued.deploy.event.target)
+        return "lookout.toml or the version of Lookout has changed since then"
+    newest = deploys.find_newest_deploy(queued.deploy.event.target)
     if newest is not None and newest.deploy.event.commit != queued.deploy.event.commit:
-        return f"commit {newest.deploy.event.commit} was deployed since"
+        return f"commit {newest.deploy.event.commit} was deployed after it"
     return None
 
 
-def _format_reason(deployment: str, error: BaseException) -> str:
-    """Format why no run was created. Only the HTTP status is named, since the response may hold the parameters."""
+def _format_creation_error(deployment: str, error: BaseException) -> str:
+    """Format why Prefect created no run. It does not quote the response, which can contain the parameters."""
     if isinstance(error, httpx.HTTPStatusError):
         return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {deployment}"
     if isinstance(error, PrefectException):
         return (
-            f"Prefect has no deployment {deployment} ({type(error).__name__}): check that "
-            "`deploys.deployment` is its name, and that it is registered"
+            f"Prefect has no deployment {deployment} ({type(error).__name__}): check `deploys.deployment` in "
+            "lookout.toml, and that the deployment is registered"
         )
     return f"Prefect does not answer ({type(error).__name__})"

@@ -1,8 +1,8 @@
-"""The daily digest: one message for each target, also when nothing is wrong, so that a missing one is noticed.
+"""Sends the daily digest: one message for each target about the last day.
 
-Alerts that wait in the outbox are sent first. The digest sums up the last day from the warehouse: verification runs
-if they are scheduled, and the nightly run over live traffic if that is configured. Faults of the monitor are sent
-to the monitor's owners, in their channel.
+It is sent even when nothing is wrong, so that people notice when it is missing. Alerts that wait in the outbox are
+sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of Lookout
+itself are sent to Lookout's owners in their own channel.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from prefect.states import Completed
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.artifacts import build_report_page
+from flows.artifacts import build_report_page_path
 from flows.clock import read_scheduled_time, utc_now
 from flows.data_folder import UPKEEP_WAIT_S, get_prefect_home, get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT
-from flows.drill.standing import DrillState, build_standing
+from flows.drill.standing import DrillState, build_drill_standing
 from flows.nightly.context import compute_previous_due_at
-from flows.nightly.format import format_questions, format_rate_text, format_reports
-from flows.repeatability.format import format_for_digest
+from flows.nightly.format import format_clarifying_questions, format_rate_text, format_report_ratings
+from flows.repeatability.format import format_repeatability_for_digest
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import build_notifier_without_run
 from flows.server.missed_runs import list_skipped_runs, skip_missed_run
@@ -70,13 +70,13 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""Added to the day, so that digests which start some minutes apart leave no gap."""
+"""Added to the day, so that no run is left out when a digest starts some minutes late."""
 GRADING_GRACE: Final = timedelta(hours=2)
-"""Until this long after its end, an ungraded nightly run is late but not missing."""
+"""A nightly run that is not graded this long after it was due counts as missing."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 
 
-class DigestTarget(NamedTuple):
+class DigestSettings(NamedTuple):
     """The settings of a target that its digest needs: schedules, live traffic, alerts and drills."""
 
     schedules: ScheduleSettings
@@ -85,15 +85,15 @@ class DigestTarget(NamedTuple):
     drill: DrillSettings
 
 
-def select_digest_target(config: Config, target: str) -> DigestTarget:
+def select_digest_settings(config: Config, target: str) -> DigestSettings:
     """Select the settings of ``target`` that its digest needs."""
-    return DigestTarget(config.schedules, config.require_target(target).traffic, config.alerts, config.drill)
+    return DigestSettings(config.schedules, config.require_target(target).traffic, config.alerts, config.drill)
 
 
 def build_digest(
     store: Store,
     target: str,
-    setup: DigestTarget,
+    setup: DigestSettings,
     *,
     now: datetime,
     due_at: datetime,
@@ -102,11 +102,11 @@ def build_digest(
     skipped_runs: Sequence[tuple[str, datetime]] = (),
     paused: Sequence[ScheduleState] = (),
 ) -> Digest:
-    """Build the digest of ``target`` at ``now``, over the last day.
+    """Build the digest of ``target`` for the day that ends at ``now``.
 
-    ``runs`` is the folder of the run folders. The id depends on the target and on when the digest was due, so that
-    a repeated digest is the same message on each machine. ``skipped_runs`` are `list_skipped_runs`, and ``paused``
-    the schedules that a person paused. Raises `WarehouseError`.
+    ``runs`` is the folder of the run folders. ``skipped_runs`` are runs that Prefect skipped after an outage, and
+    ``paused`` are schedules that a person paused. Each repeat of a digest has the same id, so it is sent once.
+    Raises `WarehouseError`.
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
     waiting = count_alerts_to_send(store, target)
@@ -124,8 +124,8 @@ def build_digest(
         made_at=now,
         figures=(
             *_build_run_figures(runs_of_day, expected=expected),
-            *_build_skipped_figures(skipped_runs),
-            *_build_paused_figures(paused),
+            *_build_skipped_run_figures(skipped_runs),
+            *_build_paused_schedule_figures(paused),
             *_build_nightly_figures(newest, setup.traffic, now),
             *_build_repeatability_figures(find_last_session(store, target), now),
             *_build_monitor_figures(all_incidents, setup.alerts),
@@ -136,14 +136,14 @@ def build_digest(
             incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
             for incident in incidents
         ),
-        unknown=_describe_unknown(newest, setup.traffic, now),
+        unknown=_describe_missing_nightly_results(newest, setup.traffic, now),
         note=redact(f"{plural(waiting, 'message')} could not be sent yet") if waiting else None,
-        links=tuple(_build_links(runs_of_day, newest, runs, setup.alerts.site_url)),
+        links=tuple(_build_report_links(runs_of_day, newest, runs, setup.alerts.site_url)),
     )
 
 
 def build_digest_id(target: str, due_at: datetime) -> str:
-    """Build the visible id of a target's digest that was due at ``due_at``."""
+    """Build the id that readers see in the digest of ``target`` that was due at ``due_at``."""
     digest = hashlib.sha256(f"digest/{target}/{due_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()).digest()
     return f"LK-{base64.b32encode(digest).decode('ascii')[:8]}"
 
@@ -152,7 +152,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
     if not runs:
         no_runs = DigestFigure(
             label="runs",
-            value="no nightly run in the last day: check that the schedule is on and a worker is running",
+            value="no run in the last day: check that the schedule is on and a worker is running",
         )
         return (no_runs,) if expected else ()
     newest = runs[0]
@@ -172,8 +172,8 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
     return tuple(DigestFigure(label=label, value=value) for label, value in figures.items() if value)
 
 
-def _build_skipped_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield the runs that were skipped after an outage because a newer run replaces them."""
+def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
+    """Yield a figure that lists the runs that were skipped after an outage, because a newer run replaces them."""
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
         due_times.setdefault(name, []).append(due_at.astimezone(UTC))
@@ -185,10 +185,10 @@ def _build_skipped_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iter
         yield DigestFigure(label="missed and not run", value=redact("; ".join(parts)))
 
 
-def _build_paused_figures(paused: Sequence[ScheduleState]) -> Iterator[DigestFigure]:
+def _build_paused_schedule_figures(paused: Sequence[ScheduleState]) -> Iterator[DigestFigure]:
     for state in paused:
         since = f"{state.paused_since:%Y-%m-%d %H:%M} UTC" if state.paused_since else "an unknown time"
-        text = f"{state.name} since {since}, at Prefect. `lookout doctor` shows the command that resumes it"
+        text = f"{state.name}, paused at Prefect since {since}. `lookout doctor` shows the command that resumes it"
         yield DigestFigure(label="paused", value=redact(text))
 
 
@@ -196,8 +196,10 @@ def _format_score(value: float | None) -> str:
     return "nothing graded" if value is None else f"{value:.3f}"
 
 
-def _describe_unknown(newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime) -> str:
-    """Describe which results of the last nightly run are missing; empty if none are."""
+def _describe_missing_nightly_results(
+    newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
+) -> str:
+    """Describe which results of the last nightly run are missing; empty if none is missing."""
     if traffic is None:
         return ""
     due = compute_previous_due_at(now, traffic)
@@ -211,7 +213,7 @@ def _describe_unknown(newest: NightlyReport | None, traffic: NightlySettings | N
 def _build_nightly_figures(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> Iterator[DigestFigure]:
-    """Yield the figures of the last nightly run, or that it is late or missing, and the time of the next one."""
+    """Yield the figures of the last nightly run and the time of the next one. Say so if it is late or missing."""
     if traffic is None:
         return
     due = compute_previous_due_at(now, traffic)
@@ -251,8 +253,10 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
             if kind_rate.failures and kind_rate.kind not in census_kinds
         ),
         **{CENSUS_WORDS[kind_rate.kind]: format_rate(kind_rate) for kind_rate in nightly.census if kind_rate.found},
-        "reports": format_reports(nightly.reports) if nightly.reports is not None else "",
-        "clarifying questions": format_questions(nightly.questions) if nightly.questions.questions else "",
+        "reports": format_report_ratings(nightly.reports) if nightly.reports is not None else "",
+        "clarifying questions": format_clarifying_questions(nightly.questions)
+        if nightly.questions.questions
+        else "",
         "drift": nightly.drift_reading.text if nightly.drift_reading is not None else "",
         "not read completely": "; ".join(nightly.interrupted),
     }
@@ -262,17 +266,17 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
 
 
 def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime) -> Iterator[DigestFigure]:
-    """Yield how often answers flip, by the last session; nothing without a session in the last week."""
+    """Yield how often repeated answers differ in the last repeatability session, if it is at most a week old."""
     if session is None or now - session.finished_at > WEEK:
         return
     if session.void:
         yield DigestFigure(label="repeatability", value=redact(f"last session not valid: {session.void}"))
     elif session.figures is not None:
-        yield DigestFigure(label="repeatability", value=format_for_digest(session.figures))
+        yield DigestFigure(label="repeatability", value=format_repeatability_for_digest(session.figures))
 
 
 def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
-    """Build the number of the monitor's open faults, if its owners have no separate channel."""
+    """Build the number of open faults of Lookout itself, if its owners have no channel of their own."""
     open_faults = sum(
         incident.kind in MONITOR_INCIDENT_KINDS and incident.state is not IncidentState.RESOLVED
         for incident in incidents
@@ -287,36 +291,36 @@ def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings)
 def _build_drill_figures(
     report: DrillReport | None, settings: DrillSettings, now: datetime
 ) -> tuple[DigestFigure, ...]:
-    """Build the state of the last drill; nothing when drills are disabled and none was done."""
+    """Build the state of the last drill; nothing if drills are disabled and there was none."""
     if report is None and not settings.enabled:
         return ()
-    return (DigestFigure(label="last drill", value=redact(build_standing(report, settings, now).text)),)
+    return (DigestFigure(label="last drill", value=redact(build_drill_standing(report, settings, now).text)),)
 
 
-def _build_links(
+def _build_report_links(
     runs_of_day: Sequence[RunFigures], newest: NightlyReport | None, runs: Path, site_url: str | None
 ) -> Iterator[Link]:
-    """Yield the newest run's report and the last night's, on the site if its address is known, else as files."""
+    """Yield links to the reports of the newest run and the last night: on the site if it has a URL, else files."""
     places = [("Newest report", runs_of_day[0].run_id)] if runs_of_day else []
     if newest is not None:
         places.append(("Night", newest.run_id))
     for label, run_id in places:
         file = build_report_paths(runs / run_id).html
         if site_url is not None:
-            yield Link(label=label, href=f"{site_url.rstrip('/')}{build_report_page(run_id)}")
+            yield Link(label=label, href=f"{site_url.rstrip('/')}{build_report_page_path(run_id)}")
         elif file.is_file() or label != "Night":  # nightly runs of earlier versions do not have a report
             yield Link(label=label, href=str(file))
 
 
 RETRY_AFTER_S = (60.0, 300.0, 900.0)
-"""A digest may be a quarter of an hour late. The channel is searched for it before it is posted again."""
+"""Waits before each retry of sending a digest. Before a retry, Lookout checks whether the channel has it."""
 
 
 @flow(name="digest", description=__doc__)
 async def digest(config_path: Path, target: str | None = None) -> State[tuple[str, ...]] | State[None]:
-    """Send the digest of ``target``, or of every target of the configuration; the state's data are their ids.
+    """Send the digest of ``target``, or of all configured targets; the state's data are the ids of the digests.
 
-    Each start by the schedule or by a person is one digest. Raises `ConfigError` before anything is sent.
+    Raises `ConfigError` before anything is sent.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -328,18 +332,18 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
     for name in names:
         config.require_target(name)
         notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.DIGEST)
-        began_at, loaded = notifier.now(), await load_and_send_pending(notifier)
+        began_at, loaded = notifier.now(), await load_journal_and_send_alerts(notifier)
         message = await asyncio.to_thread(
             build_digest,
             notifier.store,
             name,
-            select_digest_target(config, name),
+            select_digest_settings(config, name),
             now=notifier.now(),
             due_at=due_at,
             run_id=notifier.run_id,
             runs=get_runs_folder(config),
             skipped_runs=await list_skipped_runs(name, due_at - DAY - OVERLAP, tag=config.prefect.tag),
-            paused=await asyncio.to_thread(_load_paused, config, config_path, name),
+            paused=await asyncio.to_thread(_load_paused_schedules, config, config_path, name),
         )
         receipt = await send_digest(notifier, message)
         if loaded and receipt.status is DeliveryStatus.SENT:
@@ -351,8 +355,8 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
     return Completed(message=text, data=tuple(receipt.alert_id for receipt in receipts))
 
 
-def _load_paused(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load the paused schedules of ``target``, and those that all targets have in common."""
+def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
+    """Load from Prefect the paused schedules that concern ``target``."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (
@@ -366,24 +370,27 @@ def _load_paused(config: Config, config_path: Path, target: str) -> tuple[Schedu
 
 
 async def notify_missing_drill(config: Config) -> None:
-    """Notify the monitor's owners when drills are overdue."""
+    """Notify Lookout's owners if the drill is overdue."""
     notifier = await asyncio.to_thread(build_notifier_without_run, config, DRILL_TARGET, Capability.DRILL)
     try:
         report = await asyncio.to_thread(find_last_drill, notifier.store)
     except WarehouseError:
         return  # the digest has already reported the warehouse's error
-    standing = build_standing(report, config.drill, notifier.now())
+    standing = build_drill_standing(report, config.drill, notifier.now())
     if standing.state is DrillState.OVERDUE:
         await notify_fault(
             notifier, Fault(MISSING_DRILL_FAULT, f"Drill missing: {standing.text}. To do: {standing.to_do}.")
         )
 
 
-SENT_AGAIN_TEXT: Final = "The digest is complete again, and was sent."
+SENT_AGAIN_TEXT: Final = "Lookout sent a complete digest again."
 
 
-async def load_and_send_pending(notifier: Notifier) -> bool:
-    """Load the journal and send waiting alerts. Return false, and report a fault, if the warehouse is locked."""
+async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
+    """Load the journal into the warehouse and send waiting alerts.
+
+    If the warehouse is locked, report a fault and return false.
+    """
     try:
         await asyncio.to_thread(notifier.store.load_pending, UPKEEP_WAIT_S)
     except WarehouseBusy as error:

@@ -1,4 +1,7 @@
-"""The context of a drill: the configuration, and this process's clock, environment and random numbers."""
+"""The context of a drill: configuration, clock, environment and random numbers.
+
+A drill plants a wrong answer on a page of Lookout's own and checks that the alert about it arrives in Slack.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ DRILL_FOLDER: Final = "drill"
 
 
 class StationFailed(MonitorError):
-    """Raised when a station fails. ``to_do`` says how to fix it, if possible with a command."""
+    """Raised if a station of the drill fails. ``to_do`` says how to fix it, if possible with a command."""
 
     def __init__(self, finding: str, to_do: str) -> None:
         super().__init__(finding)
@@ -29,15 +32,16 @@ class StationFailed(MonitorError):
 
 
 class NotSetUp(Exception):
-    """Raised when the installation does not have this part; the text says how to set it up."""
+    """Raised if this installation does not have the part that a station checks. The message says so."""
 
 
 @dataclass
 class DrillContext:
-    """The context of a drill. ``prefect_api`` is ``None`` if it runs without a worker.
+    """The context of a drill.
 
-    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` selects the planted fault. ``outside_at`` is
-    the time of an external server, once it is known, with our own time at that moment.
+    ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
+    without a worker. ``outside_at`` is the time of an external server and this machine's time at that moment; a
+    station sets it.
     """
 
     config: Config

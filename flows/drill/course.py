@@ -1,8 +1,8 @@
-"""Runs the stations of a drill in order, up to the first that fails, and reports the result.
+"""Runs the stations of a drill in order, until one fails, and reports the result.
 
-The report is written to a file after every station, so that it exists even if the drill is killed. At the end it is
-stored, people are notified, and the external heartbeat is pinged. If a station failed, every delivery path is
-tried.
+Each station checks one part of the path from a wrong answer to Slack. The report is written to a file after each
+station, so it exists even if the drill is killed. At the end the report is stored. If a station failed, an alert is
+sent by the first delivery path that works.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import check_receiver
-from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, build_drill_notifier, stop_page
-from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender, log_line
+from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, build_drill_notifier, stop_drill_page
+from flows.runtime.slack import (
+    build_delivery_paths,
+    build_heartbeat_from_environment,
+    build_terminal_sender,
+    log_line,
+)
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.liveness import Beat
@@ -37,12 +42,12 @@ from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
 STATION_TIMEOUT_S: Final = 300.0
-"""Timeout of one station, which may wait for a slow judge or half a minute for the warehouse."""
+"""Timeout of one station, which can wait for a slow judge or for the warehouse."""
 REPORT_FILE: Final = "drill.json"
-"""In the data folder: the report of the newest drill, readable without the warehouse."""
+"""The file in the data folder with the report of the newest drill; it is read without the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
-"""The name of the fault about missing drills."""
+"""The name of the fault that the drill is overdue."""
 
 OnStation = Callable[[StationResult], None]
 Station = Callable[[], Awaitable[str]]
@@ -64,15 +69,15 @@ class Course:
         )
 
     async def run(self) -> DrillReport:
-        """Run all stations, store the report and notify. Never raises for a station that fails."""
+        """Run all stations, store the report and notify people. A station that fails raises no error."""
         try:
             for name, station in self._list_stations():
                 if self._report.failed is not None:
                     break
-                await self._run_and_note(name, station)
+                await self._run_and_record_station(name, station)
         finally:
-            await stop_page(self._answer)
-        return await self._store_and_notify()
+            await stop_drill_page(self._answer)
+        return await self._store_report_and_notify()
 
     def _list_stations(self) -> Sequence[tuple[DrillStation, Station]]:
         drill, answer = self._drill, self._answer
@@ -84,8 +89,8 @@ class Course:
             (DrillStation.CLOCK, lambda: stations.check_clock(drill)),
             (DrillStation.LOG, lambda: stations.check_hallucination_logs(drill)),
             (DrillStation.RECEIVER, lambda: check_receiver(drill)),
-            (DrillStation.PAGE, lambda: wrong_answer.start_page(drill, answer)),
-            (DrillStation.BROWSER, lambda: wrong_answer.ask_in_browser(drill, answer)),
+            (DrillStation.PAGE, lambda: wrong_answer.start_drill_page(drill, answer)),
+            (DrillStation.BROWSER, lambda: wrong_answer.ask_drill_page(drill, answer)),
             (DrillStation.GRADERS, lambda: wrong_answer.check_graders(drill, answer)),
             (DrillStation.JUDGE, lambda: wrong_answer.check_judges(drill, answer)),
             (DrillStation.GATE, lambda: wrong_answer.check_gate(drill, answer)),
@@ -96,7 +101,7 @@ class Course:
             (DrillStation.HEARTBEAT, lambda: wrong_answer.check_heartbeat(drill)),
         )
 
-    async def _run_and_note(self, name: DrillStation, station: Station) -> None:
+    async def _run_and_record_station(self, name: DrillStation, station: Station) -> None:
         began_s = self._drill.monotonic()
         state, finding, to_do = await _run_station(station)
         result = StationResult(
@@ -113,25 +118,25 @@ class Course:
             message_after_s=self._answer.message_after_s,
             at=self._drill.now(),
         )
-        # A data folder that cannot be written is reported by a station.
-        store_report(self._drill.config.data_folder, self._report)
+        # If the data folder cannot be written, the first station reports it.
+        write_drill_report_file(self._drill.config.data_folder, self._report)
         self._on_station(result)
 
-    async def _store_and_notify(self) -> DrillReport:
-        """Store the report, notify people of a failure, and write the finished report to the file last."""
+    async def _store_report_and_notify(self) -> DrillReport:
+        """Store the report, notify people if the drill failed, and write the finished report to its file."""
         self._report = self._report.mark_finished(self._drill.now())
         try:
             async with asyncio.timeout(STATION_TIMEOUT_S):
-                await asyncio.to_thread(self._store)
+                await asyncio.to_thread(self._store_drill)
         except (MonitorError, OSError, TimeoutError) as error:
             log_line(f"Lookout could not store the drill: {redact(str(error))}")
         if self._report.failed is not None:
-            await notify_failure(self._drill, self._report)
+            await notify_drill_failure(self._drill, self._report)
         await self._resolve_drill_incidents()
-        store_report(self._drill.config.data_folder, self._report)
+        write_drill_report_file(self._drill.config.data_folder, self._report)
         return self._report
 
-    def _store(self) -> None:
+    def _store_drill(self) -> None:
         store = open_store(self._drill.config)
         store.journal.append((DrillRow(row=self._report),), run_id=None)
         store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # a failed drill must not delay the alert
@@ -170,48 +175,48 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
 
 
 def format_failure_title(report: DrillReport) -> str:
-    """Format the first line of the alert about a failed drill."""
+    """Format the title of the alert about a failed drill."""
     failed = report.failed
     where = failed.station.place if failed else "its end"
     return f"Drill failed at {where}: Lookout may not report a real fault"
 
 
 def format_failure_text(report: DrillReport) -> str:
-    """Format the alert about a failed drill: the finding, how to fix it, and which stations passed."""
+    """Format the text of the alert about a failed drill: the fault, how to fix it, and which stations passed."""
     failed = report.failed
     if failed is None:
         raise AssertionError("internal error: this message exists only for a failed drill")
     worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
     before = f" Passed before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
-    finding = _format_sentence(failed.found)
+    finding = _format_finding_as_sentence(failed.found)
     return f"{finding}.{to_do}{before} To repeat the drill: lookout drill.".replace("`", "")
 
 
-def _format_sentence(finding: str) -> str:
-    """Capitalise the first letter if the first word is not a name or a path, and remove the full stop."""
+def _format_finding_as_sentence(finding: str) -> str:
+    """Capitalise the first letter, unless the first word is a name or a path; remove the full stop."""
     begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
     return f"{begins}{finding[1:].rstrip('.')}"
 
 
-async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
-    """Notify people which station failed; return the names of the paths that accepted the message.
+async def notify_drill_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
+    """Notify people which station failed; return the names of the delivery paths that accepted the message.
 
-    The message is sent directly to Slack, without warehouse or outbox, by the first path that accepts it. If none
-    does, it is stored, and the next process that can send delivers it.
+    The message is sent without warehouse and outbox, by the first delivery path that accepts it. If none accepts
+    it, the message is stored, and a later process sends it.
     """
     log_line(f"{format_failure_title(report)}. {format_failure_text(report)}")
-    delivered_by = [*await _send_directly(drill, report)]
+    delivered_by = [*await _send_failure_without_outbox(drill, report)]
     if not delivered_by:
-        await _store_for_later(drill, report)
-    beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
+        await _store_failure_alert(drill, report)
+    beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
     note = f"{format_failure_title(report)}. {format_failure_text(report)}"
     if await beat.ping(Beat.FAILED, run_id=drill.drill_id, note=note):
         delivered_by.append("heartbeat")
     return tuple(delivered_by)
 
 
-async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
+async def _send_failure_without_outbox(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
     alert = build_failure_alert(drill, report)
     for path in _list_delivery_paths(drill):
         try:
@@ -224,7 +229,7 @@ async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str,
 
 
 def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
-    """List every delivery path: to the monitor's owners, the fallbacks, and the channel for application alerts."""
+    """List every delivery path: Lookout's owners, the fallbacks, and the channel for application alerts."""
     elsewhere = build_delivery_paths(drill.config.with_main_channel_only(), drill.environment, now=drill.now)[:1]
     paths = (*build_delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
     return paths or (DeliveryPath("terminal", build_terminal_sender(drill.config)),)
@@ -233,12 +238,12 @@ def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
 def build_failure_alert(drill: DrillContext, report: DrillReport) -> Alert:
     """Build the alert about a failed drill, without storing it."""
     now = drill.now()
-    decision = decide_alerts({}, [_observe_failure(drill, report)], now=now, settings=drill.config.alerts)
+    decision = decide_alerts({}, [_build_failure_observation(drill, report)], now=now, settings=drill.config.alerts)
     (alert,) = group_items_into_alerts(decision.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
     return alert
 
 
-def _observe_failure(drill: DrillContext, report: DrillReport) -> Observation:
+def _build_failure_observation(drill: DrillContext, report: DrillReport) -> Observation:
     context = ObservationContext(
         target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
     )
@@ -247,15 +252,15 @@ def _observe_failure(drill: DrillContext, report: DrillReport) -> Observation:
     )
 
 
-async def _store_for_later(drill: DrillContext, report: DrillReport) -> None:
+async def _store_failure_alert(drill: DrillContext, report: DrillReport) -> None:
     try:
         notifier = build_drill_notifier(drill, open_store(drill.config))
-        await notify(notifier, [_observe_failure(drill, report)])
+        await notify(notifier, [_build_failure_observation(drill, report)])
     except (MonitorError, OSError) as error:
-        log_line(f"and Lookout could not store the drill: {redact(str(error))}")
+        log_line(f"Lookout could not store the drill: {redact(str(error))}")
 
 
-def store_report(data_folder: Path, report: DrillReport) -> None:
+def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:
     """Write the report of a drill to a file in the data folder, if it can be written."""
     try:
         write_atomically(data_folder / REPORT_FILE, report.model_dump_json(), within=data_folder)
@@ -263,7 +268,7 @@ def store_report(data_folder: Path, report: DrillReport) -> None:
         return
 
 
-def read_report(data_folder: Path) -> DrillReport | None:
+def read_drill_report_file(data_folder: Path) -> DrillReport | None:
     """Read the report of the newest drill of a data folder; ``None`` if there is none or it cannot be read."""
     try:
         return DrillReport.model_validate(json.loads((data_folder / REPORT_FILE).read_text(encoding="utf-8")))

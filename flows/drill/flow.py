@@ -1,9 +1,10 @@
 """Test the alert path end to end with a planted wrong answer.
 
-    data folder ─▶ suite ─▶ schedule ─▶ network ─▶ clock ─▶ log ─▶ receiver ─▶ shadow page ─▶ browser ─▶ graders
+    data folder ─▶ suite ─▶ schedule ─▶ network ─▶ clock ─▶ log ─▶ receiver ─▶ drill page ─▶ browser ─▶ graders
         ─▶ judge ─▶ gate ─▶ journal ─▶ warehouse ─▶ outbox ─▶ Slack ─▶ heartbeat
 
-If a station fails, people are notified by every path that still works, and the flow ends ``Failed`` with its name.
+The drill page is a chat page of Lookout's own that gives the wrong answer. If a station fails, an alert is sent by
+a delivery path that still works, and the flow ends ``Failed`` with the name of the station.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from monitors.records.self_checks import DrillReport, StationResult
 
 @flow(name="fire-drill", description=__doc__)
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport] | State[None]:
-    """Run one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
+    """Run one drill; the state's data is its report. Raises `ConfigError` before the first station."""
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:
@@ -38,8 +39,8 @@ async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[Dr
     report = await Course(drill, _log_station).run()
     if report.failed is not None:
         return Failed(message=f"{format_failure_title(report)}. {format_failure_text(report)}", data=report)
-    seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "no time known"
-    return Completed(name="Passed", message=f"the message was accepted after {seconds}", data=report)
+    seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"
+    return Completed(name="Passed", message=f"Slack accepted the message after {seconds}", data=report)
 
 
 def _log_station(result: StationResult) -> None:

@@ -1,4 +1,4 @@
-"""Checks an installation's own deploy receiver with a signed delivery that starts nothing."""
+"""Checks this installation's webhook receiver with a signed test delivery that starts no run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SECRETS: Final[Mapping[DeploySender, str]] = {
 
 
 class SignedDelivery(NamedTuple):
-    """A body with its signature headers."""
+    """The body and the headers of a signed webhook delivery."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
 async def check_receiver(drill: DrillContext) -> str:
-    """Check that the receiver verifies a signed delivery of each configured sender and starts nothing."""
+    """Check that the receiver accepts a signed test delivery of each configured sender."""
     providers = sorted(drill.config.deploys.providers)
     if not providers:
         raise NotSetUp("no [[deploys.triggers]]")
@@ -44,17 +44,17 @@ async def check_receiver(drill: DrillContext) -> str:
     )
     async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S, trust_env=False) as client:
         for provider in providers:
-            await _deliver(drill, client, receiver_url, provider)
-    return f"proved a signed delivery of {', '.join(providers)}"
+            await _send_signed_delivery(drill, client, receiver_url, provider)
+    return f"the receiver accepts signed deliveries of {', '.join(providers)}"
 
 
-async def _deliver(
+async def _send_signed_delivery(
     drill: DrillContext, client: httpx.AsyncClient, receiver_url: str, provider: DeploySender
 ) -> None:
     secret = drill.environment.get(SECRETS[provider], "").split(",")[0].strip()
     if not secret:
         raise StationFailed(f"{SECRETS[provider]} is not set", "set it in the environment of `lookout up`")
-    signed = sign_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
+    signed = build_signed_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
     try:
         response = await client.post(
             f"{receiver_url}/deploys/{provider.value}", headers=signed.headers, content=signed.body
@@ -70,7 +70,7 @@ async def _deliver(
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         raise StationFailed(
             f"the receiver refuses deliveries signed with {SECRETS[provider]}: {reply}",
-            "restart `lookout up` with the present secret",
+            "restart `lookout up` with the current secret",
         )
     raise StationFailed(
         f"another program answers at the receiver's port (HTTP {response.status_code})",
@@ -78,8 +78,8 @@ async def _deliver(
     )
 
 
-def sign_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
-    """Build a delivery as ``provider`` sends it, at the Unix time ``at``, signed with ``secret``."""
+def build_signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
+    """Build a test delivery as ``provider`` sends it at the Unix time ``at``, signed with ``secret``."""
     content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:

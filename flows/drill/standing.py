@@ -1,4 +1,4 @@
-"""Describes the state of drills: the last one passed, failed at a station, is overdue, or none was done."""
+"""Describes the state of drills: the last drill passed, failed or is overdue, or there was none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DRILL_DURATION: Final = timedelta(hours=1)
 
 
 class DrillState(StrEnum):
-    """The state of the installation by its last drill."""
+    """What the last drill showed about this installation."""
 
     PROVED = "proved"
     FAILED = "failed"
@@ -31,8 +31,8 @@ class DrillStanding(NamedTuple):
     to_do: str = ""
 
 
-def build_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
-    """Build the state of drills at ``now`` from ``report``, the newest drill."""
+def build_drill_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
+    """Build the state of drills at ``now`` from the report of the newest drill."""
     if report is None:
         return DrillStanding(DrillState.NEVER, "there was no drill yet", "lookout drill")
     done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"

@@ -1,7 +1,7 @@
-"""The stations of a drill before it asks anything: each checks a part that alerts depend on by using it.
+"""The stations of a drill that run before it asks a question. Each uses one part that alerts need.
 
-A station returns its finding as text. It raises `StationFailed` if the part does not work, and `NotSetUp` if the
-installation does not have it.
+A station returns a text about what it found. It raises `StationFailed` if the part does not work, and `NotSetUp` if
+this installation does not have the part.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from monitors.sources.logs.tail import read_new_batches
 
 REQUEST_TIMEOUT_S: Final = 10.0
 MIN_FREE_BYTES: Final = 256_000_000
-"""A run of 500 cases stores some 100 MB of screenshots, and DuckDB needs space for a copy of its file."""
+"""A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space for a copy of its file."""
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
-"""Signatures of webhooks and of Slack are refused beyond five minutes."""
+"""Webhook senders and Slack refuse a signature whose time differs by more than five minutes."""
 
 
 async def check_data_folder(drill: DrillContext) -> str:
@@ -125,7 +125,7 @@ async def check_network(drill: DrillContext) -> str:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise _build_network_failure(host, variable, type(error).__name__) from error
     _store_server_time(drill, response)
-    is_from_slack = _is_slack_response(response) or (variable is None and response.is_server_error)
+    is_from_slack = _is_response_from_slack(response) or (variable is None and response.is_server_error)
     if url.endswith(_API_TEST) and not is_from_slack:
         raise _build_network_failure(host, variable, f"HTTP {response.status_code}, which is not from Slack")
     return f"{host} answers" + (f" through the proxy of {variable}" if variable else "")
@@ -135,7 +135,7 @@ _API_TEST: Final = "api.test"
 
 
 def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """Find the URL that shows whether Slack can be reached, without secrets; ``None`` without credentials."""
+    """Return a URL of Slack without secrets, to test the connection; ``None`` without Slack credentials."""
     if environment.get(TOKEN_VARIABLE):
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
     webhook = urlsplit(environment.get(WEBHOOK_VARIABLE, ""))
@@ -161,7 +161,7 @@ def _build_network_failure(host: str, variable: str | None, reason: str) -> Stat
     return StationFailed(f"{host} cannot be reached: {reason}", "check firewalls, proxies and network login pages")
 
 
-def _is_slack_response(response: httpx.Response) -> bool:
+def _is_response_from_slack(response: httpx.Response) -> bool:
     try:
         document = response.json()
     except ValueError:
@@ -178,26 +178,27 @@ def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
 
 
 async def check_clock(drill: DrillContext) -> str:
-    """Check this machine's clock against Slack's."""
+    """Check that this machine's clock agrees with Slack's."""
     if drill.outside_at is None:
-        raise NotSetUp("the clock was not checked: no server outside gave the time")
+        raise NotSetUp("the clock was not checked, because no external server reported the time")
     theirs, ours = drill.outside_at
     off_s = (ours - theirs).total_seconds()
     if abs(off_s) > MAX_CLOCK_OFFSET_S:
         raise StationFailed(
-            f"this machine's clock is {_format_span(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}, by Slack's",
-            "set it by NTP: timedatectl set-ntp true",
+            f"this machine's clock is {_format_duration(abs(off_s))} "
+            f"{'ahead of' if off_s > 0 else 'behind'} Slack's",
+            "synchronise it by NTP: timedatectl set-ntp true",
         )
-    return f"{abs(off_s):.0f} s from Slack's"
+    return f"differs by {abs(off_s):.0f} s from Slack's clock"
 
 
-def _format_span(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     hours = seconds / 3600
     return f"{hours:.1f} hours" if hours >= 1 else f"{seconds / 60:.0f} minutes"
 
 
 async def check_hallucination_logs(drill: DrillContext) -> str:
-    """Check that a planted line in a test log is read, and that each configured log can be opened."""
+    """Check that Lookout reads a line in a test log, and that it can open each configured log."""
     logs = {
         name: (target.hallucination_log, target.probe)
         for name, target in drill.config.targets.items()

@@ -1,6 +1,6 @@
-"""Runs a drill in the installation's own worker: starts it at Prefect and follows it until it ends.
+"""Runs a drill in this installation's Prefect worker, and shows its results until it ends.
 
-If Prefect or the worker does not work, the drill ends here, and this process notifies people.
+If Prefect or the worker does not work, the drill fails, and this process notifies people.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import httpx
 
 from flows.data_folder import get_prefect_home, open_store
 from flows.drill.context import DrillContext, StationFailed, build_drill_context
-from flows.drill.course import Course, OnStation, Station, read_report
+from flows.drill.course import Course, OnStation, Station, read_drill_report_file
 from flows.drill.stations import REQUEST_TIMEOUT_S
 from flows.drill.wrong_answer import LOAD_WAIT_S
 from flows.server import prefect_server
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""Longer than one station may take; after that the worker is gone or hangs."""
+"""If no station ends for this time, the worker has stopped or hangs. It is longer than the timeout of a station."""
 STATIONS_BEFORE_WORKER: Final = 2
-"""The stations Prefect and worker, which come before those that the worker itself runs."""
+"""The number of stations before those that the worker runs: Prefect and worker."""
 REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
 UP_HINT: Final = "start `lookout up`, and read its log"
 
 
-async def run_drill_by_worker(
+async def run_drill_in_worker(
     config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
 ) -> DrillReport:
-    """Run a drill in the worker and return its report; if Prefect or the worker fails, the report ends there.
+    """Run a drill in the worker and return its report. If Prefect or the worker fails, the report ends there.
 
-    Sets variables in ``environment``, which Prefect's client reads when it is imported.
+    Sets variables in ``environment`` for Prefect's client, which reads them when it is imported.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)
     try:
-        api = await follower.run_station(DrillStation.PREFECT, lambda: _find_prefect_api(config, environment))
+        api = await follower.run_station(DrillStation.PREFECT, lambda: _find_prefect_api_url(config, environment))
         # Prefect's client reads these when it is imported.
         for name, value in prefect_server.build_client_settings(api, get_prefect_home(config)).items():
             environment.setdefault(name, value)
@@ -58,7 +58,7 @@ async def run_drill_by_worker(
         return await Course(drill, on_station, follower.results).run()
 
 
-async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> str:
+async def _find_prefect_api_url(config: Config, environment: Mapping[str, str]) -> str:
     server = None
     api = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api is None:
@@ -78,7 +78,7 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
 
 
 class _DrillFollower:
-    """Follows a drill that the worker runs, and reports each station once."""
+    """Follows a drill that the worker runs, and calls ``on_station`` once for each station."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation) -> None:
         self._drill = drill
@@ -167,10 +167,7 @@ class _DrillFollower:
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """Read the report from the warehouse, for a worker with another data folder.
-
-        ``None`` if it is not there.
-        """
+        """Read the report from the warehouse, for a worker with another data folder; ``None`` if it is missing."""
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)
@@ -180,8 +177,8 @@ class _DrillFollower:
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
     def _show_new_results(self) -> DrillReport | None:
-        """Read the report file and report new stations; ``None`` if the file is of another drill."""
-        report = read_report(self._drill.config.data_folder)
+        """Read the report file and show new results; return ``None`` if the file is from another drill."""
+        report = read_drill_report_file(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
             return None
         for result in report.stations[len(self.results) - STATIONS_BEFORE_WORKER :]:

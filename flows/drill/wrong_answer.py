@@ -1,7 +1,7 @@
-"""The stations of a drill that follow a planted wrong answer: ask, grade, judge, gate, store and send.
+"""The stations of a drill that test the path of a wrong answer: ask, grade, judge, gate, store and send.
 
-Each station uses the same code as a verification. Nothing is stored as a run, so that no score, trend or baseline
-includes it: a drill has its own record.
+Each station uses the same code as a verification run. A drill is not stored as a run, so no score, trend or
+baseline includes it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
-from flows.maintenance.self_test import try_judges
+from flows.maintenance.self_test import check_judges_on_known_answers
 from flows.runtime.judge import plan_judge
 from flows.runtime.probe import format_browser, open_driver
 from flows.runtime.slack import (
     TOKEN_VARIABLE,
     WEBHOOK_VARIABLE,
     build_alert_sender,
-    build_heartbeat_in,
+    build_heartbeat_from_environment,
     build_notifier,
 )
 from monitors.alerts.liveness import TARGET_PLACEHOLDER, Beat
@@ -64,11 +64,15 @@ LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
 _PAGE_COMMAND: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""The page runs in its own process, as every watched application does."""
+"""Starts the drill page in its own process, like a watched application."""
 
 
 class ShadowPage(BaseModel):
-    """What the page prints at its start: its URL, and which case of which suite shows the planted fault."""
+    """What the drill page prints when it starts.
+
+    ``url`` is its address. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer, ``right`` the
+    id of a case that gets a right one. ``fault`` describes the wrong answer.
+    """
 
     url: str
     suite: Path
@@ -94,21 +98,21 @@ class WrongAnswer:
 
     @property
     def shadow(self) -> ShadowPage:
-        """The page, once it serves."""
+        """The drill page, after it was started."""
         if self.page is None:
             raise AssertionError("internal error: the shadow page must be first")
         return self.page
 
     @property
     def cases(self) -> Suite:
-        """The cases to ask, once they were loaded."""
+        """The cases to ask, after they were loaded."""
         if self.suite is None:
             raise AssertionError("internal error: the shadow page must be first")
         return self.suite
 
 
-async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Start the drill's page, with a random fault."""
+async def start_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Start the drill page with a wrong answer that is selected at random."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *_PAGE_COMMAND,
@@ -131,18 +135,18 @@ async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
     wrong = chosen[answer.page.wrong].with_severity(Severity.CRITICAL)
     answer.suite = whole.model_copy(update={"cases": (wrong, chosen[answer.page.right])})
-    return f"planted: {answer.page.fault}"
+    return f"planted a wrong answer: {answer.page.fault}"
 
 
-async def stop_page(answer: WrongAnswer) -> None:
-    """End the page's process."""
+async def stop_drill_page(answer: WrongAnswer) -> None:
+    """Stop the process of the drill page."""
     if answer.process is not None and answer.process.returncode is None:
         answer.process.kill()
         await answer.process.wait()
 
 
-async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Ask the page in this installation's browser and store the answers."""
+async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Ask the drill page in this installation's browser; store the answers in ``answer``."""
     settings = ProbeSettings(
         attempts=1,
         concurrency=1,
@@ -209,7 +213,7 @@ async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
     plan = plan_judge(drill.config.judge, build_target_record(name, target), drill.environment)
     if plan.why_off:
         raise StationFailed(f"the judge is off: {plan.why_off}", "set the key in the environment of `lookout up`")
-    outcomes = await try_judges(plan, drill.environment, nonce=drill.nonce)
+    outcomes = await check_judges_on_known_answers(plan, drill.environment, nonce=drill.nonce)
     bad = next((outcome for outcome in outcomes if not outcome.distinguished), None)
     if bad is not None:
         raise StationFailed(
@@ -256,7 +260,7 @@ async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillR
 
 async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that the warehouse can load the drill and return it."""
-    store = _get_store(answer)
+    store = _require_store(answer)
     try:
         await asyncio.to_thread(store.load_pending, LOAD_WAIT_S)
         stored = await asyncio.to_thread(has_drill_row, store, drill.drill_id)
@@ -267,18 +271,18 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
         ) from error
     if not stored:
         raise StationFailed("the warehouse did not load the drill", "lookout warehouse check")
-    return "loaded and asked"
+    return "loaded the drill and found it"
 
 
 async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Check that an incident is opened and its message leaves the outbox."""
-    notifier = build_drill_notifier(drill, _get_store(answer))
+    """Check that an incident is opened and that its message is sent from the outbox."""
+    notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     context = ObservationContext(
         target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
     )
     title = f"Drill, no action needed: Lookout reported a planted wrong answer here after {after_s:.0f} s"
-    detail = format_passed_message(answer.shadow.fault, judged=drill.config.judge is not None)
+    detail = format_drill_passed_message(answer.shadow.fault, judged=drill.config.judge is not None)
     observation = drill_observation(context, title=title, detail=detail, failed=False)
     alerts = await notify(notifier, [observation])
     drill_alert = next((alert for alert in alerts if alert.target == DRILL_TARGET), None)
@@ -298,8 +302,8 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     return "the message was stored and removed from the outbox"
 
 
-def format_passed_message(fault: str, *, judged: bool) -> str:
-    """Format the message of a drill that passed. ``judged`` is true if a judge is configured."""
+def format_drill_passed_message(fault: str, *, judged: bool) -> str:
+    """Format the text of the message about the planted wrong answer. ``judged``: a judge is configured."""
     judge = "judge, " if judged else ""
     return (
         f"Lookout planted a wrong answer on its own page ({fault}) and tested the whole path to you: browser, "
@@ -310,7 +314,7 @@ def format_passed_message(fault: str, *, judged: bool) -> str:
 
 async def check_slack(answer: WrongAnswer) -> str:
     """Check that Slack accepted the message, in the channel for alerts."""
-    receipts = await asyncio.to_thread(list_receipts, _get_store(answer), answer.alert_id)
+    receipts = await asyncio.to_thread(list_receipts, _require_store(answer), answer.alert_id)
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
         raise StationFailed(
@@ -329,9 +333,9 @@ async def check_slack(answer: WrongAnswer) -> str:
 
 
 async def check_heartbeat(drill: DrillContext) -> str:
-    """Check the external heartbeat: ping the drill's own check, or start the shared one."""
+    """Ping the external heartbeat: a success ping if the drill has its own check, else a start ping."""
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
-    beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
+    beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
         raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: if this whole machine fails, no one is notified")
     has_own_check = TARGET_PLACEHOLDER in address
@@ -361,7 +365,7 @@ def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
     )
 
 
-def _get_store(answer: WrongAnswer) -> Store:
+def _require_store(answer: WrongAnswer) -> Store:
     if answer.store is None:
         raise AssertionError("internal error: the journal must be first")
     return answer.store

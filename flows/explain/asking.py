@@ -1,7 +1,6 @@
-"""Asks cases again at any address of a target, each time in a new session, graded by the target's graders.
+"""Asks cases again, at a target or at an earlier build of it, and grades the answers by rules.
 
-The results do not count for a run's verdict, and no screenshots are stored. `open_case_asker`
-is for callers that know a target and an address of it, such as an earlier build.
+Each question uses a new session. The results do not change a run's verdict, and no screenshots are stored.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.runtime.probe import build_local_pace, build_login_at, build_script, open_driver
+from flows.runtime.probe import build_local_pace, build_login_at, build_scripted_replies, open_driver
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
@@ -30,18 +29,15 @@ from monitors.records.runs import CaseResult
 
 Clock = Callable[[], datetime]
 OnAsked = Callable[[CaseResult], Awaitable[None]]
-"""Called with each result; an exception ends the asking."""
+"""A function that gets each result. If it raises, no more questions are asked."""
 
 MAX_FAILURES_IN_A_ROW = 3
-"""After this many questions in a row without an answer the rest is not asked."""
+"""After this many questions in a row without an answer, the other questions are not asked."""
 
 
 @dataclass(frozen=True)
 class CaseAsker:
-    """Asks cases at one address, each time in a new session. Belongs to one event loop.
-
-    ``clock`` gives the time of the results.
-    """
+    """Asks cases at one address, each in a new session. Use it in one event loop only."""
 
     driver: ChatDriver
     panel: Sequence[Grader]
@@ -50,9 +46,9 @@ class CaseAsker:
     clock: Clock
 
     async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
-        """Ask in the given order; stop after three questions in a row without an answer.
+        """Ask the questions in order; stop after three in a row without an answer.
 
-        Answers that the plain graders leave open stay ungraded: `is_open` says whether a judge could grade them.
+        Answers that rules cannot grade stay ungraded; no judge is asked.
         """
 
         async def grade_and_pass_on(case: GoldCase, result: ProbeResult) -> None:
@@ -70,7 +66,7 @@ class CaseAsker:
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
-        """Ask one case ``times`` times; return the results in the order in which they came."""
+        """Ask one case ``times`` times; return the results in the order of arrival."""
         results: list[CaseResult] = []
 
         async def append_result(result: CaseResult) -> None:
@@ -93,22 +89,22 @@ async def open_case_asker(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[CaseAsker]:
-    """Open an asker of ``target`` at ``address``, which may be its own or that of another build of it.
+    """Open a `CaseAsker` for ``target`` at ``address``: its own address, or that of another build.
 
-    ``cases`` hold what an agent that stops to ask is answered. ``folder`` is for what a driver leaves behind; it
-    must not be the run's own. Raises `ConfigError` if the target cannot be asked at ``address``.
+    ``cases`` contain the replies to agents that ask a question back. ``folder`` is for files of the driver; it must
+    not be the folder of the run. Raises `ConfigError` if the target cannot be asked at ``address``.
     """
     configured = config.require_target(target)
     own_address = build_target_record(target, configured).address
-    moved_settings = move_settings(configured.probe, own_address, address)
-    settings = build_repeat_settings(moved_settings).use_browser(environment)
+    moved_settings = move_settings_to_address(configured.probe, own_address, address)
+    settings = build_settings_for_asking_again(moved_settings).use_browser(environment)
     driver_opening = open_driver(
         address,
         settings,
         folder=folder,
         environment=environment,
         login=build_login_at(config, target, address, environment),
-        script=build_script(cases),
+        script=build_scripted_replies(cases),
     )
     async with driver_opening as driver:
         yield CaseAsker(
@@ -121,7 +117,7 @@ async def open_case_asker(
 
 
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
-    """Assess an answer without a model: by the graders and the judge's precheck."""
+    """Grade an answer without a model: by the graders and by the rules of the judge's precheck."""
     if not isinstance(result, Exchange):
         return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)
@@ -130,8 +126,8 @@ def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult
     return assessment if by_rule is None else assess_case(case, result, (*grades, by_rule))
 
 
-def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:
-    """Return the settings for asking again: one browser context for each session, one try, no screenshots."""
+def build_settings_for_asking_again(settings: ProbeSettings) -> ProbeSettings:
+    """Return the settings for asking again: a new browser context each time, one try, no screenshots."""
     return settings.model_copy(
         update={
             "isolation": Isolation.CONTEXT,
@@ -143,15 +139,18 @@ def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:
     )
 
 
-def move_settings(settings: ProbeSettings, own_address: str, address: str) -> ProbeSettings:
-    """Return the settings with every URL below ``own_address`` moved to ``address``.
+def move_settings_to_address(settings: ProbeSettings, own_address: str, address: str) -> ProbeSettings:
+    """Return the settings with ``address`` instead of ``own_address`` in every URL.
 
-    Raises `ConfigError` for an API at another address, which would not be the build at ``address``.
+    Raises `ConfigError` for the URL of an API that is not below ``own_address``.
     """
     if own_address == address:
         return settings
     posted = {"api": settings.api.url, "job": settings.job.url}
-    moved = {name: None if url is None else move_url(url, own_address, address) for name, url in posted.items()}
+    moved = {
+        name: None if url is None else move_url_to_address(url, own_address, address)
+        for name, url in posted.items()
+    }
     for name, url in posted.items():
         if url is not None and moved[name] is None:
             raise ConfigError(
@@ -159,7 +158,7 @@ def move_settings(settings: ProbeSettings, own_address: str, address: str) -> Pr
                 f"{own_address}"
             )
     own_version_url = settings.readiness.version_url
-    version_url = None if own_version_url is None else move_url(own_version_url, own_address, address)
+    version_url = None if own_version_url is None else move_url_to_address(own_version_url, own_address, address)
     return settings.model_copy(
         update={
             "api": settings.api.model_copy(update={"url": moved["api"]}),
@@ -169,17 +168,17 @@ def move_settings(settings: ProbeSettings, own_address: str, address: str) -> Pr
     )
 
 
-def move_url(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``own_address`` replaced by ``address``; ``None`` if it is not beside ``own_address``.
+def move_url_to_address(url: str, own_address: str, address: str) -> str | None:
+    """Return ``url`` with ``address`` instead of ``own_address``; ``None`` if it is not below ``own_address``.
 
-    Both addresses may end in the same path (``/chat``); then only the part before it is replaced.
+    If both addresses end in the same path, for example ``/chat``, only the part before the path is replaced.
     """
     here, there = own_address.rstrip("/"), address.rstrip("/")
-    while _has_path(here) and _has_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:
+    while _has_url_path(here) and _has_url_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:
         here, there = here.rpartition("/")[0], there.rpartition("/")[0]
     inside = url == here or url.startswith((f"{here}/", f"{here}?"))
     return there + url.removeprefix(here) if inside else None
 
 
-def _has_path(address: str) -> bool:
+def _has_url_path(address: str) -> bool:
     return urlsplit(address).path not in ("", "/")

@@ -1,8 +1,7 @@
-"""Searches for the first bad build: asks builds at their addresses, one question at a time.
+"""Searches for the first build that gives a wrong answer. It asks one build at a time, each at its own address.
 
-Each answer is stored before the next question and used again by a later search, because the build of a commit does
-not change. An answer that fails in another way, or that no rule can grade, is not used; a build that gives no other
-answers is excluded.
+Each answer is stored, and a later search uses it again, because the build of a commit does not change. An answer
+counts only if it is right or has the failure that is searched for. A build without such answers is excluded.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from flows.explain.asking import CaseAsker, Clock, move_settings, open_case_asker
+from flows.explain.asking import CaseAsker, Clock, move_settings_to_address, open_case_asker
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, ProbeError
 from monitors.explain.bisect import SETTLED_PROBABILITY, BuildSearch
@@ -37,24 +36,24 @@ from monitors.records.runs import CaseResult
 from monitors.storage import OWNER_ONLY_MODE, lock_folder, read_text_or_empty, write_atomically
 
 BISECT_FOLDER: Final = "bisect"
-"""Inside the data folder: the answers of builds, one file for each target."""
+"""Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""After this many unusable answers in a row a build is excluded."""
+"""A build is excluded after this many unusable answers in a row."""
 
 
 class FailingCase(NamedTuple):
-    """A case with the kinds of its failure; empty if any failure counts."""
+    """A case, and the kinds of failure that count; empty if all count."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()
 
     @property
     def sha256(self) -> str:
-        """The hash of the case as it is asked."""
+        """The SHA-256 of the case."""
         return hash_cases([self.case])
 
-    def fails(self, answer: BuildAnswer) -> bool | None:
-        """Whether the answer has the failure; ``None`` if it cannot be used."""
+    def classify_failure(self, answer: BuildAnswer) -> bool | None:
+        """Return true if the answer has the failure, false if it is right, and ``None`` if it is unusable."""
         if answer.outcome is CaseOutcome.CORRECT:
             return False
         has_kind = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
@@ -62,7 +61,7 @@ class FailingCase(NamedTuple):
 
 
 class BuildAnswers:
-    """Stores the answers of a target's builds in a file. Raises `ConfigError` for a file with other content."""
+    """Stores the answers of a target's builds in a file. Raises `ConfigError` if the file has other content."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
         self._data_folder = data_folder
@@ -94,7 +93,7 @@ OnBuildAnswer = Callable[[BuildAnswer, bool | None], None]
 
 @dataclass
 class BuildVisitor:
-    """Asks cases at builds; the page of the last build stays open until another is asked."""
+    """Asks cases at builds. The page of a build stays open until another build is asked."""
 
     config: Config
     target: str
@@ -108,7 +107,7 @@ class BuildVisitor:
     _asked: int = 0
 
     async def ask(self, build: Build, case: GoldCase) -> BuildAnswer:
-        """Ask a case once. If the build does not serve, or serves another commit, the answer says so."""
+        """Ask a case once. If the build does not answer, or runs another commit, the result says so."""
         asked_at = self.clock()
         try:
             asker = await self._open_asker(build)
@@ -130,7 +129,7 @@ class BuildVisitor:
         if self._open is not None and self._open[0] == build:
             return self._open[1]
         await self.close()
-        await self._check_commit(build)
+        await self._require_build_commit(build)
         opening = open_case_asker(
             self.config,
             self.target,
@@ -145,11 +144,11 @@ class BuildVisitor:
         self._open = (build, asker)
         return asker
 
-    async def _check_commit(self, build: Build) -> None:
+    async def _require_build_commit(self, build: Build) -> None:
         """Raise `ProbeError` if the application reports another commit than the build's."""
         configured = self.config.require_target(self.target)
         target = build_target_record(self.target, configured)
-        settings = move_settings(configured.probe, target.address, build.address)
+        settings = move_settings_to_address(configured.probe, target.address, build.address)
         if settings.readiness.version_url is None:
             return
         without_waiting = settings.with_readiness_times(deadline_s=0.0, poll_s=settings.readiness.poll_s)
@@ -173,7 +172,7 @@ async def open_build_visitor(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[BuildVisitor]:
-    """Open a visitor that asks builds of ``target``; ``folder`` is for a driver's files."""
+    """Open a `BuildVisitor` for the builds of ``target``. ``folder`` is for files of the driver."""
     visitor = BuildVisitor(config, target, cases, folder, run_id, environment, clock)
     try:
         yield visitor
@@ -182,7 +181,7 @@ async def open_build_visitor(
 
 
 def format_outcome_reason(result: CaseResult) -> str:
-    """Format why a result has its outcome, in one sentence."""
+    """Format the reason for a result's outcome in one sentence."""
     return result.result.detail if isinstance(result.result, NoAnswer) else result.assessment.reason
 
 
@@ -209,10 +208,10 @@ def _build_answer(
 
 @dataclass
 class BuildBisection:
-    """Searches for the first bad one of ``builds`` by ``cases``, worst first, with at most ``budget`` questions.
+    """Searches ``builds`` for the first one that fails ``cases``, with at most ``budget`` questions.
 
-    ``answers`` stores the answers; ``ask`` asks a build; ``on_answer`` is called with each answer and whether it
-    failed.
+    ``cases`` are sorted, worst first. ``answers`` stores the answers. ``ask`` asks a build one case. ``on_answer``
+    is called with each answer and whether it failed.
     """
 
     target: str
@@ -232,7 +231,7 @@ class BuildBisection:
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
-        """Ask until one hypothesis is likely enough, the budget is used up, or no question is informative."""
+        """Ask until one build is likely enough to be the first bad one, or the budget is used up."""
         self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
             while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:
@@ -254,7 +253,7 @@ class BuildBisection:
             build = places.get(Build(commit=answer.commit, address=answer.address))
             case = cases.get((answer.case_id, answer.case_sha256))
             if build is not None and case is not None:
-                failed = self.cases[case].fails(answer)
+                failed = self.cases[case].classify_failure(answer)
                 if failed is not None:
                     self.stored += 1
                     self._record_answer(build, case, failed=failed)
@@ -262,7 +261,7 @@ class BuildBisection:
     async def _ask_build(self, build: int, case: int) -> None:
         answer = await self.ask(self.builds[build], self.cases[case].case)
         self.asked += 1
-        failed = self.cases[case].fails(answer)
+        failed = self.cases[case].classify_failure(answer)
         if failed is None:
             self._ungraded_counts[build] = self._ungraded_counts.get(build, 0) + 1
             if self._ungraded_counts[build] >= MAX_UNGRADED_ANSWERS:
@@ -288,11 +287,11 @@ class BuildBisection:
             bad=self.builds[-1].commit,
             builds=len(self.builds),
             candidates=candidates,
-            cases=tuple(self._build_case(at, groups[0][0]) for at in range(len(self.cases))),
+            cases=tuple(self._build_case_counts(at, groups[0][0]) for at in range(len(self.cases))),
             asked=self.asked,
             stored=self.stored,
             left_out=tuple((self.builds[at].commit, why) for at, why in sorted(self._left_out.items())),
-            why_open=self._format_why_open(candidates[0]),
+            why_open=self._explain_open_search(candidates[0]),
         )
 
     def _build_candidate(self, group: tuple[int, ...], posterior: Sequence[float]) -> BisectCandidate:
@@ -304,7 +303,7 @@ class BuildBisection:
         commits = tuple(self.builds[at].commit for at in group)
         return BisectCandidate(claim=BisectClaim.FIRST_BAD, commits=commits, probability=chance)
 
-    def _build_case(self, case: int, first_bad: int) -> BisectCase:
+    def _build_case_counts(self, case: int, first_bad: int) -> BisectCase:
         before = [failed for at, of, failed in self._answered if of == case and at < first_bad]
         after = [failed for at, of, failed in self._answered if of == case and at >= first_bad]
         return BisectCase(
@@ -316,7 +315,7 @@ class BuildBisection:
             elsewhere=min(1.0, self._search.compute_elsewhere_probability(case)),
         )
 
-    def _format_why_open(self, best: BisectCandidate) -> str:
+    def _explain_open_search(self, best: BisectCandidate) -> str:
         if not self._answered:
             return "no build gave a gradable answer"
         both = {failed for _, _, failed in self._answered} == {True, False}

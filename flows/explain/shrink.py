@@ -1,8 +1,9 @@
-"""Finds the smallest question that still fails like a case in the live application, and drafts a case from it.
+"""Finds the shortest form of a failing question that still fails in the same way, and drafts a case from it.
 
-"Like the case" means: the same grader finds the same kind of failure and, for a wrong fact, the same wrong fact, if
-the case states it each time. A question that has lost its point also fails, by a missing fact. If the application
-has another address at which the case is right, a shorter question must be right there.
+"In the same way" means that the same grader finds the same kind of failure. For a wrong fact, it must also be the
+same wrong fact, if every answer to the whole question has it. A shortened question that no longer asks for anything
+also fails. To exclude such questions, a shorter question must be right at another address of the application, if
+there is one where the whole question is right.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from flows.explain.asking import CaseAsker
@@ -34,35 +36,35 @@ POINTLESS_QUESTION_FAILURES: Final = frozenset(
 
 
 class FailureMark(NamedTuple):
-    """Identifies a failure: its grader, its kind, and what a wrong fact claims (empty: anything)."""
+    """Identifies a failure: its grader, its kind, and the wrong facts; without facts, any wrong fact counts."""
 
     grader: str
     kind: FailureKind
     claims: frozenset[str] = frozenset()
 
-    def is_on(self, result: CaseResult) -> bool:
+    def is_found_in(self, result: CaseResult) -> bool:
         """Whether the result has this failure."""
         return any(
             grade.failure_kind is self.kind
             and grade.grader == self.grader
-            and (not self.claims or bool(self.claims & _read_claims(grade)))
+            and (not self.claims or bool(self.claims & _list_wrong_fact_claims(grade)))
             for grade in result.assessment.grades
             if isinstance(grade, Judged)
         )
 
 
 def find_failure_mark(result: CaseResult) -> FailureMark | None:
-    """Find the mark of a result's worst failure; ``None`` if it did not fail."""
+    """Return the mark of the worst failure of a result; ``None`` if the result is not a failure."""
     if result.assessment.outcome is not CaseOutcome.FAILED:
         return None
     worst = result.assessment.failure_kinds[0]
     failed = [
         grade for grade in result.assessment.grades if isinstance(grade, Judged) and grade.failure_kind is worst
     ]
-    return next((FailureMark(grade.grader, worst, _read_claims(grade)) for grade in failed), None)
+    return next((FailureMark(grade.grader, worst, _list_wrong_fact_claims(grade)) for grade in failed), None)
 
 
-def _read_claims(grade: Judged) -> frozenset[str]:
+def _list_wrong_fact_claims(grade: Judged) -> frozenset[str]:
     if grade.failure_kind is not FailureKind.WRONG_FACT:
         return frozenset()
     return frozenset(span.label for span in grade.evidence if span.where != "gold")
@@ -70,10 +72,10 @@ def _read_claims(grade: Judged) -> frozenset[str]:
 
 @dataclass
 class CaseShrinker:
-    """Shrinks one case at the address of ``asker``; ``control`` asks where it is right, if anywhere.
+    """Shortens the question of one case. ``asker`` asks where it fails; ``control`` asks where it is right, if any.
 
-    After `run`, ``mark`` is the failure that was followed, ``failing`` the last result that had it for each
-    question, and ``problem`` why the last question without a graded answer had none.
+    After `run`, ``mark`` identifies the failure, and ``failing`` maps each question to its last result with this
+    failure. ``problem`` is the reason of the last answer that could not be graded.
     """
 
     case: GoldCase
@@ -88,10 +90,10 @@ class CaseShrinker:
         self.failing: dict[Turns, CaseResult] = {}
 
     async def run(self, budget: int) -> ShrunkQuestion:
-        """Find the smallest failing question with at most ``budget`` questions, without those to the control."""
-        return await shrink_question(self.case.turns, self._fails, budget=budget)
+        """Find the shortest failing question. Ask ``asker`` at most ``budget`` questions."""
+        return await shrink_question(self.case.turns, self._ask_and_check_failure, budget=budget)
 
-    async def _fails(self, turns: Turns) -> bool | None:
+    async def _ask_and_check_failure(self, turns: Turns) -> bool | None:
         self.asked += 1
         length = sum(len(turn.split()) for turn in turns)
         update_waiting(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} left")
@@ -101,20 +103,20 @@ class CaseShrinker:
             return None
         if turns == self.case.turns:
             self._update_mark(result)
-        if self.mark is None or not self.mark.is_on(result):
+        if self.mark is None or not self.mark.is_found_in(result):
             return False
         self.failing[turns] = result
-        return turns == self.case.turns or await self._is_right_elsewhere(turns)
+        return turns == self.case.turns or await self._is_right_at_control(turns)
 
     def _update_mark(self, result: CaseResult) -> None:
-        """Update the mark from a result of the whole case; without claims if the wrong fact is not the same."""
+        """Update the mark from an answer to the whole question; remove its wrong facts if they differ each time."""
         mark = find_failure_mark(result)
         if self.mark is None:
             self.mark = mark
         elif mark is not None and mark[:2] == self.mark[:2] and not mark.claims & self.mark.claims:
             self.mark = self.mark._replace(claims=frozenset())
 
-    async def _is_right_elsewhere(self, turns: Turns) -> bool:
+    async def _is_right_at_control(self, turns: Turns) -> bool:
         if self.control is None:
             return True
         self.controls += 1
@@ -127,24 +129,17 @@ async def _ask_once(asker: CaseAsker, case: GoldCase, turns: Turns, number: int)
     return result
 
 
-async def ask_case_times(asker: CaseAsker, case: GoldCase, times: int) -> Sequence[CaseResult]:
-    """Ask a case ``times`` times; return the results."""
-    return await asker.ask_case(case, times)
-
-
 def build_shrunk_draft(
     shrinker: CaseShrinker, shrunk: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """Build the draft of a case that asks the smallest question, for `lookout gold grow`.
+    """Build the draft of a case with the shortest question, for `lookout gold grow`.
 
-    The id of the draft is the id of the question.
+    The id depends on the question, so the same question gives the same draft.
     """
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))
 
-    def redact_text(text: str) -> str:
-        return redact(text, account_patterns=account_patterns)
-
+    redact_text = partial(redact, account_patterns=account_patterns)
     kind = shrinker.mark.kind if shrinker.mark else None
     reply = result.result.graded_text if isinstance(result.result, Exchange) else ""
     return CaseDraft(
@@ -155,9 +150,9 @@ def build_shrunk_draft(
         run_id=shrinker.asker.run_id,
         source_id=case.id,
         origin=Origin.PROBE,
-        turns=tuple(redact(turn, account_patterns=account_patterns) for turn in shrunk.turns),
-        gold=None if case.expected_refusal else redact(case.gold, account_patterns=account_patterns),
-        bad_reply=redact(reply, account_patterns=account_patterns) if reply.strip() else None,
+        turns=tuple(redact_text(turn) for turn in shrunk.turns),
+        gold=None if case.expected_refusal else redact_text(case.gold),
+        bad_reply=redact_text(reply) if reply.strip() else None,
         failure_kind=kind,
         language=identify_language(shrunk.turns[-1]),
         suggested_severity=case.severity,

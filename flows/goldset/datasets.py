@@ -1,7 +1,7 @@
-"""Compares, pushes and pulls a suite and the dataset of a platform. Entries that people added become drafts.
+"""Compares a suite with the dataset of a platform, and copies changes in either direction (push and pull).
 
-Nothing is written before the difference is known. A stopped push is completed by repeating it: entries have the ids
-of their cases and the hash of what was pushed.
+Entries that people added to the dataset become drafts. A push that was stopped can be repeated: it then writes only
+what is missing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ OnProgress = Callable[[int], None]
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""Traces that are read concurrently; a missing trace takes a wait."""
+"""The number of traces that are read at the same time, since reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):
-    """The comparison of a suite with a dataset; ``dataset`` is ``None`` if there is none of that name."""
+    """The comparison of a suite with a dataset; ``dataset`` is ``None`` if no dataset has that name."""
 
     name: str
     dataset: Dataset | None
@@ -48,7 +48,7 @@ class ComparedDataset(NamedTuple):
 async def compare_dataset(
     datasets: Datasets, name: str, suite: Sequence[GoldCase], on_progress: OnProgress
 ) -> ComparedDataset:
-    """Compare the suite with the dataset, page by page; equal entries are not stored."""
+    """Compare the suite with the dataset of this name, page by page."""
     dataset = await datasets.find(name)
     if dataset is None:
         return ComparedDataset(name, None, DatasetDiff(added=tuple(suite)))
@@ -61,21 +61,25 @@ async def compare_dataset(
 
 
 class PushPlan(NamedTuple):
-    """What a push writes. ``blocked`` are cases that people edited in the dataset: only --overwrite writes them."""
+    """What a push writes and deletes.
+
+    ``blocked`` is the number of cases that it leaves, because people edited them in the dataset; `--overwrite`
+    writes them.
+    """
 
     cases: Sequence[tuple[GoldCase, Example | None]]
-    """Each case with its existing entry."""
+    """Each case to write, with its entry in the dataset if there is one."""
     deleted: Sequence[str]
     blocked: int
 
     @property
     def size(self) -> int:
-        """How many entries the push writes or deletes."""
+        """The number of entries that the push writes or deletes."""
         return len(self.cases) + len(self.deleted)
 
 
 def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
-    """Plan the push that makes the dataset equal to the suite, except for entries that people added."""
+    """Build the plan that makes the dataset equal to the suite. Entries that people added stay."""
     by_id = {case.id: case for case in suite}
     edited = diff.select_changed_by(ChangedBy.DATASET, ChangedBy.BOTH)
     cases: list[tuple[GoldCase, Example | None]] = [(case, None) for case in diff.added]
@@ -95,9 +99,9 @@ def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: 
 async def push_suite(
     datasets: Datasets, compared: ComparedDataset, suite: Suite, plan: PushPlan, on_progress: OnProgress
 ) -> Dataset:
-    """Write the plan, then tag the version with the suite's hash.
+    """Carry out the plan, tag the dataset's version with the suite's hash, and return the dataset.
 
-    Creates a missing dataset; returns the dataset.
+    Creates the dataset if it does not exist.
     """
     description = f"Gold cases of the suite {suite.name}, written by Lookout"
     dataset = compared.dataset or await datasets.create(
@@ -119,27 +123,30 @@ async def push_suite(
 
 
 def build_dataset_tag(suite: Suite) -> str:
-    """Build the tag of a dataset version that equals this suite."""
+    """Build the tag for the version of a dataset that is equal to this suite."""
     return f"{METADATA_KEY}-{suite.sha256[:12]}"
 
 
 class PullPlan(Record):
-    """What a pull changes in a suite's file. ``conflicts`` counts cases that stay as they are in the file."""
+    """What a pull changes in a suite's file.
+
+    ``conflicts`` is the number of cases that stay as they are, because suite and dataset both changed them.
+    """
 
     changed: tuple[GoldCase, ...]
     added: tuple[GoldCase, ...]
     removed: tuple[str, ...]
-    """Ids of cases."""
+    """The ids of the cases to remove."""
     conflicts: int
 
     @property
     def size(self) -> int:
-        """How many cases the pull writes or removes."""
+        """The number of cases that the pull writes or removes."""
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
-    """Plan the pull of the dataset's changes into the suite; cases that only the suite changed stay."""
+    """Build the plan that copies the dataset's changes into the suite. Cases that only the suite changed stay."""
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
         changed=tuple(change.there for change in diff.select_changed_by(*changed_by)),
@@ -150,7 +157,7 @@ def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullP
 
 
 class DraftSource(NamedTuple):
-    """The origin of drafts: dataset, target, author and time."""
+    """Where drafts come from: dataset, target, author and time."""
 
     dataset: Dataset
     target: str
@@ -162,34 +169,34 @@ class DraftSource(NamedTuple):
 async def build_drafts_from_entries(
     entries: Sequence[Example], source: DraftSource, traces: Traces
 ) -> Sequence[CaseDraft]:
-    """Build a draft from each entry with a question, with the reply of its trace if that still exists."""
+    """Build a draft from each entry that has a question; read the application's reply from the entry's trace."""
     drafts = list[CaseDraft | None]()
     for start in range(0, len(entries), TRACES_AT_ONCE):
         batch = entries[start : start + TRACES_AT_ONCE]
-        replies = await asyncio.gather(*(_read_reply(entry, traces) for entry in batch))
+        replies = await asyncio.gather(*(_read_trace_reply(entry, traces) for entry in batch))
         drafts += [
             build_draft_from_entry(entry, source, reply) for entry, reply in zip(batch, replies, strict=True)
         ]
     return [draft for draft in drafts if draft is not None]
 
 
-async def _read_reply(entry: Example, traces: Traces) -> str | None:
+async def _read_trace_reply(entry: Example, traces: Traces) -> str | None:
     """Read the application's reply from the trace of an entry; ``None`` if it cannot be read."""
     if entry.source_trace is None:
         return None
-    with suppress(SourceUnavailable, ConfigError):  # this key or configuration cannot read the project
+    with suppress(SourceUnavailable, ConfigError):  # the key has no access to the trace's project
         trace = await traces.read(entry.source_trace)
-        return _find_reply(trace) if trace is not None else None
+        return _find_reply_in_trace(trace) if trace is not None else None
     return None
 
 
 def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
-    """Build the draft of an entry that a person added; ``None`` if it has no question.
+    """Build a draft from an entry that a person added; ``None`` if the entry has no question.
 
-    The platform proposes the application's own reply as reference. If the person has written another one, that is
-    the gold, and the reply is the bad reply.
+    ``replied`` is the application's own reply. If the person expects another answer, this answer is the gold, and
+    the application's reply is the bad reply.
     """
-    # An entry does not need an answer, but always has a field for one.
+    # An entry need not have an answer, but `parse_turns` needs the field.
     turns = parse_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:
@@ -217,17 +224,17 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
         suggested_severity=severity,
         severity_reason=reason,
         finding=redact_text(
-            _format_finding(entry, source.dataset, compared=replied is not None, differs=bad is not None)
+            _format_draft_finding(entry, source.dataset, compared=replied is not None, differs=bad is not None)
         ),
     )
 
 
 def build_draft_id(entry: Example) -> str:
-    """Build the id of an entry's draft; it is stable, so that pulling again creates no second draft."""
+    """Build the id of an entry's draft. It is always the same, so a second pull creates no second draft."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 
-def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
+def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
     source = f" from trace {entry.source_trace}" if entry.source_trace else ""
     if differs:
         finding = "the person expects another answer than the application gave"
@@ -257,7 +264,7 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
     )
 
 
-def _find_reply(trace: Trace) -> str | None:
+def _find_reply_in_trace(trace: Trace) -> str | None:
     for run in trace.runs:
         if run.get("is_root") or run.get("id") == trace.id:
             turns = parse_turns(run, Fields())

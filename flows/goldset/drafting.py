@@ -1,8 +1,7 @@
-"""Drafts gold cases: questions about a document, translations of cases, and conversations of a run.
+"""Drafts gold cases: questions about a document, translations of cases, and conversations with an application.
 
-A model writes the first two within the budget; only complete replies are used. A translation must keep all
-quantities. A draft from a conversation is redacted and has a proposed severity with a reason. A draft becomes gold
-only when a person accepts it.
+A model writes questions and translations, within a budget. A translation must keep all quantities. A draft from a
+conversation is redacted and proposes a severity. A draft becomes a gold case only when a person accepts it.
 """
 
 from __future__ import annotations
@@ -62,16 +61,16 @@ from warehouse.queries.operator_actions import GradedConversation
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """A model with the account that counts its cost."""
+    """A model, and the account that limits and counts its cost."""
 
     model: JudgeModel
     account: Account
 
     async def ask(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask the model and return a complete reply.
+        """Ask the model and return its complete reply.
 
-        Raises `BudgetReached` before it exceeds the budget, `JudgeUnavailable` and `JudgeMisconfigured`, and
-        `JudgeRefused` or `VerdictUnreadable` for an incomplete reply.
+        Raises `BudgetReached` before a request that could exceed the budget. Raises `JudgeRefused` or
+        `VerdictUnreadable` for an incomplete reply. Raises `JudgeUnavailable` and `JudgeMisconfigured`.
         """
         with self.account.reserve(self.model.name, prompt):
             reply = await self.model.verdict(prompt)
@@ -79,7 +78,7 @@ class MeteredModel:
         if reply.stop is Stop.REFUSED:
             raise JudgeRefused(f"{reply.answered_by} declined this request")
         if reply.stop is Stop.CUT:
-            raise VerdictUnreadable(f"{reply.answered_by} was cut off before the end; ask for fewer at once")
+            raise VerdictUnreadable(f"the reply of {reply.answered_by} was cut off: ask for fewer drafts at once")
         return reply
 
     @property
@@ -88,10 +87,12 @@ class MeteredModel:
         return self.account.total
 
 
-def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[JudgeModelSettings, JudgeSettings]:
-    """Select the configured model of this name, else the first. Raises `ConfigError` if there is none.
+def select_drafting_model(
+    settings: JudgeSettings | None, name: str | None
+) -> tuple[JudgeModelSettings, JudgeSettings]:
+    """Select the configured model of this name; without a name, the first. Raises `ConfigError` if there is none.
 
-    The model may be of any family, since it grades nothing and a person reads every draft.
+    The model can be of the application's family, because it does not grade and a person reads every draft.
     """
     if settings is None:
         raise ConfigError(
@@ -110,7 +111,7 @@ def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
 async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str]
 ) -> AsyncGenerator[MeteredModel]:
-    """Open the model. Raises `ConfigError` without its key."""
+    """Open the model with an account for its cost. Raises `ConfigError` if its key is missing."""
     account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     async with build_judge_client(chosen, settings, environment) as model:
         yield MeteredModel(model, account)
@@ -120,7 +121,7 @@ MAX_DOCUMENT_CHARACTERS: Final = 240_000
 """About 60,000 tokens of English: a third of the models' context, enough for a long policy with its annexes."""
 
 TOKENS_PER_DRAFT: Final = 320
-"""The longest question, clause and gold that are allowed, and JSON around them."""
+"""Tokens for the longest question, clause and gold that are allowed, with JSON."""
 
 _DRAFT_LAYOUT: Final = """\
 The number of this task is {nonce}.
@@ -135,13 +136,13 @@ _KNOWN_QUESTIONS_LAYOUT: Final = "These are asked already; ask for other things:
 
 @dataclass
 class DraftResult:
-    """The result of asking: drafts, and proposals that were refused."""
+    """The drafts that a model wrote, and its proposals that were refused."""
 
     drafts: list[GoldDraft] = field(default_factory=list[GoldDraft])
     refused: list[RejectedProposal] = field(default_factory=list[RejectedProposal])
 
-    def take(self, draft: GoldDraft | RejectedProposal) -> None:
-        """Add a draft, or a refused proposal."""
+    def add_draft_or_refusal(self, draft: GoldDraft | RejectedProposal) -> None:
+        """Add a draft or a refused proposal to its list."""
         if isinstance(draft, GoldDraft):
             self.drafts.append(draft)
         else:
@@ -149,7 +150,7 @@ class DraftResult:
 
 
 def read_document(path: Path, name: str | None) -> Document:
-    """Read a document of plain text or Markdown in UTF-8. Raises `ConfigError` for anything else."""
+    """Read a document: plain text or Markdown in UTF-8. Raises `ConfigError` for other files."""
     try:
         raw = path.read_bytes()
         text = raw.decode("utf-8-sig")
@@ -181,10 +182,10 @@ async def draft_questions(
 ) -> DraftResult:
     """Ask the model once for questions about a document; return the drafts and the refused proposals.
 
-    A draft must be supported by the document and pass the graders. A question that one of ``others``, the existing
-    cases and drafts, asks is refused.
+    A proposal is refused if the document does not support it, if the graders fail its gold, or if one of ``others``
+    (existing cases and drafts) asks the same question.
     """
-    reply = await asker.ask(_draft_prompt(document, wanted, others, nonce()))
+    reply = await asker.ask(_build_draft_prompt(document, wanted, others, nonce()))
     try:
         proposed, refused = parse_drafts_reply(reply.text)
     except ValueError as error:
@@ -193,14 +194,16 @@ async def draft_questions(
     result = DraftResult(refused=refused)
     for proposal in proposed[: wanted.count]:
         existing = (*others, *(draft.case for draft in result.drafts))
-        result.take(reject_if_gold_fails(draft_from_proposal(proposal, document, wanted, origin, existing), panel))
+        result.add_draft_or_refusal(
+            reject_if_gold_fails(draft_from_proposal(proposal, document, wanted, origin, existing), panel)
+        )
     return result
 
 
 def reject_if_gold_fails(
     draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]
 ) -> GoldDraft | RejectedProposal:
-    """Return the draft, or a refused proposal if the graders fail its own gold."""
+    """Return the draft; if the graders fail its gold, return a refused proposal instead."""
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(
@@ -209,7 +212,9 @@ def reject_if_gold_fails(
     return draft
 
 
-def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[GoldCase], nonce: str) -> JudgePrompt:
+def _build_draft_prompt(
+    document: Document, wanted: DraftDefaults, others: Sequence[GoldCase], nonce: str
+) -> JudgePrompt:
     fenced = fence_text(document.text, nonce, part=TextSource.SOURCE, limit_characters=MAX_DOCUMENT_CHARACTERS)
     asked_before = [case.question for case in others if case.provenance.document == document.name][-40:]
     asked_fence = fence_text("\n".join(asked_before), nonce, part=TextSource.QUESTION) if asked_before else None
@@ -230,10 +235,10 @@ def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[Go
 
 
 CASES_PER_PROMPT: Final = 10
-"""Fewer cases repeat the instructions more often; with more a bad reply is expensive."""
+"""With fewer cases the instructions are paid more often. With more cases a bad reply costs more."""
 
 TOKENS_PER_TRANSLATION: Final = 400
-"""Devanagari takes about three times the tokens of English."""
+"""Devanagari needs about three times the tokens of English."""
 
 _TRANSLATION_LAYOUT: Final = """\
 The number of this task is {nonce}.
@@ -248,7 +253,7 @@ Write the translations."""
 def select_cases_to_translate(
     cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]
 ) -> Sequence[GoldCase]:
-    """Select the English single-turn cases without a translation to ``language`` in the suite or the drafts."""
+    """Select the English cases with one turn that have no translation to ``language`` in suite or drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
     drafted = {
         draft.original.id for draft in waiting if draft.original is not None and draft.case.language is language
@@ -272,7 +277,7 @@ async def translate_cases(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Translate cases, ten in a prompt; a translation that loses or adds a quantity is refused and reported."""
+    """Translate cases, ten in each prompt. Refuse a translation that loses or adds a quantity."""
     result = DraftResult()
     for batch in _split_into_batches(cases):
         reply = await asker.ask(_build_translation_prompt(batch, language, nonce()))
@@ -283,7 +288,7 @@ async def translate_cases(
         result.refused += refused
         for translation in _select_first_translations(batch, proposed, result):
             case = batch[translation.number - 1]
-            result.take(
+            result.add_draft_or_refusal(
                 reject_if_gold_fails(
                     _build_translation_draft(translation, case, language, reply.answered_by, now()), panel
                 )
@@ -294,7 +299,7 @@ async def translate_cases(
 def _select_first_translations(
     batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
-    """Yield each pair's first translation; report unknown numbers and missing translations as refused."""
+    """Yield the first translation of each case; add unknown numbers and missing translations as refused."""
     by_number: dict[int, ProposedTranslation] = {}
     for translation in proposed:
         if translation.number > len(batch):
@@ -341,7 +346,7 @@ def _split_into_batches(cases: Sequence[GoldCase]) -> Iterator[Sequence[GoldCase
 
 
 def _build_translation_prompt(batch: Sequence[GoldCase], language: Language, nonce: str) -> JudgePrompt:
-    pairs = "\n\n".join(_format_pair(number, case, nonce) for number, case in enumerate(batch, start=1))
+    pairs = "\n\n".join(_format_translation_pair(number, case, nonce) for number, case in enumerate(batch, start=1))
     material = _TRANSLATION_LAYOUT.format(
         nonce=nonce, count=len(batch), language=LANGUAGES[language.value], pairs=pairs
     )
@@ -355,7 +360,7 @@ def _build_translation_prompt(batch: Sequence[GoldCase], language: Language, non
     )
 
 
-def _format_pair(number: int, case: GoldCase, nonce: str) -> str:
+def _format_translation_pair(number: int, case: GoldCase, nonce: str) -> str:
     question = fence_text(case.question, nonce, part=TextSource.QUESTION)
     expected = fence_text(case.gold, nonce, part=TextSource.EXPECTED)
     return f"Pair {number}:\n{question.text}\n{expected.text}"
@@ -364,9 +369,9 @@ def _format_pair(number: int, case: GoldCase, nonce: str) -> str:
 def build_draft_from_trace(
     graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """Build the draft of a conversation. A failed reply becomes its bad reply; any other reply is proposed as gold.
+    """Build a draft from a conversation. A failed reply becomes the bad reply; another reply is proposed as gold.
 
-    Raises `ConfigError` for a conversation of a probe, which is a gold case already.
+    Raises `ConfigError` for a conversation of a verification run, because its question is a gold case already.
     """
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
@@ -382,7 +387,7 @@ def build_draft_from_trace(
     if not turns:
         raise ConfigError(
             f"{conversation.run_id}/{conversation.case_id}: the question is no longer stored, so "
-            "Lookout cannot draft a case"
+            "Lookout cannot draft a case from it"
         )
     reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
     severity, reason = _propose_severity(graded)
@@ -406,7 +411,7 @@ def build_draft_from_trace(
 
 
 def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
-    """Propose a severity and its reason: that of the failure, or 2 if nothing failed."""
+    """Propose a severity and give the reason: the severity of the failure, or 2 without a failure."""
     if graded.failed and graded.severity:
         return Severity(
             graded.severity

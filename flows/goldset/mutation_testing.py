@@ -1,7 +1,7 @@
-"""Computes the mutation score of a suite: which known-bad mutants of right answers the graders catch.
+"""Computes the mutation score of a suite: how many deliberately wrong answers the graders catch.
 
-The real panel grades every mutant; no model is needed. The score counts catches by operator, by grader and by
-severity. For one case, the graders must pass its gold and fail its bad reply.
+A mutant is a right answer that was changed so that it is wrong. The graders of the target grade every mutant; no
+model is needed. The score is counted by kind of change, by grader and by severity.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from monitors.records.runs import MutantCount, MutationScores
 from monitors.stats.intervals import compute_wilson_interval
 
 _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Graders do not read the time of a reply."""
+"""The time of made-up replies; graders do not read it."""
 
 
 class GradedMutant(Record):
-    """A mutant with its grades. ``caught_by`` are the graders that failed it.
+    """A mutant with its grades.
 
-    ``severity`` is that of the failure it represents. If no grader failed it, ``passed`` tells a mutant that was
-    graded correct from one that was left to the judge.
+    ``caught_by`` are the graders that failed it. ``severity`` is the severity of its failure. ``passed`` is true if
+    the graders passed it; if it is false and no grader failed it, the graders left it to the judge.
     """
 
     case_id: str
@@ -66,9 +66,10 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """The grading of a right answer: ``wrong`` is why it failed, ``open`` why no grader could pass it.
+    """The grades of a case's own gold.
 
-    ``open_otherwise`` is why a right reply in other words is left open while the gold itself passes.
+    ``wrong`` is the reason if it failed, and ``open`` the reason if no grader could pass it. ``open_otherwise`` is
+    the reason if the gold passes, but a right reply in other words stays ungraded.
     """
 
     case_id: str
@@ -78,7 +79,7 @@ class RightReply(Record):
 
 
 def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
-    """Grade a case's own gold. A right answer that fails is a fault of the gold, or of a grader."""
+    """Grade a case's own gold as a reply. If it fails, the gold or a grader is at fault."""
     assessment = assess_reply(case, build_right_reply(case), panel)
     match assessment.outcome:
         case CaseOutcome.FAILED:
@@ -90,7 +91,7 @@ def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
 
 
 def _explain_open_facts(assessment: Assessment) -> str:
-    """Explain why the facts of a reply stay open, by the abstentions on facts."""
+    """Return the reasons of graders that could not grade the facts of a reply."""
     facts = [
         grade
         for grade in assessment.grades
@@ -100,39 +101,39 @@ def _explain_open_facts(assessment: Assessment) -> str:
 
 
 _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unread_reason(UNREAD_GOLD)})
-"""Why graders that pass a gold word for word leave it open in other words."""
+"""Reasons of graders that can pass a gold only word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
-"""A reply that does not share a word with a gold."""
+"""A reply that has no word in common with a gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
-"""The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
+"""The yes or no at the start of a gold, with the punctuation after it. "No cover is given" does not match."""
 
 
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why a right reply in other words stays open; empty if it does not.
+    """Explain why a right reply in other words stays ungraded; empty if rules can grade it.
 
-    Tries an unrelated reply, the gold's figures alone, and the gold without its yes or no. For the unrelated reply,
-    which may be wrong, only the reason that it may be right counts.
+    Grades three replies: an unrelated one, the gold's figures alone, and the gold without its yes or no. An
+    unrelated reply can be wrong, so only the reason that a gold must be repeated word for word counts for it.
     """
-    left_open = _list_open_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
+    left_open = _list_abstention_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
     opener, rest = (f"{opened[1]}.", case.gold[opened.end() :]) if opened else ("", case.gold)
     scanned = scan(case.gold)
     spans = (scanned.normalised.find_original_span(reading.start, reading.end) for reading in scanned.readings)
     figures = ", ".join(case.gold[start:end] for start, end in spans)
     if figures:
-        left_open |= _list_open_reasons(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
+        left_open |= _list_abstention_reasons(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
     if opener and len(rest.split()) >= _MIN_SENTENCE_WORDS:
-        left_open |= _list_open_reasons(case, rest, panel) & {UNCLEAR, CONDITION}
+        left_open |= _list_abstention_reasons(case, rest, panel) & {UNCLEAR, CONDITION}
     return min(left_open, default="")
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Minimum number of words: "online" of "Yes, online" is not an answer by itself."""
+"""Minimum number of words for an answer: "online", the rest of "Yes, online", is not one."""
 
 
-def _list_open_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
+def _list_abstention_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
     grades = assess_reply(case, reply, panel).grades
     return frozenset(grade.reason for grade in grades if isinstance(grade, Abstained))
 
@@ -140,8 +141,8 @@ def _list_open_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> f
 def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
-    """Grade all mutants of ``cases``, in order."""
-    siblings = find_siblings(cases)
+    """Build all mutants of ``cases`` and yield them with their grades, in order."""
+    siblings = find_sibling_cases(cases)
     for number, case in enumerate(cases):
         failing_anyway = _list_failing_graders(assess_reply(case, build_right_reply(case), panel))
         other = cases[(number + 1) % len(cases)]
@@ -154,8 +155,8 @@ def grade_mutants(
             yield _grade_mutant(case, mutant, panel, failing_anyway)
 
 
-def find_siblings(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
-    """Find for each case the next one that asks for the same field in the same language in another cluster."""
+def find_sibling_cases(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
+    """Find another case for each case: with the same field and language, but another cluster and gold."""
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
         if case.provenance.field and case.cluster and not case.expected_refusal:
@@ -184,7 +185,7 @@ def _list_failing_graders(assessment: Assessment) -> tuple[str, ...]:
 def _grade_mutant(
     case: GoldCase, mutant: Mutant, panel: Sequence[Grader], failing_anyway: Sequence[str]
 ) -> GradedMutant:
-    """Grade one mutant. Graders in ``failing_anyway``, which fail the right reply too, do not count."""
+    """Grade one mutant. Graders in ``failing_anyway`` do not count, because they also fail the right reply."""
     assessment = assess_reply(case, mutant.reply, panel)
     failed = [grader for grader in _list_failing_graders(assessment) if grader not in failing_anyway]
     return GradedMutant(
@@ -199,7 +200,7 @@ def _grade_mutant(
 
 
 def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
-    """Assess a made-up reply to a case."""
+    """Grade a made-up reply to a case and return its assessment."""
     exchange = Exchange(
         run_id="mutants",
         case_id=case.id,
@@ -213,7 +214,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 
 
 class SuiteReach(Record):
-    """How many golds of a suite rules can decide; ``left`` has the ids of the others, worst severity first."""
+    """The number of golds, and of golds that rules can grade; ``left`` has the ids of the others, worst first."""
 
     golds: int
     by_rules: int
@@ -221,11 +222,11 @@ class SuiteReach(Record):
 
     @property
     def share(self) -> float:
-        """The share of golds that rules can decide; 1 for an empty suite."""
+        """The share of golds that rules can grade; 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
     def format_shortfall(self, floor: float) -> str:
-        """Explain why a run without a judge may stay below the coverage ``floor``; empty if it should not."""
+        """Explain that a run without a judge can stay below the coverage ``floor``; empty if it is reached."""
         if self.share >= floor:
             return ""
         return (
@@ -235,28 +236,30 @@ class SuiteReach(Record):
 
 
 MAX_REACH_CASES: Final = 200
-"""How many golds are tried, evenly spread over a larger suite; takes about a second."""
+"""The maximum number of golds to try, which takes about a second. They are spread evenly over the suite."""
 
 
 def compute_suite_reach(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
-    """Compute which golds rules can decide.
+    """Compute for how many cases rules can grade any reply.
 
-    Of a larger suite, about ``max_cases`` evenly spread cases are tried.
+    If the suite is larger, about ``max_cases`` cases are tried, spread evenly.
     """
     step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
-    undecidable = sorted((case for case in tried if not is_decidable(case, panel)), key=lambda case: -case.severity)
+    undecidable = sorted(
+        (case for case in tried if not can_rules_decide(case, panel)), key=lambda case: -case.severity
+    )
     return SuiteReach(
         golds=len(tried), by_rules=len(tried) - len(undecidable), left=tuple(case.id for case in undecidable)
     )
 
 
-def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
-    """Whether rules pass right answers in other words than the gold's, and fail one that contradicts it.
+def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
+    """Whether rules pass a right answer in other words than the gold, and fail an answer that contradicts the gold.
 
-    For a case with `must_say`, every wording that contains it is right.
+    For a case with `must_say`, every answer that contains these words is right.
     """
     right = grade_right_reply(case, panel)
     if case.must_say:
@@ -274,44 +277,43 @@ def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
 
 MAX_CONTRADICTIONS: Final = 2
-"""How many contradictions of each gold are tried: the first ones change its value, or its yes."""
+"""The number of contradictions of each gold to try. The first ones change its value, or its yes to no."""
 
 
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
-"""Aspects of a reply's content, not of its form: a gold has no citations and may be shorter than any reply."""
+"""Aspects of a reply's content. Its form does not count: a gold has no citations and can be very short."""
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
 
 FACT_FAILURE_KINDS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
 )
-"""Kinds of made-up wrong answers that show whether a gold catches them; leaks and errors are caught whatever the
-gold."""
+"""Failure kinds that graders can only find by the gold; they find leaks and errors without it."""
 
 
 class MutationVerdict(StrEnum):
-    """Whether the graders can use a case."""
+    """Whether the graders pass the gold of a case and fail its bad reply."""
 
     DETECTED = "detected"
     GOLD_FAILS = "gold_fails"
-    """The graders would fail the case's own gold."""
+    """The graders fail the case's own gold."""
     MISSED = "missed"
-    """The bad reply would pass."""
+    """The graders pass the bad reply."""
     UNDECIDABLE = "undecidable"
-    """Graders without a model cannot decide; a judge would have to."""
+    """Rules cannot decide; a judge is needed."""
 
 
 class MutationOutcome(Record):
-    """The graders' verdict on a case, in words."""
+    """The result for a case, with the reason."""
 
     detection: MutationVerdict
     reason: str
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why the graders fail the gold of ``case`` as a reply to its question; empty if they do not.
+    """Explain why the graders fail the gold of ``case`` as a reply; empty if they pass it.
 
-    The gold of an expected refusal is a reason and not a reply, so it is not graded.
+    If the case expects a refusal, the gold is not a reply, so it is not graded.
     """
     if case.expected_refusal:
         return ""
@@ -320,22 +322,22 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 
 
-def detect_bad_reply(
+def check_bad_reply_is_detected(
     case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind: FailureKind | None
 ) -> MutationOutcome:
-    """Test whether the graders pass the gold and fail the bad reply; ``kind`` is the bad reply's failure."""
+    """Test whether the graders pass the gold and fail the bad reply. ``kind`` is the failure of the bad reply."""
     wrong = explain_gold_failure(case, panel)
     if wrong:
         return MutationOutcome(detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would fail: {wrong}")
     if not bad_reply:
-        return _detect_mutants(case, panel)
+        return _check_mutants_are_detected(case, panel)
     assessment = assess_reply(case, bad_reply, panel)
     failures = _list_content_failures(assessment) or (
         _list_failure_reasons(assessment, frozenset({Aspect.CITATION})) if kind in CITATION_KINDS else ()
     )
     if failures:
         gold = assess_reply(case, case.gold, panel)
-        if case.expected_refusal or gold.factual_match is Finding.YES or _is_about_safety(assessment):
+        if case.expected_refusal or gold.factual_match is Finding.YES or _has_safety_failure(assessment):
             return MutationOutcome(
                 detection=MutationVerdict.DETECTED, reason=f"the bad reply fails: {'; '.join(failures)}"
             )
@@ -354,8 +356,8 @@ def detect_bad_reply(
     )
 
 
-def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
-    """Test whether the graders catch made-up wrong answers, for a case without a known bad reply."""
+def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
+    """Test whether the graders fail generated wrong replies. This is for a case without a known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
@@ -380,7 +382,7 @@ def _list_content_failures(assessment: Assessment) -> tuple[str, ...]:
     return _list_failure_reasons(assessment, CONTENT_ASPECTS)
 
 
-def _is_about_safety(assessment: Assessment) -> bool:
+def _has_safety_failure(assessment: Assessment) -> bool:
     return bool(_list_failure_reasons(assessment, frozenset({Aspect.DISCLOSURE, Aspect.ERROR_LEAK})))
 
 
@@ -390,13 +392,13 @@ def _format_abstentions(assessment: Assessment) -> str:
 
 
 MAX_SEVERE_CASES: Final = 60
-"""How many severity-3 cases a run tests with mutants: about 500 mutants, a second or less."""
+"""The maximum number of severity-3 cases that a run tests with mutants, which takes up to a second."""
 
 
 def compute_severe_mutation_score(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
-    """Compute the mutation score of a suite's first severity-3 cases, for a run's report; ``None`` without any."""
+    """Compute the mutation score of a suite's severity-3 cases for a run's report; ``None`` if it has none."""
     severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
     return (
@@ -405,7 +407,7 @@ def compute_severe_mutation_score(
 
 
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
-    """Count the mutants and how many were caught, in total, by operator and by severity."""
+    """Count all mutants and the caught ones: in total, by mutation operator and by severity."""
     severe = [mutant for mutant in graded if mutant.severity is Severity.CRITICAL]
     excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
     contradicting = [mutant for mutant in severe if mutant.operator not in excluded_operators]

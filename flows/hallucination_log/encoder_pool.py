@@ -1,9 +1,8 @@
-"""Encodes the lines of a long backlog on all cores; batches are returned in order.
+"""Encodes the lines of a long log on all cores, and returns the batches in order.
 
-A poll of what was added in a minute needs none of this: workers start where a poll has read some tens of megabytes.
-A worker is `python -m flows.hallucination_log.encoder_pool` and talks through its pipes: settings first, then
-group after group of lines, each answered with what is to be stored of it. It stores nothing, and ends when its
-input ends.
+Worker processes start only after a poll has read about 30 MB. A worker is `python -m
+flows.hallucination_log.encoder_pool`. It gets the settings and then batches of lines through its standard input,
+and writes the encoded rows to its standard output. It stores nothing, and ends when its input ends.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from monitors.sources.logs.tail import LogBatch
 
 MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
-"""Batches before workers start, some 30 MB: starting takes a second, and most polls are over by then."""
+"""The number of batches before workers start, about 30 MB. Most polls are shorter, and a start takes a second."""
 MAX_WORKERS: Final = 8
 """Each worker takes about 80 MB."""
 
 
 class EncoderPool:
-    """Encodes batches on ``cores`` cores; with one core, or for a few batches, in this process."""
+    """Encodes batches on ``cores`` cores; in this process if there is one core or there are few batches."""
 
     def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
         self._settings, self._now = settings, now
@@ -62,7 +61,7 @@ class EncoderPool:
 
     @contextmanager
     def _start_workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
-        """Create the workers and yield a function that submits a batch; a worker starts with its first batch."""
+        """Create the workers and yield a function that submits a batch. A worker starts with its first batch."""
         free: SimpleQueue[_EncoderProcess] = SimpleQueue()
         workers = [_EncoderProcess(self._settings) for _ in range(self._max_workers)]
         for worker in workers:
@@ -91,14 +90,14 @@ class EncoderPool:
 
 
 class _EncoderProcess:
-    """One process with one batch at a time."""
+    """One worker process, which encodes one batch at a time."""
 
     def __init__(self, settings: LineSettings) -> None:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
 
     def encode(self, batch: LogBatch, read_at: datetime) -> EncodedLines:
-        """Encode a batch. Raises `OSError` or `EOFError` when the process is gone."""
+        """Encode a batch. Raises `OSError` or `EOFError` if the process has ended."""
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -111,7 +110,7 @@ class _EncoderProcess:
             raise
 
     def stop(self) -> None:
-        """End the process; the next batch starts another."""
+        """End the process. The next batch starts another one."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -125,7 +124,7 @@ class _EncoderProcess:
         return process
 
 
-def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
+def run_encoder_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Encode batches from ``source`` and write the results to ``answers`` until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
@@ -140,4 +139,4 @@ def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    run_worker(sys.stdin.buffer, sys.stdout.buffer)
+    run_encoder_worker(sys.stdin.buffer, sys.stdout.buffer)

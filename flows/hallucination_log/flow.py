@@ -1,12 +1,12 @@
 """Follow the hallucination logs: store new entries and send alerts about them.
 
-    load ─▶ read ─▶ save, with the read position ─▶ send alerts about new entries ─▶ check the log itself
-     └──────────────────── again every poll_s, until no entry came for for_s ────────────────────────┘
+    load ─▶ read ─▶ store entries and read position ─▶ send alerts about new entries ─▶ check the log itself
+     └──────────────── again every poll_s, until no entry came for for_s seconds ──────────────────────┘
 
-`flows.watching` starts a run when a log has changed, and the schedule starts one every hour as a sign of life. A
-start takes seconds and a poll milliseconds, so a run stays while entries come. The flow ends Completed as Notified
-(an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault. While another run of Lookout uses
-the warehouse it ends Cancelled as Busy, and the next run reads.
+`flows.watching` starts this flow when a log has changed. The schedule starts it every hour, which shows that it
+works. The flow ends Completed as Notified (it sent an alert), Quiet or Unreadable; a log that cannot be read is a
+fault of Lookout. If another run of Lookout uses the warehouse, the flow ends Cancelled as Busy, and the next run
+reads the entries.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from prefect.states import Cancelled, Completed, Failed
 from flows.hallucination_log.follower import (
     LogFollower,
     LogPoll,
-    build_follower,
+    build_log_follower,
     format_poll,
     format_polls,
-    list_logs_to_follow,
-    select_state_name,
+    list_targets_with_logs,
+    select_poll_state_name,
 )
 from flows.server.missed_runs import BUSY
 from monitors.config.file import load_config
 
 MAX_FOLLOW_S: Final = 900.0
-"""A run of a log that is always busy ends after this time, so that a new one reads the configuration again."""
+"""A run ends after this time even if entries still come, so that the next run reads the configuration again."""
 
 
 @flow(name="follow-log", description=__doc__)
 async def follow_log(config_path: Path, target: str | None = None, for_s: float = 0) -> State[tuple[LogPoll, ...]]:
-    """Poll the log of ``target``, or of every target that has one, until no entry came for ``for_s`` seconds.
+    """Poll the log of ``target``, or all configured logs, until no entry came for ``for_s`` seconds.
 
-    Raises `ConfigError` before anything is read. An error of one log, of any type, does not stop the others. The
-    state's data are the successful polls.
+    An error of one log does not stop the others. The state's data are the successful polls. Raises `ConfigError`
+    before anything is read.
     """
     config = await asyncio.to_thread(load_config, config_path)
     followers = [
-        await asyncio.to_thread(build_follower, config, name) for name in list_logs_to_follow(config, target)
+        await asyncio.to_thread(build_log_follower, config, name) for name in list_targets_with_logs(config, target)
     ]
     polls_by_log = await asyncio.gather(*(_poll_until_quiet(log_follower, for_s) for log_follower in followers))
     completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken and not poll.skipped)
@@ -56,7 +56,7 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
         return Failed(name="Broken", message=text, data=completed)
     if skipped:
         return Cancelled(name=BUSY, message=text, data=completed)  # when no run completes, a person is notified
-    return Completed(name=select_state_name(completed), message=text, data=completed)
+    return Completed(name=select_poll_state_name(completed), message=text, data=completed)
 
 
 async def _poll_until_quiet(log_follower: LogFollower, for_s: float) -> list[LogPoll]:
@@ -64,7 +64,7 @@ async def _poll_until_quiet(log_follower: LogFollower, for_s: float) -> list[Log
     last_entry = began
     polls: list[LogPoll] = []
     while True:
-        polls.append(await log_follower.poll_or_report())
+        polls.append(await log_follower.poll_and_report_errors())
         if polls[-1].found.entries:
             last_entry = monotonic()
         end = min(last_entry, began + MAX_FOLLOW_S) + for_s

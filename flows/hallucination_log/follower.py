@@ -1,7 +1,7 @@
 """Follows a hallucination log: reads it, stores new entries, sends alerts about them and about the log itself.
 
-New entries go into the journal together with the read position, in one step. This module also builds the follower
-from a target's settings, and describes each poll in words.
+The log contains replies that the application blocked as hallucinations. New entries and the new read position are
+written to the journal in one step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify, report_load_errors, send_waiting_alerts
+from flows.alerting.pipeline import notify, notify_of_load_errors, send_waiting_alerts
 from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import MAX_ASIDE_SHOWN, EncodedLines, LineSettings
@@ -54,26 +54,26 @@ from warehouse.queries.incidents import find_newest_alert
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 LOAD_WAIT_S: Final = 30.0
-"""Loading a whole nightly run takes seconds."""
+"""Maximum wait for the warehouse's lock. Loading a whole nightly run takes seconds."""
 
 
 LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout does not follow the log"
 
 
 class LogRead(Record):
-    """The result of reading a log once. ``history`` counts entries from before the log was followed."""
+    """The result of reading a log once. ``history`` counts entries that are older than the first poll."""
 
     entries: int = 0
     history: int = 0
     aside: tuple[QuarantinedLine, ...] = ()
-    """The first lines that are not valid entries."""
+    """The first skipped lines, which are not valid entries. All are counted in ``aside_count``."""
     aside_count: int = 0
     issues: tuple[LogWarning, ...] = ()
 
 
 @dataclass(frozen=True)
 class LogReader:
-    """Reads one target's log. ``pool`` encodes lines for the journal, with personal data redacted."""
+    """Reads one target's log. ``pool`` encodes the lines for the journal and redacts personal data."""
 
     target: str
     place: LogPlace
@@ -84,9 +84,9 @@ class LogReader:
     def poll(self) -> LogRead:
         """Read new lines, store them durably and load them into the warehouse.
 
-        Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when the read position cannot be
-        read, and `WarehouseDamaged` when it may be lost: a log that is followed for the first time sends no alerts
-        about the entries that it has. Then nothing was read, and the next poll begins at the same position.
+        Raises `SourceUnavailable` if the log cannot be read, and `WarehouseBusy` if the read position cannot be
+        read. Raises `WarehouseDamaged` if the read position may be lost, because a new position would skip entries.
+        After an error, the next poll starts at the same position.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -103,9 +103,9 @@ class LogReader:
         return log_read
 
     def register(self) -> None:
-        """Store that the log is followed from now on, unless it is: later entries are news, earlier ones history.
+        """Store the end of the log as the first read position, unless there is one. Older entries send no alerts.
 
-        Nothing is read. Raises `SourceUnavailable` and `WarehouseError`; then the first poll decides.
+        Raises `SourceUnavailable` and `WarehouseError`; then the first poll stores the position.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -116,7 +116,7 @@ class LogReader:
             self.store.journal.append_row_bytes(encode_rows([CursorRow(row=cursor)]), run_id=None)
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
-        """Store a batch and its read position in one segment; return the updated result."""
+        """Write a batch and its read position to the journal in one step; return the updated result."""
         self.store.journal.append_row_bytes(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
             entries=log_read.entries + lines.entries,
@@ -128,18 +128,18 @@ class LogReader:
 
 
 MAX_ENTRIES_PER_MESSAGE: Final = 500
-"""Entries in one message; a message counts them and shows the first few."""
+"""Maximum number of entries in one message, which shows the first few and the number of all."""
 NORM_DAYS: Final = 30
-"""The usual pauses of a log are computed from this many days, which include nights and weekends."""
+"""The usual pauses between entries are computed from this many days, which include nights and weekends."""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """The result of one poll. ``alerts`` are the ids of the alerts that were decided.
+    """The result of one poll. ``alerts`` are the ids of the alerts that were sent.
 
-    ``broken`` means that polling failed in another way than that the log cannot be read, ``skipped`` that another
-    run of Lookout used the warehouse: nothing was read, and the next poll begins at the same position.
+    ``unreadable`` is the error if nothing was read. ``skipped`` is true if another run of Lookout used the
+    warehouse. ``broken`` is true if the poll failed for any other reason than the log itself.
     """
 
     target: str
@@ -152,9 +152,10 @@ class LogPoll(Record):
 
 @dataclass(frozen=True)
 class LogFollower:
-    """Follows one target's log. ``account_patterns`` are the target's patterns for redaction.
+    """Follows one target's log.
 
-    ``new_run`` returns a new run id: each poll is a run, so that it sends a new message unless a burst goes on.
+    ``account_patterns`` are the target's patterns of account numbers, which are redacted. ``new_run`` returns a new
+    run id. Each poll has its own run id, so it sends a new message, unless it continues a burst of entries.
     """
 
     notifier: Notifier
@@ -165,20 +166,19 @@ class LogFollower:
     new_run: Callable[[], str]
 
     async def poll(self) -> LogPoll:
-        """Send waiting alerts, read new entries, send alerts about them.
+        """Send waiting alerts, read new entries, and send alerts about them.
 
-        Raises `WarehouseError`; then a later poll does all of that.
-
-        A log that cannot be read is tried three times, then it is a fault of the monitor; so is one that is
-        missing, lacks lines, holds lines that are no entries, or is silent for too long.
+        A log that cannot be read after three tries is a fault of Lookout. A log is also a fault if it is missing,
+        lost lines, has lines that are not valid entries, or has no new entries for too long. Raises
+        `WarehouseError`; then the next poll does the work.
         """
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
-        return await run._poll()  # noqa: SLF001 - its own kind
+        return await run._poll_once()  # noqa: SLF001 - its own kind
 
-    async def poll_or_report(self) -> LogPoll:
-        """Poll; send an alert to the monitor's owners about an error of any type. The next poll tries again.
+    async def poll_and_report_errors(self) -> LogPoll:
+        """Poll the log; report an error of any type to Lookout's owners instead of raising it.
 
-        Each log is followed beside others, which an error of one must not end.
+        So an error of one log does not stop the others. The next poll tries again.
         """
         try:
             return await self.poll()
@@ -189,20 +189,20 @@ class LogFollower:
             await notify_fault(self.notifier, fault)
             return LogPoll(target=self.notifier.target, unreadable=fault.detail, broken=True)
 
-    async def _poll(self) -> LogPoll:
+    async def _poll_once(self) -> LogPoll:
         began_at = self.notifier.now()
         await send_waiting_alerts(self.notifier)
         try:
-            read = await self._read()
+            read = await self._read_log_with_retries()
         except SourceUnavailable as error:
             await notify_fault(self.notifier, Fault(LOG_UNREADABLE, str(error)))
             return LogPoll(target=self.notifier.target, unreadable=str(error))
-        alerts = await self._notify_entries()
+        alerts = await self._send_alerts_about_entries()
         await self._notify_log_faults(read, began_at)
-        await report_load_errors(self.notifier)
+        await notify_of_load_errors(self.notifier)
         return LogPoll(target=self.notifier.target, found=read, alerts=tuple(alert.id for alert in alerts))
 
-    async def _read(self) -> LogRead:
+    async def _read_log_with_retries(self) -> LogRead:
         for _ in range(MAX_TRIES - 1):
             try:
                 return await asyncio.to_thread(self.reader.poll)
@@ -211,23 +211,24 @@ class LogFollower:
                 await asyncio.sleep(RETRY_AFTER_S)
         return await asyncio.to_thread(self.reader.poll)
 
-    async def _notify_entries(self) -> list[Alert]:
-        """Send alerts about all entries that have none, whichever poll read them: a kill in between skips none."""
+    async def _send_alerts_about_entries(self) -> list[Alert]:
+        """Send alerts about all entries that have none, also entries of an earlier poll that was killed."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
             list_unnotified_entries, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
         ):
             notifier = await asyncio.to_thread(self._select_burst_notifier)
             observations = [self._build_observation(notifier, entry) for entry in entries]
-            sent += await notify(notifier, observations, summary=RunSummary(links=self._build_links()))
+            links = (Link(label="log", href=self.settings.at),)
+            sent += await notify(notifier, observations, summary=RunSummary(links=links))
             if len(entries) < MAX_ENTRIES_PER_MESSAGE:
                 break
         return sent
 
     def _select_burst_notifier(self) -> Notifier:
-        """Return the notifier of the run that started the current burst, so that its message grows.
+        """Return the notifier of this poll; during a burst of entries, that of the burst's first poll.
 
-        Else this poll's.
+        So the message about a burst grows.
         """
         page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
@@ -258,18 +259,17 @@ class LogFollower:
             settings=notifier.settings,
         )
 
-    def _build_links(self) -> tuple[Link, ...]:
-        return (Link(label="log", href=self.settings.at),)
-
     async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
-        """Report faults of the log itself, and resolve those that are over."""
+        """Report the faults of the log itself, and resolve those that are over."""
         silence_faults = await asyncio.to_thread(self._find_silence_faults)
-        faults_by_name = {fault.name: fault for fault in [*_build_faults(log_read, self.settings), *silence_faults]}
+        faults_by_name = {
+            fault.name: fault for fault in [*_build_log_faults(log_read, self.settings), *silence_faults]
+        }
         for fault in faults_by_name.values():
             await notify_fault(self.notifier, fault)
         resolved_texts = {name: text for name, text in _RESOLVED_TEXTS.items() if name not in faults_by_name}
         if not log_read.entries:
-            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # the data that could show this fault were not read
+            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # without new entries it is unknown whether it is over
         await resolve_faults(self.notifier, resolved_texts, began_at=began_at)
         await resolve_other_faults(
             self.notifier, except_names=LOG_FAULTS, ending=FOLLOWED_AGAIN_TEXT, began_at=began_at
@@ -291,10 +291,10 @@ _RESOLVED_TEXTS: Final = {
     LOG_LINES_UNREADABLE: "Lookout could read new entries.",
     LOG_GAP: None,
 }
-"""The text when a fault is over. A gap is resolved without a text, since its entries do not come back."""
+"""The text when a fault is over. A gap is resolved without a text, because its entries stay lost."""
 
 
-def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
+def _build_log_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
     faults: list[Fault] = []
     for issue in log_read.issues:
         missing = issue.kind is LogWarningKind.MISSING
@@ -303,11 +303,11 @@ def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list
         name = LOG_MISSING if missing else LOG_GAP
         faults.append(Fault(name, f"The hallucination log {settings.at}: {issue.detail}."))
     if log_read.aside:
-        faults.append(Fault(LOG_LINES_UNREADABLE, _format_aside(log_read, settings)))
+        faults.append(Fault(LOG_LINES_UNREADABLE, _format_unreadable_lines(log_read, settings)))
     return faults
 
 
-def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
+def _format_unreadable_lines(log_read: LogRead, settings: HallucinationLogSettings) -> str:
     first = log_read.aside[0]
     return (
         f"The hallucination log {settings.at} has {plural(log_read.aside_count, 'line')} that Lookout could not "
@@ -316,8 +316,8 @@ def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
     )
 
 
-def build_follower(config: Config, target: str) -> LogFollower:
-    """Build the follower of the log of ``target``. Raises `ConfigError` if it has no log."""
+def build_log_follower(config: Config, target: str) -> LogFollower:
+    """Build the follower of the log of ``target``. Raises `ConfigError` if no log is configured."""
     configured = config.require_target(target)
     settings = configured.hallucination_log
     if settings is None:
@@ -341,15 +341,15 @@ def build_follower(config: Config, target: str) -> LogFollower:
 
 
 def register_logs(config: Config) -> None:
-    """Store for each target's log that it is followed from now on; one that cannot be read is left to its poll."""
+    """Store the first read position of each configured log that can be read. For others the first poll does it."""
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
             with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it
-                build_follower(config, name).reader.register()
+                build_log_follower(config, name).reader.register()
 
 
-def list_logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
-    """List the targets whose log is followed. Raises `ConfigError` if there is none."""
+def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...]:
+    """List the names of the targets whose log is followed. Raises `ConfigError` if there is none."""
     if target is not None:
         config.require_target(target)
         return (target,)
@@ -360,7 +360,7 @@ def list_logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
 
 
 def open_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
-    """Open the local or remote place of a log. ``probe`` permits addresses of a private network."""
+    """Build the reader of a local file or a remote log. ``probe`` can allow addresses of a private network."""
     if settings.is_remote:
         return build_remote_log(
             settings.at,
@@ -384,15 +384,15 @@ UNREADABLE: Final = "Unreadable"
 """The name of the state of a run that could not read a log."""
 
 
-def select_state_name(polls: Sequence[LogPoll]) -> str:
-    """Return Unreadable, Notified or Quiet: the most important of all polls."""
+def select_poll_state_name(polls: Sequence[LogPoll]) -> str:
+    """Return the name of the flow's state: Unreadable, Notified or Quiet, the most important first."""
     if any(poll.unreadable for poll in polls):
         return UNREADABLE
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
 
 
 def format_polls(polls: Sequence[LogPoll]) -> list[str]:
-    """Format one line for each log, with its polls summed up."""
+    """Format one line for each log, with the sum of its polls."""
     logs: dict[str, LogPoll] = {}
     for poll in polls:
         merged = logs.get(poll.target)
@@ -423,7 +423,7 @@ def format_poll(poll: LogPoll) -> str:
     if log_read.history:
         parts.append(f"{log_read.history:,} from before the first poll")
     if log_read.aside_count:
-        parts.append(f"{log_read.aside_count:,} put aside")
+        parts.append(f"{plural(log_read.aside_count, 'unreadable line')} skipped")
     if poll.alerts:
         parts.append(f"alerts sent: {', '.join(poll.alerts)}")
     return f"{poll.target}: {', '.join(parts)}"

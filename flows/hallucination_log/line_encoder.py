@@ -1,7 +1,4 @@
-"""Converts lines of a log to rows of the journal: parses, checks, redacts and encodes them.
-
-The result is what is stored; it contains no unredacted personal data.
-"""
+"""Converts lines of a log to rows of the journal: parses, checks, redacts and encodes them."""
 
 from __future__ import annotations
 
@@ -26,11 +23,11 @@ from warehouse.journal.segments import EncodedRows, encode_rows
 
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
 MAX_ASIDE_SHOWN: Final = 10
-"""How many invalid lines a result contains; all are counted."""
+"""The maximum number of invalid lines in a result; all are counted."""
 
 
 class LineSettings(Record):
-    """The settings of a target for storing its entries. ``store_raw`` stores texts without redaction."""
+    """A target's settings for storing log entries. With ``store_raw``, texts are stored without redaction."""
 
     target: Identifier
     fields: LogFields = LogFields()
@@ -39,7 +36,7 @@ class LineSettings(Record):
 
 
 class EncodedLines(NamedTuple):
-    """The encoded rows of a batch of lines. ``history`` counts entries from before the log was followed."""
+    """The encoded rows of a batch of lines. ``history`` counts entries that are older than the first poll."""
 
     rows: EncodedRows
     entries: int
@@ -55,7 +52,7 @@ class LineEncoder:
         self._settings = settings
 
     def encode(self, lines: Sequence[LogLine], cursor: LogCursor, read_at: datetime) -> EncodedLines:
-        """Encode lines as rows of the journal; ``cursor`` tells which of them are history."""
+        """Encode lines as rows of the journal. ``cursor`` says which lines are older than the first poll."""
         templates: dict[tuple[int, bool], _RowTemplate] = {}
         aside: list[QuarantinedLine] = []
         encoded: list[bytes] = []
@@ -67,7 +64,7 @@ class LineEncoder:
                 kind = line.generation, not cursor.is_history(line.generation, line.offset)
                 if kind not in templates:
                     templates[kind] = _RowTemplate(target, *kind, read_at)
-                encoded.append(templates[kind].fill(line, self._redact_unless_raw(reply)))
+                encoded.append(templates[kind].fill_row(line, self._redact_unless_raw(reply)))
                 notified[kind[1]] += 1
             elif reply is not None:
                 aside.append(reply)
@@ -83,9 +80,9 @@ class LineEncoder:
 
 
 class _RowTemplate:
-    """The JSON of a row with gaps for the values of an entry, which is faster than building a record for each.
+    """The JSON of a row with gaps for the values of an entry. Filling it is faster than building a record.
 
-    It is made from a record's JSON, so that the format is the same.
+    It is made from a record's JSON, so the format is the same.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:
@@ -102,8 +99,8 @@ class _RowTemplate:
             parts.append(f'{before}"{name}":'.encode())
         self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
 
-    def fill(self, line: LogLine, reply: BlockedReply) -> bytes:
-        """Return the row of one entry as JSON, with a line end."""
+    def fill_row(self, line: LogLine, reply: BlockedReply) -> bytes:
+        """Fill the gaps with one entry; return the row as JSON with a line end."""
         entry_id = compute_line_id(line)
         entry_fingerprint = compute_fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
         first, second, third, fourth = self._parts

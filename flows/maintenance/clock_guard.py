@@ -1,8 +1,8 @@
-"""Prevents a wrong clock from deleting data by its age.
+"""Makes sure that maintenance does not delete data because this machine's clock is wrong.
 
-A note in the data folder has the time and the uptime of the last maintenance. A clock that advanced more than the
-uptime was set ahead. Then nothing is deleted by age until a maintenance at least half a day later confirms the
-clock. A machine whose clock was wrong before, or that was off for days, skips one night.
+A file in the data folder stores the time and the uptime of the last maintenance. If the clock advanced more than
+the uptime, the clock was set ahead. Then no old data is deleted until a maintenance at least half a day later
+confirms the clock.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""A clock may gain this much on the uptime; it is far below any retention time."""
+"""How much more than the uptime the clock may advance; far less than any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
-"""The allowed advance after a restart, which hides how much time passed. Maintenance runs once a day."""
+"""How much the clock may advance after a restart, when the uptime is unknown. Maintenance runs once a day."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
 
 
 class Uptime(Record):
-    """How long a machine has been up, suspended or not. ``boot`` is the id of the boot."""
+    """The time since this machine was started, including sleep. ``boot`` identifies the start."""
 
     boot: str
     seconds: float = Field(ge=0)
@@ -47,56 +47,58 @@ def build_clock_reading(at: datetime, uptime: tuple[str, float] | None) -> Clock
 
 
 class ClockNote(Record):
-    """The last trusted reading, and the first doubted one since."""
+    """The last trusted reading of the clock, and the first doubted one after it."""
 
     believed: ClockReading | None = None
     doubted: ClockReading | None = None
 
 
 def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
-    """Check the clock and update the note; return the fault, or ``None`` if data may be deleted by age.
+    """Check the clock and store the reading; return a fault, or ``None`` if old data may be deleted.
 
-    Without a note it is compared with ``newest``, the time of the newest journal segment. Raises
+    Without a stored reading, the clock is compared with ``newest``, the time of the newest journal segment. Raises
     `WarehouseUnwritable`.
     """
     file = data_folder / NOTE_FILE
-    note = _read_note(file)
+    note = _read_clock_note(file)
     before = note.believed or (ClockReading(at=newest) if newest is not None else None)
-    ahead = timedelta(0) if before is None else _compute_gain(before, reading)
-    if before is None or ahead <= MAX_GAIN or _is_clock_plausible(note.doubted, reading):
+    ahead = timedelta(0) if before is None else _compute_clock_gain(before, reading)
+    if before is None or ahead <= MAX_GAIN or _is_clock_confirmed(note.doubted, reading):
         write_atomically(file, ClockNote(believed=reading).model_dump_json(), within=data_folder)
         return None
     doubted = (
-        note.doubted if note.doubted is not None and _compute_gain(note.doubted, reading) <= MAX_GAIN else reading
+        note.doubted
+        if note.doubted is not None and _compute_clock_gain(note.doubted, reading) <= MAX_GAIN
+        else reading
     )
     write_atomically(file, ClockNote(believed=before, doubted=doubted).model_dump_json(), within=data_folder)
     return Fault(CLOCK_AHEAD, _format_clock_fault(before, reading))
 
 
-def _read_note(file: Path) -> ClockNote:
+def _read_clock_note(file: Path) -> ClockNote:
     try:
         return ClockNote.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return ClockNote()
 
 
-def _compute_gain(before: ClockReading, reading: ClockReading) -> timedelta:
-    """Compute how much further the clock advanced than the uptime."""
+def _compute_clock_gain(before: ClockReading, reading: ClockReading) -> timedelta:
+    """Compute how much more the clock advanced than the uptime."""
     clock_advance = reading.at - before.at
     if before.uptime is None or reading.uptime is None or before.uptime.boot != reading.uptime.boot:
         return clock_advance - MAX_UNSEEN_GAIN
     return clock_advance - timedelta(seconds=reading.uptime.seconds - before.uptime.seconds)
 
 
-def _is_clock_plausible(doubted: ClockReading | None, reading: ClockReading) -> bool:
+def _is_clock_confirmed(doubted: ClockReading | None, reading: ClockReading) -> bool:
     if doubted is None or reading.at - doubted.at < CONFIRMED_AFTER:
         return False
-    return _compute_gain(doubted, reading) <= MAX_GAIN
+    return _compute_clock_gain(doubted, reading) <= MAX_GAIN
 
 
 def _format_clock_fault(before: ClockReading, reading: ClockReading) -> str:
     return (
-        f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. The last record is of {before.at:%Y-%m-%d %H:%M} UTC. "
+        f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. The last record is from {before.at:%Y-%m-%d %H:%M} UTC. "
         "Either the clock was set forward, or nothing ran here for days. Lookout removed no personal data, "
         "pictures or traces. If the clock is right, do nothing: a maintenance run in "
         f"{CONFIRMED_AFTER / timedelta(hours=1):g} hours or more removes the data that is due. If the clock is "

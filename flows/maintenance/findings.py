@@ -1,7 +1,4 @@
-"""The results of the warehouse's nightly maintenance and the faults to report.
-
-Also removes old screenshots and traces; the runs' results tell which of them show a failure.
-"""
+"""Collects the results of maintenance and builds its faults. Also removes old screenshots, traces and reports."""
 
 from __future__ import annotations
 
@@ -25,17 +22,17 @@ from warehouse.database.parquet import ExportReport
 from warehouse.database.retention import AgeReport, CompactReport
 
 
-def age_evidence(config: Config, *, now: datetime) -> RemovedEvidence:
-    """Remove screenshots and traces that are older than ``[evidence]`` allows, and old reports of nights."""
-    removed = remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
+def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> RemovedEvidence:
+    """Remove old screenshots and traces, as ``[evidence]`` says, and old reports of nightly runs."""
+    removed = remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_case_ids)
     days = config.warehouse.personal_data_days
     if days is not None:
         removed += remove_old_night_reports(config.data_folder, now - timedelta(days=days))
     return removed
 
 
-def find_failed_cases(run: Path) -> frozenset[str] | None:
-    """Find the ids of the cases of a run's folder that were not right; ``None`` without readable results."""
+def find_failed_case_ids(run: Path) -> frozenset[str] | None:
+    """Find the ids of the cases that were not right in a run; ``None`` if its results cannot be read."""
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
@@ -44,7 +41,7 @@ def find_failed_cases(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Problems that a rebuild from the journal repairs. It would drop the rows of a missing segment."""
+"""Problems that a rebuild from the journal repairs. Other problems, such as a missing segment, it cannot repair."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
@@ -57,18 +54,18 @@ class WarehouseHealth(StrEnum):
     """Missing or damaged data was restored from the journal."""
 
     BUSY = "Busy"
-    """Another process had the file locked; nothing is missing, and the next maintenance tries again."""
+    """Another process had locked the file. Nothing is lost, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
     """A stage failed."""
 
     DAMAGED = "Damaged"
-    """A problem was found that only a person can repair."""
+    """There is a problem that only a person can repair."""
 
 
 @dataclass(slots=True)
 class Upkeep:
-    """The result of each stage; ``None`` if it was not run or failed. ``faults`` are reported to people."""
+    """The result of each stage; ``None`` if the stage did not run or failed. ``faults`` are reported to people."""
 
     loaded: LoadReport | None = None
     rebuilt: LoadReport | None = None
@@ -80,7 +77,7 @@ class Upkeep:
     busy: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
     is_damaged: bool = False
-    """Whether anything is damaged that maintenance did not repair."""
+    """Whether there is damage that maintenance did not repair."""
 
     @property
     def health(self) -> WarehouseHealth:

@@ -1,11 +1,11 @@
-"""Maintain the warehouse every night: load → export → age → compact → check → age pictures.
+"""Maintain the warehouse every night: load, export, remove old data, compact and check.
 
-    load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ close incidents of removed targets
-         ─▶ notify the monitor's owners, when there is cause
+    load ─▶ export ─▶ remove old personal data ─▶ compact ─▶ check ─▶ remove old pictures
+         ─▶ close incidents of removed targets ─▶ notify Lookout's owners of faults
 
-A stage that fails is reported, and the next one is run. If the clock was set ahead, nothing is removed by age. A
-file that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as
-Sound, Restored or Busy, or Failed as Damaged or Incomplete.
+If a stage fails, the fault is reported and the next stage runs. If the clock was set ahead, no old data is removed.
+A database file that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends
+Completed as Sound, Restored or Busy, or Failed as Damaged or Incomplete.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from prefect.states import Completed, Failed
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
-from flows.clock import read_uptime, utc_now
+from flows.clock import read_boot_and_uptime, utc_now
 from flows.data_folder import UPKEEP_WAIT_S, open_store
 from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
     REPAIRED_BY_REBUILD,
     Upkeep,
     WarehouseHealth,
-    age_evidence,
     build_check_faults,
     build_load_faults,
+    remove_old_evidence_and_reports,
 )
 from flows.runtime.secrets import load_age_key
 from flows.runtime.slack import build_notifier_without_run
@@ -53,7 +53,7 @@ from warehouse.database.store import Store
 from warehouse.queries.incidents import list_removed_targets
 
 SUBJECT: Final = WAREHOUSE
-"""The subject of the messages, instead of a target's name."""
+"""Stands for the target's name in alerts about the warehouse."""
 
 REMOVED_AFTER: Final = timedelta(days=1)
 
@@ -64,10 +64,10 @@ Done = TypeVar("Done")
 
 @flow(name="load-warehouse", description=__doc__)
 async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> State[str] | State[None]:
-    """Maintain the warehouse of one configuration, by its ``[warehouse]`` settings.
+    """Maintain the warehouse of one configuration, as its section ``[warehouse]`` says.
 
-    Each stage waits up to ``wait_s`` seconds for other processes. The state is named after the health of the
-    warehouse and says what was done. Raises `ConfigError` before anything is done.
+    Each stage waits up to ``wait_s`` seconds for other processes. The name of the state is the health of the
+    warehouse. Raises `ConfigError` before the first stage.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -77,21 +77,21 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     began_at = notifier.now()
     upkeep = Upkeep()
     may_age = await _run_stage(upkeep, _is_clock_right(config, notifier, upkeep)) is True
-    await _run_stages(notifier.store, config.warehouse, upkeep, wait_s, may_age=may_age)
+    await _run_warehouse_stages(notifier.store, config.warehouse, upkeep, wait_s, may_age=may_age)
     if may_age:
-        upkeep.pictures = await _run_stage(upkeep, age_pictures(config, notifier.now()))
+        upkeep.pictures = await _run_stage(upkeep, remove_old_pictures(config, notifier.now()))
         await _run_stage(upkeep, close_incidents_of_removed_targets(config, notifier.now()))
     for fault in upkeep.faults:
         await notify_fault(notifier, fault)
     if not upkeep.faults:
-        await _notify_recovery(notifier, began_at=began_at)
+        await _resolve_earlier_faults(notifier, began_at=began_at)
     end = Completed if upkeep.health in HEALTHY_STATES else Failed
     return end(name=upkeep.health.value, message=upkeep.describe())
 
 
 async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Whether this machine's clock is right enough to remove old data; if not, add the fault to ``upkeep``."""
-    reading = build_clock_reading(notifier.now(), read_uptime())
+    reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_time)
     fault = await asyncio.to_thread(check_clock, config.data_folder, reading, newest)
     if fault is not None:
@@ -99,7 +99,7 @@ async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) ->
     return fault is None
 
 
-async def _run_stages(
+async def _run_warehouse_stages(
     store: Store, settings: WarehouseSettings, upkeep: Upkeep, wait_s: float, *, may_age: bool
 ) -> None:
     upkeep.loaded = await _run_stage(upkeep, _load_or_rebuild(store, upkeep, wait_s))
@@ -108,14 +108,14 @@ async def _run_stages(
             upkeep, export_days(store, settings.export_folder, settings.export_days, wait_s)
         )
     if settings.personal_data_days is not None and may_age:
-        upkeep.aged = await _run_stage(upkeep, age_out(store, settings.personal_data_days, wait_s))
-    upkeep.compacted = await _run_stage(upkeep, compact_old(store, settings.compact_after_days, wait_s))
+        upkeep.aged = await _run_stage(upkeep, remove_old_personal_data(store, settings.personal_data_days, wait_s))
+    upkeep.compacted = await _run_stage(upkeep, compact_old_segments(store, settings.compact_after_days, wait_s))
     if settings.check:
         upkeep.checked = await _run_stage(upkeep, _check_or_rebuild(store, upkeep, wait_s))
 
 
 async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
-    """Run one stage and return its result; an error becomes a fault, reported once for a locked file."""
+    """Run one stage and return its result. An error becomes a fault; a locked file only the first time."""
     try:
         return await job
     except WarehouseBusy as error:
@@ -131,7 +131,7 @@ async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
 
 
 async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadReport:
-    """Load the journal; rebuild a damaged file from it."""
+    """Load the journal. If the database file is damaged, rebuild it from the journal."""
     try:
         report = await load_pending(store, wait_s)
     except WarehouseDamaged as error:
@@ -155,13 +155,13 @@ async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> Chec
 
 @task(name="load", cache_policy=NO_CACHE)
 async def load_pending(store: Store, wait_s: float) -> LoadReport:
-    """Load the segments that are not in the file yet."""
+    """Load the journal segments that are not in the database file yet."""
     return await asyncio.to_thread(store.load_pending, wait_s)
 
 
 @task(name="rebuild", cache_policy=NO_CACHE)
 async def rebuild_from_journal(store: Store, wait_s: float) -> LoadReport:
-    """Rebuild the file from the journal; the old file is saved beside it."""
+    """Rebuild the database file from the journal. The old file stays beside it under another name."""
     return (await asyncio.to_thread(rebuild_database, store, wait_s=wait_s)).loaded
 
 
@@ -174,7 +174,7 @@ async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> E
 
 
 @task(name="age", cache_policy=NO_CACHE)
-async def age_out(store: Store, days: int, wait_s: float) -> AgeReport:
+async def remove_old_personal_data(store: Store, days: int, wait_s: float) -> AgeReport:
     """Remove personal data that is older than ``days`` days."""
     key = load_age_key()
     before = store.clock() - timedelta(days=days)
@@ -182,13 +182,13 @@ async def age_out(store: Store, days: int, wait_s: float) -> AgeReport:
 
 
 @task(name="age evidence", cache_policy=NO_CACHE)
-async def age_pictures(config: Config, now: datetime) -> RemovedEvidence:
-    """Remove screenshots and traces that ``[evidence]`` no longer stores."""
-    return await asyncio.to_thread(age_evidence, config, now=now)
+async def remove_old_pictures(config: Config, now: datetime) -> RemovedEvidence:
+    """Remove screenshots and traces that are older than ``[evidence]`` allows."""
+    return await asyncio.to_thread(remove_old_evidence_and_reports, config, now=now)
 
 
 @task(name="compact", cache_policy=NO_CACHE)
-async def compact_old(store: Store, days: int, wait_s: float) -> CompactReport:
+async def compact_old_segments(store: Store, days: int, wait_s: float) -> CompactReport:
     """Move segments older than ``days`` into archives."""
     before = store.clock() - timedelta(days=days)
     return await asyncio.to_thread(compact_segments, store, before=before, wait_s=wait_s)
@@ -202,9 +202,10 @@ async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
 
 @task(name="close incidents of removed targets", cache_policy=NO_CACHE)
 async def close_incidents_of_removed_targets(config: Config, now: datetime) -> None:
-    """Close the incidents of targets that are not in the configuration, since nothing asks these targets any more.
+    """Close the incidents of targets that are no longer in the configuration.
 
-    A target that was asked within `REMOVED_AFTER` may be in another configuration with the same data folder.
+    A target that was asked within `REMOVED_AFTER` is skipped: another configuration with the same data folder may
+    have it.
     """
     store = open_store(config)
     for target in await asyncio.to_thread(list_removed_targets, store, config.targets, now - REMOVED_AFTER):
@@ -226,7 +227,7 @@ async def close_incidents_of_removed_targets(config: Config, now: datetime) -> N
             await notify(notifier, [], scope=scope)
 
 
-async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:
+async def _resolve_earlier_faults(notifier: Notifier, *, began_at: datetime) -> None:
     """Resolve the faults that earlier maintenance runs reported."""
     scope = ResolutionScope(
         target=SUBJECT,

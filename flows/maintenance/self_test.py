@@ -1,4 +1,4 @@
-"""Tests an installation: a message by every delivery path, and two known answers for each judge."""
+"""Tests an installation: sends a test alert by each delivery path, and asks each judge about two known answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from flows.clock import Clock
 from flows.runtime.judge import JudgePlan, open_judge
-from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender
+from flows.runtime.slack import build_delivery_paths, build_heartbeat_from_environment, build_terminal_sender
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.liveness import Beat
@@ -37,25 +37,25 @@ from monitors.storage import make_private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
 PROOF_VALID_FOR: Final = timedelta(hours=24)
-"""How long a delivery path that accepted a test message is not tested again, to avoid repeated test messages."""
+"""A delivery path that accepted a test alert is not tested again within this time."""
 
 
 class PathProof(Record):
-    """When a delivery path last accepted a test message, and the message's id."""
+    """When a delivery path last accepted a test alert, and the id of this alert."""
 
     at: UtcTime
     alert_id: Identifier
 
 
 class PathProofs(Record):
-    """The proofs for the delivery paths identified by ``ways_sha256``, a hash of credentials and channels."""
+    """The delivery paths that accepted a test alert. ``ways_sha256`` is the hash of credentials and channels."""
 
     ways_sha256: Sha256
     proofs: Mapping[str, PathProof] = {}
 
 
-def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
-    """Read the proofs of earlier tests for the delivery paths that are configured now."""
+def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
+    """Read which delivery paths accepted an earlier test alert; none if credentials or channels changed."""
     settings = config.alerts
     channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
     ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
@@ -67,11 +67,11 @@ def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) ->
     return stored if stored.ways_sha256 == paths_sha256 else PathProofs(ways_sha256=paths_sha256)
 
 
-def save_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
-    """Store the paths that accepted a test message. If the folder cannot be written, the next test repeats it."""
+def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
+    """Store which delivery paths accepted a test alert. Without write access, the next test sends it again."""
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
-    # A folder that cannot be written costs one more test, as the docstring says.
+    # If the folder cannot be written, the next test only sends one alert more.
     with suppress(OSError, MonitorError):
         make_private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, updated.model_dump_json(), within=folder)
@@ -82,10 +82,10 @@ _PATH_VARIABLES: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBAC
 
 
 class PathOutcome(Record):
-    """The outcome of testing one delivery path: its name, whether the message arrived, and what to do if not.
+    """The result of testing one delivery path. ``detail`` says what happened and what to do.
 
-    ``arrived`` is also true for a printed message, which is the delivery without credentials. A path that is not
-    ``configured`` was not tried.
+    ``arrived`` is also true if the alert was printed, because Slack is not configured. A path that is not
+    ``configured`` was not tested.
     """
 
     path: str
@@ -103,28 +103,30 @@ async def send_test_alert(
     now: Clock,
     proofs: Mapping[str, PathProof] = MappingProxyType({}),
 ) -> tuple[PathOutcome, ...]:
-    """Send a test alert by the main path, the fallbacks and the heartbeat of ``target``; store nothing.
+    """Send a test alert by each delivery path, and ping the heartbeat of ``target``; store nothing.
 
-    With a bot it tests both the application's and the monitor's channel. A path with a recent proof in ``proofs``
-    is skipped. Never raises for a path that fails. Raises `ConfigError` if credentials exist without the settings
-    that they need.
+    With a Slack bot, the channels for the application and for Lookout's owners are both tested. A path that is in
+    ``proofs`` and recent is skipped. A path that fails raises no error. Raises `ConfigError` if credentials are set
+    without the settings that they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
     paths = build_delivery_paths(config, environment, now=now) or (
         DeliveryPath("terminal", build_terminal_sender(config)),
     )
-    outcomes = [await _try_path(path, alert, path.name, valid_proofs) for path in paths]
+    outcomes = [await _test_delivery_path(path, alert, path.name, valid_proofs) for path in paths]
     channel = config.alerts.slack_channel
     if channel and channel != config.alerts.choose_monitor_channel() and paths[0].name == "bot":
         main = build_delivery_paths(config.with_main_channel_only(), environment, now=now)[0]
-        outcomes.insert(0, await _try_path(main, build_test_alert(config, now()), f"bot, {channel}", valid_proofs))
-    outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
+        outcomes.insert(
+            0, await _test_delivery_path(main, build_test_alert(config, now()), f"bot, {channel}", valid_proofs)
+        )
+    outcomes.append(await _test_heartbeat(environment, target, alert.run_id))
     return tuple(outcomes)
 
 
 def build_test_alert(config: Config, now: datetime) -> Alert:
-    """Build a test alert that cannot be mistaken for a real one, even on a lock screen."""
+    """Build an alert that says clearly that it is a test."""
     context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
     observation = build_monitor_fault_observation(
         context,
@@ -136,12 +138,12 @@ def build_test_alert(config: Config, now: datetime) -> Alert:
     return alert
 
 
-async def _try_path(
+async def _test_delivery_path(
     path: DeliveryPath, alert: Alert, name: str, valid_proofs: Mapping[str, PathProof]
 ) -> PathOutcome:
     if proof := valid_proofs.get(name):
         age = format_duration(alert.created_at - proof.at)
-        detail = f"proved {age} ago by {proof.alert_id}; `lookout doctor --alert` sends a test now"
+        detail = f"accepted the test alert {proof.alert_id} {age} ago; `lookout doctor --alert` sends a test now"
         return PathOutcome(path=name, arrived=True, detail=detail)
     try:
         receipt = await path.sender.send(alert)
@@ -152,9 +154,9 @@ async def _try_path(
     return PathOutcome(path=name, arrived=True, detail=detail, alert_id=alert.id)
 
 
-async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
-    """Send a start ping without an end, which the heartbeat check records without counting a run."""
-    beat = build_heartbeat_in(environment, target)
+async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
+    """Send a start ping to the heartbeat; without an end ping, no run is counted."""
+    beat = build_heartbeat_from_environment(environment, target)
     if not beat.is_configured:
         detail = (
             "set LOOKOUT_HEARTBEAT_URL to an external check. Without it, no one is notified if this whole machine "
@@ -186,10 +188,10 @@ KNOWN_CASE: Final = GoldCase(
 
 
 class JudgeOutcome(Record):
-    """The verdicts of one judging model on the two known answers.
+    """The verdicts of one model on a right and a wrong answer.
 
-    ``distinguished`` is ``None`` without a verdict; ``detail`` says why. ``cost_usd`` and ``took_s`` are for both
-    answers.
+    ``distinguished`` is true if both verdicts are correct, and ``None`` without a verdict. ``detail`` is the
+    reason. ``cost_usd`` and ``took_s`` are for both answers together.
     """
 
     model: str
@@ -199,17 +201,22 @@ class JudgeOutcome(Record):
     took_s: float
 
 
-async def try_judges(
+async def check_judges_on_known_answers(
     plan: JudgePlan, environment: Mapping[str, str], *, nonce: Callable[[], str]
 ) -> tuple[JudgeOutcome, ...]:
-    """Test every model of a plan, one after the other. Never raises for a judge that fails."""
+    """Ask each model of the judge about two known answers. A judge that fails raises no error."""
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()
-    return tuple([await _try_judge(plan, settings, model, environment, nonce) for model in settings.models])
+    return tuple(
+        [
+            await _check_judge_on_known_answers(plan, settings, model, environment, nonce)
+            for model in settings.models
+        ]
+    )
 
 
-async def _try_judge(
+async def _check_judge_on_known_answers(
     plan: JudgePlan,
     settings: JudgeSettings,
     model_settings: JudgeModelSettings,

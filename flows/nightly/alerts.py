@@ -1,4 +1,7 @@
-"""Observations and faults of a nightly run: severity-3 failures by kind, drift, a void judge, unread sources."""
+"""Builds the observations and faults of a nightly run: failures by kind, drift, a bad judge, unread sources.
+
+An observation is what a run saw; `flows.alerting.pipeline` turns it into an alert.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ from functools import partial
 from typing import Final
 
 from flows.alerting.faults import Fault
-from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable, format_reasons, format_reports
+from flows.nightly.format import (
+    SOURCE_WARNING_KINDS,
+    count_unusable_items,
+    format_report_ratings,
+    format_unusable_reasons,
+)
 from monitors.alerts.observe import (
     ObservationContext,
     build_case_observations,
@@ -60,9 +68,9 @@ RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this 
 METRIC: Final = "failures in live traffic"
 USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
-"""How many kinds of failure a drift alert names."""
+"""The maximum number of kinds of failure that a drift alert names."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
-"""Kinds of failure that rules check in every conversation; alerts about the sample exclude them."""
+"""Kinds of failure that rules check in every conversation. Alerts about the sample leave them out."""
 RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
@@ -74,13 +82,13 @@ RULE_FAILURE_KINDS: Final = frozenset(
 )
 """Kinds that rules can find in every sampled reply; other kinds need checked facts."""
 RESOLVE_AFTER: Final = timedelta(days=7)
-"""A kind of failure is resolved when a week of nightly runs did not find it again."""
+"""A kind of failure is resolved if no nightly run of a week found it again."""
 
 
-def observe_traffic(
+def build_traffic_observations(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
-    """Build one observation for each kind of failure that alerts, with an example, its count and estimated rate."""
+    """Build one observation for each kind of failure in the sample, with an example and the estimated rate."""
     observations = build_case_observations(
         results,
         target=context.target,
@@ -105,7 +113,7 @@ def observe_traffic(
 
 
 def build_traffic_case_id(kind: FailureKind) -> str:
-    """Build the case id of a kind of failure: all conversations with this kind are one incident."""
+    """Build the case id for a kind of failure. All conversations with this kind belong to one incident."""
     return f"{TRAFFIC_CASE}{kind.value}"
 
 
@@ -119,12 +127,12 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
     )
 
 
-def find_resolved_cases(
+def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of failures that a week of nightly runs could have found and did not.
+    """Find the case ids of kinds of failure that a week of nightly runs could find but did not find.
 
-    Not of census kinds.
+    Kinds that rules check in every conversation are not included.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         build_census_case_id(kind) for kind in CensusKind
@@ -138,13 +146,13 @@ def find_resolved_cases(
         ):
             continue
         since = [nightly for nightly in (report, *earlier) if nightly.finished_at > incident.last_seen_at]
-        could_find = [nightly for nightly in since if _is_kind_in_reach(incident.failure_kind, nightly)]
+        could_find = [nightly for nightly in since if _can_find_kind(incident.failure_kind, nightly)]
         if now - incident.last_seen_at >= RESOLVE_AFTER and len(could_find) >= RESOLVE_AFTER.days:
             resolved.add(incident.case_id)
     return frozenset(resolved)
 
 
-def _is_kind_in_reach(kind: FailureKind | None, nightly: NightlyReport) -> bool:
+def _can_find_kind(kind: FailureKind | None, nightly: NightlyReport) -> bool:
     return (
         nightly.sampled > 0
         if kind in RULE_FAILURE_KINDS
@@ -152,10 +160,10 @@ def _is_kind_in_reach(kind: FailureKind | None, nightly: NightlyReport) -> bool:
     )
 
 
-def observe_traffic_drift(
+def build_drift_observations(
     report: NightlyReport, results: Sequence[CaseResult], context: ObservationContext, settings: AlertSettings
 ) -> Iterator[Observation]:
-    """Observe a failure rate that rose against earlier nightly runs, with an example. A fall is not observed."""
+    """Build an observation, with an example, if the failure rate is higher than in earlier nightly runs."""
     reading = report.drift_reading
     if reading is not None and reading.drifted and reading.is_worse:
         kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
@@ -165,7 +173,7 @@ def observe_traffic_drift(
         )
         found_text = f" Found in this night: {named}." if named else ""
         detail = f"Failures in live traffic: {reading.text}.{found_text}"
-        example = _find_example([kind_rate.kind for kind_rate in kinds], results)
+        example = _find_example_exchange([kind_rate.kind for kind_rate in kinds], results)
         if example is None:
             yield build_drift_observation(context, metric=METRIC, detail=detail)
             return
@@ -176,22 +184,22 @@ def observe_traffic_drift(
         yield build_drift_observation(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
 
 
-def observe_low_ratings(
+def build_low_rating_observations(
     report: NightlyReport, context: ObservationContext, *, floor: float
 ) -> Iterator[Observation]:
-    """Observe that the sampled reports on issues are rated below ``floor`` on average."""
+    """Build an observation if the average rating of the sampled issue reports is below ``floor``."""
     if report.reports is not None and has_low_ratings(report, floor):
-        detail = f"Live reports are rated too low, {floor:g} is asked for: {format_reports(report.reports)}."
+        detail = f"Live reports are rated below {floor:g}: {format_report_ratings(report.reports)}."
         yield build_drift_observation(context, metric=USEFULNESS_METRIC, detail=detail)
 
 
 def has_low_ratings(report: NightlyReport, floor: float) -> bool:
-    """Whether the average rating of the sampled reports is below ``floor``."""
+    """Whether the average rating of the sampled issue reports is below ``floor``."""
     return report.reports is not None and report.reports.mean is not None and report.reports.mean < floor
 
 
-def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """Return a sampled conversation of the first kind for which one exists."""
+def _find_example_exchange(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
+    """Return a sampled conversation with one of these kinds of failure; the first kind that has one counts."""
     for kind in kinds:
         for result in results:
             if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
@@ -199,7 +207,7 @@ def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -
     return None
 
 
-def observe_census_kinds(
+def build_nightly_census_observations(
     report: NightlyReport,
     earlier: Sequence[NightlyReport],
     examples: Sequence[CensusExample],
@@ -208,7 +216,7 @@ def observe_census_kinds(
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
-    """Build one observation for each kind of failure that alerts, from the census of all conversations."""
+    """Build one observation for each kind of failure that rules found in the night's conversations."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return build_census_observations(
@@ -216,10 +224,10 @@ def observe_census_kinds(
     )
 
 
-def find_resolved_by_census(
+def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that the census shows to be over."""
+    """Find the incidents that are over, because rules no longer find their kind of failure in any conversation."""
     return find_ended_census_incidents(
         _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
     )
@@ -245,27 +253,27 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_end(report: NightlyReport) -> str:
-    """Format the text for a rate that is back to normal; empty if this nightly run does not show that."""
+    """Format the text that the failure rate is back to normal; empty if it is not."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
     return f"Failures in live traffic: {reading.reason}."
 
 
-def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Observe a judge that missed its canaries, described by ``text``; return nothing if ``text`` is empty."""
+def build_judge_void_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
+    """Build an observation that the judge graded known answers wrong; none if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
 
-def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
-    """Return the incident kinds that this run proved absent: a void judge, if the judge gave valid verdicts."""
+def find_cleared_incident_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
+    """Return the incident kinds that this run resolves: an unreliable judge, if the judge's verdicts are valid."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 
 
 def find_judge_faults(judging: Judging) -> Iterator[Fault]:
-    """Yield a fault if the judge was asked and gave too few verdicts or none."""
+    """Yield a fault if the judge was asked and gave too few verdicts."""
     if judging.is_short:
         reasons = "; ".join(judging.ungraded_because[:2]) or "the judge gave no reason"
         asked = judging.reached_judge - judging.void_grades
@@ -277,8 +285,8 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
         )
 
 
-def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
-    """Find the faults of reading the sources and of the judge, one of each kind."""
+def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
+    """Find the faults of reading the sources and of the judge, at most one of each kind."""
     faults: list[Fault] = []
     if report.interrupted:
         faults.append(
@@ -287,13 +295,13 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
     truncated = next((warning for warning in report.issues if warning.kind in SOURCE_WARNING_KINDS), None)
     if truncated is not None:
         faults.append(Fault(MAYBE_TRUNCATED, f"{truncated.place}: {truncated.detail}."))
-    unusable, first = count_unusable(report)
+    unusable, first = count_unusable_items(report)
     if first is not None:
         faults.append(
             Fault(
                 ITEMS_UNREADABLE,
                 f"Lookout could not use {plural(unusable, 'item')} of the night's "
-                f"traffic{format_reasons(report)}, the first at {first.place}: {first.detail}",
+                f"traffic{format_unusable_reasons(report)}, the first at {first.place}: {first.detail}",
             )
         )
     if not report.read and not report.interrupted:
@@ -311,7 +319,7 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
     return (*faults, *find_judge_faults(report.judging))
 
 
-def observe_faults(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
-    """Convert faults to observations of the monitor."""
+def build_fault_observations(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
+    """Convert faults of Lookout to observations."""
     for fault in faults:
         yield build_monitor_fault_observation(context, fault_name=fault.name, detail=fault.detail)

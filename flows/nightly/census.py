@@ -1,9 +1,8 @@
-"""The census: rules check every conversation of a nightly run and count how many show each kind of failure.
+"""The census of a nightly run: rules check every conversation and count how often each kind of failure occurs.
 
-The census also records when a kind first and last appeared, and an example. Worker processes do this, one on each
-core, or this process alone if that is quicker. While the nightly run reads, it stores of each conversation only its
-id, time, digest and kinds. It stores texts only of conversations that may be sampled and of a few possible
-examples.
+It also records when each kind occurred first and last, and an example. Worker processes do this, one on each core;
+with few conversations, this process does it alone. To save memory, only the id, time and kinds of a conversation
+are stored, and the texts of conversations that may be sampled or shown as an example.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from flows.nightly.census_worker import (
     CensusScanner,
     CensusSettings,
     pack_conversations,
-    parse_results,
+    parse_worker_answer,
 )
 from monitors.alerts.redact import make_excerpt
 from monitors.graders.traffic_panel import CensusFinding
@@ -38,13 +37,13 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""Conversations in one message to a worker; it takes about 0.1 s."""
+"""The number of conversations in one message to a worker, which takes about 0.1 s."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
-"""Chunks before workers start: starting takes a second, and most nightly runs are over by then."""
+"""The number of chunks before workers start. Most nightly runs have fewer, and a start takes a second."""
 MAX_WORKERS: Final = 8
 """Each worker takes about 60 MB."""
 MIN_CITING_SHARE: Final = 0.1
-"""In a log without sources up to this share of the replies may still seem to name one, as "(see page 4)" does."""
+"""A log names sources if more than this share of its replies does; a text such as "(see page 4)" may be none."""
 _LINE_LIMIT: Final = 1 << 26
 """Maximum bytes of an answer; an answer holds no texts and is far smaller."""
 
@@ -53,9 +52,9 @@ ConversationsJson = Sequence[bytes]
 
 
 class CensusPool:
-    """Classifies conversations by rules, with one worker for each core: use it within ``aclosing``.
+    """Classifies conversations by rules, with one worker process for each core. Use it within ``aclosing``.
 
-    Results come in the order in which the conversations went in.
+    The results have the order of the conversations.
     """
 
     def __init__(self, settings: CensusSettings, workers: int | None = None) -> None:
@@ -68,15 +67,15 @@ class CensusPool:
     async def classify(
         self, chunks: AsyncIterator[ConversationsJson]
     ) -> AsyncGenerator[tuple[ConversationsJson, list[CensusResult]]]:
-        """Yield the chunks with the result of each conversation; a few chunks are in progress at a time.
+        """Yield each chunk with the results of its conversations.
 
-        Close the generator if you may leave it early; that cancels the chunks in progress.
+        Close the generator if you leave it early, so that the chunks in progress are cancelled.
         """
         waiting: deque[tuple[ConversationsJson, asyncio.Future[list[CensusResult]]]] = deque()
         try:
             async for chunk in chunks:
                 self._chunk_count += 1
-                waiting.append((chunk, asyncio.ensure_future(self._ask(chunk, self._chunk_count))))
+                waiting.append((chunk, asyncio.ensure_future(self._classify_by_worker(chunk, self._chunk_count))))
                 if len(waiting) > 2 * max(1, len(self._workers)):
                     done_chunk, answer = waiting.popleft()
                     yield done_chunk, await answer
@@ -93,22 +92,22 @@ class CensusPool:
         for worker in self._workers:
             await worker.stop()
 
-    async def _ask(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
-        """Have a worker classify the chunk; the first chunks, and one whose worker is gone, are classified here."""
+    async def _classify_by_worker(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
+        """Classify a chunk by a worker. The first chunks, and that of a killed worker, are classified here."""
         if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
                 self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
             # The worker may be killed, for example if memory runs out.
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):
                 return await self._workers[number % len(self._workers)].ask(chunk)
-        return await asyncio.to_thread(self._classify_here, chunk)
+        return await asyncio.to_thread(self._classify_in_this_process, chunk)
 
-    def _classify_here(self, chunk: ConversationsJson) -> list[CensusResult]:
+    def _classify_in_this_process(self, chunk: ConversationsJson) -> list[CensusResult]:
         return [self._local_scanner.scan(conversation) for conversation in chunk]
 
 
 class _Worker:
-    """One process with one chunk at a time. When this process ends, its input ends, and so does the worker."""
+    """A worker process, which classifies one chunk at a time. It ends when this process ends."""
 
     def __init__(self, settings: CensusSettings) -> None:
         self._settings = settings
@@ -116,7 +115,7 @@ class _Worker:
         self._turn = asyncio.Lock()
 
     async def ask(self, chunk: ConversationsJson) -> list[CensusResult]:
-        """Classify these conversations. Raises `OSError` or `IncompleteReadError` when the process is gone."""
+        """Classify these conversations. Raises `OSError` or `IncompleteReadError` if the process has ended."""
         async with self._turn:
             process = self._process = self._process or await self._start()
             assert process.stdin is not None
@@ -124,13 +123,13 @@ class _Worker:
             try:
                 process.stdin.write(pack_conversations(chunk))
                 await process.stdin.drain()
-                return parse_results(await process.stdout.readuntil(b"\n"))
+                return parse_worker_answer(await process.stdout.readuntil(b"\n"))
             except asyncio.CancelledError:
                 await self.stop()  # else the late answer would be read as the answer to the next chunk
                 raise
 
     async def stop(self) -> None:
-        """End the process; the next chunk starts another."""
+        """End the process. The next chunk starts another one."""
         process, self._process = self._process, None
         if process is not None:
             if process.returncode is None:
@@ -150,20 +149,20 @@ class _Worker:
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Maximum characters of a question or a reply in an example; a message shortens it further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""Stored for each kind while a nightly run reads, since the first one may be replaced by a newer version."""
+"""The number of possible examples of each kind; a newer version of a conversation can replace the first one."""
 
 
 class Census(NamedTuple):
-    """The rate of each kind in a nightly run's conversations, with an example of each kind that was found."""
+    """How often each kind of failure occurs in a night's conversations, with an example of each kind."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Where citations are graded: by source, whether it holds what answers cite."""
+    """Whether each source contains the citations of answers, by source; empty if citations are not graded."""
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores of a conversation; the bits stand for kinds."""
+    """What the census stores of a conversation. Each bit stands for a kind of failure."""
 
     id: str
     completed_at: datetime
@@ -173,7 +172,7 @@ class TakenConversation(NamedTuple):
 
 
 class _CensusHit(NamedTuple):
-    """A conversation with a finding; hits sort by time."""
+    """A conversation in which rules found a failure. Hits sort by time."""
 
     at: datetime
     id: str
@@ -182,7 +181,7 @@ class _CensusHit(NamedTuple):
 
 
 class SourceCensus:
-    """The conversations of one source, about 250 bytes each, and the texts of possible samples and examples."""
+    """The census of one source: about 250 bytes for each conversation, and the texts of samples and examples."""
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
         self.intake, self.candidates = Intake(known_ids), candidates
@@ -194,9 +193,9 @@ class SourceCensus:
         """The first conversations with each kind of failure."""
 
     def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
-        """Record the result of a conversation that was taken, in the order in which ``intake`` took them."""
+        """Record the result of a conversation. Call it in the order in which ``intake`` took the conversations."""
         if offer is Offer.REPLACED:
-            self._withdraw(conversation.id)
+            self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:
             self._names.append(verdict.stratum)
         place = self.intake.find_position(conversation.id)
@@ -217,7 +216,7 @@ class SourceCensus:
             ]
 
     def list_taken(self) -> Iterator[TakenConversation]:
-        """Yield every conversation."""
+        """Yield the record of every conversation."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
             stratum = self._names[self._strata[place]]
             yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])
@@ -228,11 +227,11 @@ class SourceCensus:
         return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
     def questions(self) -> QuestionTally:
-        """Sum up the clarifying questions of all conversations."""
+        """Return the sum of the clarifying questions in all conversations."""
         return QuestionTally(*map(sum, self._chunk_count))
 
-    def _withdraw(self, key: str) -> None:
-        """Withdraw the earlier version of a conversation that was replaced."""
+    def _withdraw_earlier_version(self, key: str) -> None:
+        """Remove the earlier version of a conversation from the samples and examples."""
         place = self.intake.find_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self.examples.items():

@@ -1,9 +1,8 @@
-"""A worker process of the census: classifies conversations by rules. One process runs on each core.
+"""A worker process of the census, which classifies conversations by rules. One runs on each core.
 
-It starts as `python -m flows.nightly.census_worker` and talks through its pipes: a first line of settings, then
-again and again a number and so many lines with a conversation each. It answers each group with one line of results.
-It stores nothing and knows neither Prefect nor the warehouse. It ends when its input ends: with the process that
-started it, however that ends.
+It is `python -m flows.nightly.census_worker`. Its standard input has a line with the settings, and then groups: a
+line with the number of conversations, and a line for each of them. It answers each group with one line of results.
+It stores nothing. It ends when its input ends, so also when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -28,23 +27,26 @@ MODULE: Final = "flows.nightly.census_worker"
 
 
 class CensusSettings(Record):
-    """The settings of the target that a worker needs."""
+    """The settings of a target that a census worker needs."""
 
     graders: GraderSettings
     sampling: SamplingSettings
     counts_citations: bool = False
-    """Whether citations are graded in this nightly run, so that the sources that hold them must be known."""
+    """Whether this nightly run grades citations. The census then checks whether a source contains citations."""
 
 
 class CensusResult(NamedTuple):
-    """The result of a conversation: its stratum and, as bits of `KINDS`, the kinds graded and the kinds found."""
+    """The census result of one conversation. ``graded`` and ``found`` have one bit for each kind of `KINDS`.
+
+    The stratum is the risk group of the conversation, from which the sample is drawn.
+    """
 
     stratum: str
     graded: int
     found: int
     findings: Sequence[tuple[int, CensusFinding]]
     asked: QuestionTally
-    """The application's clarifying questions."""
+    """The clarifying questions that the application asked."""
     cites: bool
     """Whether the conversation shows the sources of its answers; false if citations are not graded."""
 
@@ -74,12 +76,12 @@ class CensusScanner:
 
 
 def pack_conversations(conversations: Sequence[bytes]) -> bytes:
-    """Pack conversations, each given as JSON, into a message for a worker."""
+    """Build the message to a worker from conversations, each as JSON."""
     return b"%d\n" % len(conversations) + b"".join(conversation + b"\n" for conversation in conversations)
 
 
-def parse_results(line: bytes) -> list[CensusResult]:
-    """Parse the results in a worker's answer."""
+def parse_worker_answer(line: bytes) -> list[CensusResult]:
+    """Parse the line with which a worker answers a message."""
     return [
         CensusResult(
             stratum,

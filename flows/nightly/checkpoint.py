@@ -1,7 +1,4 @@
-"""The checkpoint of a nightly run: what it has stored so far, so that a killed run goes on from there.
-
-It also reads the reports of earlier nightly runs.
-"""
+"""Stores the progress of a nightly run, so that a killed run can be resumed. Also reads earlier reports."""
 
 from __future__ import annotations
 
@@ -31,9 +28,9 @@ from warehouse.queries.traffic import find_nightly_report, iterate_known_ids, li
 READING_FILE: Final = "reading.json"
 JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
-"""Conversations in one segment: about 1.5 MB."""
+"""The number of conversations in one journal segment, about 1.5 MB."""
 EARLIER_NIGHT_COUNT: Final = 30
-"""How many earlier nightly runs set the expected rates and the watermarks."""
+"""The number of earlier nightly runs from which expected rates and watermarks are computed."""
 
 
 class NightlyCheckpoint:
@@ -48,23 +45,23 @@ class NightlyCheckpoint:
         self._store, self._target, self._run_id = store, target, run_id
         self._folder, self._grader = folder, grader
 
-    def load_earlier(self) -> tuple[NightlyReport, ...]:
-        """Load the journal and return the reports of earlier nightly runs, newest first."""
+    def load_earlier_reports(self) -> tuple[NightlyReport, ...]:
+        """Load the journal into the warehouse; return the reports of earlier nightly runs, newest first."""
         self._store.load_pending(UPKEEP_WAIT_S)
         nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
-    def load_known_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
-        """Load the ids of conversations that earlier nightly runs took since a time, by source."""
+    def load_known_conversation_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
+        """Load the ids of conversations that earlier nightly runs read since the given time, by source."""
         return {
             name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
             for name, moment in since.items()
         }
 
     def save_reading(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
-        """Save the ``counted`` conversations that were not sampled, in parts; then the sample with its grades.
+        """Store the conversations that were not sampled (``counted``), then the sample with its grades.
 
-        The parts belong to no run's folder: a nightly run that is resumed has no use for a million ids.
+        The first are stored without the run's id, because a resumed run does not need them.
         """
         unsampled = (ConversationRow(row=conversation) for conversation in counted)
         while part := list[JournalRow](islice(unsampled, ROWS_PER_SEGMENT)):
@@ -77,41 +74,41 @@ class NightlyCheckpoint:
         if rows:
             self._store.journal.append(rows, run_id=self._run_id)
 
-    def save_judge_results(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
-        """Save the result of judging and the regraded replies."""
+    def save_judged_replies(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
+        """Store the result of judging and the replies with their new grades."""
         write_atomically(self._folder / JUDGED_FILE, judged.model_dump_json())
         if results:
             rows = [AssessmentRow(row=result.assessment) for result in results]
             self._store.journal.append(rows, run_id=self._run_id)
 
-    def resume(self) -> NightlyState | None:
-        """Read the state of a killed nightly run; ``None`` if it had not finished reading."""
-        text = self._read_note(READING_FILE)
+    def load_state_to_resume(self) -> NightlyState | None:
+        """Load the state of a killed nightly run; ``None`` if the run was killed before it had read its sources."""
+        text = self._read_note_file(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
             return None
         sample = self.load_sample()
         if not sample and any(stratum.sampled for stratum in reading.strata):
             return None
-        state = NightlyState(reading=reading, sample=sample, turns=self._load_turns(sample))
-        text = self._read_note(JUDGED_FILE)
+        state = NightlyState(reading=reading, sample=sample, turns=self._load_graded_turns(sample))
+        text = self._read_note_file(JUDGED_FILE)
         if text is None or any(is_open(turn) for turn in state.turns):
             return state
         return state.complete(NightlyJudging.model_validate_json(text))
 
-    def finish(self, report: NightlyReport) -> None:
-        """Save the report, and remove both notes."""
+    def store_report_and_finish(self, report: NightlyReport) -> None:
+        """Store the report and delete the files of the checkpoint."""
         self._store.journal.append([NightlyRunRow(row=report)], run_id=self._run_id)
         for name in (JUDGED_FILE, READING_FILE):
             (self._folder / name).unlink(missing_ok=True)
 
     def load_report(self) -> NightlyReport | None:
-        """Load the report of the nightly run; ``None`` before it is done."""
+        """Load the report of the nightly run; ``None`` if it is not finished."""
         saved = next((row.row for row in self._read_rows() if isinstance(row, NightlyRunRow)), None)
         return saved or find_nightly_report(self._store, self._run_id)
 
     def load_sample(self) -> tuple[SeenConversation, ...]:
-        """Load the sampled conversations without duplicates, which occur when the run had to read twice."""
+        """Load the sampled conversations. Duplicates, from a run that had to read twice, are removed."""
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:
@@ -133,7 +130,7 @@ class NightlyCheckpoint:
             for assessment in [assessments[key]]
         ]
 
-    def _load_turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
+    def _load_graded_turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
         """Load every sampled reply with its last assessment and its stored passages."""
         passages = {
             build_turn_id(row.sampled.conversation.id, number): turn.context
@@ -145,7 +142,7 @@ class NightlyCheckpoint:
             GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.load_results()
         )
 
-    def _read_note(self, name: str) -> str | None:
+    def _read_note_file(self, name: str) -> str | None:
         file = self._folder / name
         return file.read_text(encoding="utf-8") if file.exists() else None
 
@@ -158,7 +155,7 @@ def build_intake_checkpoint(
     census: Census | None = None,
     strata: Sequence[StratumCount] = (),
 ) -> IntakeCheckpoint:
-    """Build the checkpoint of reading, without conversations; a plan has neither census nor ``strata``."""
+    """Build the checkpoint after reading, without conversations. A plan has no ``census`` and no ``strata``."""
     census = census or Census()
     return IntakeCheckpoint(
         since=read.since,

@@ -19,7 +19,13 @@ from flows.nightly.checkpoint import READING_FILE
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
 from flows.runtime.judge import JudgePlan, plan_judge
-from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce, get_environment, load_age_key
+from flows.runtime.secrets import (
+    AGE_KEY_VARIABLE,
+    generate_nonce,
+    generate_random_key,
+    get_environment,
+    load_age_key,
+)
 from flows.runtime.slack import build_alert_sender, build_notifier
 from monitors.address_guard import AddressGuard
 from monitors.config.file import Config, TargetConfig, build_target_record
@@ -69,7 +75,7 @@ class NightlyContext:
 
     @property
     def sampling(self) -> SamplingSettings:
-        """The settings of the sample; without a judge it is every conversation, unless its size is configured."""
+        """The settings of the sample. Without a judge, every conversation is sampled by default."""
         return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
 
     @property
@@ -81,7 +87,7 @@ class NightlyContext:
 
     @property
     def seed(self) -> Seed:
-        """The seed of the sample: target and day."""
+        """The random seed of the sample: target and day."""
         return Seed(target=self.target, day=self.due_at.date())
 
 
@@ -119,7 +125,7 @@ def build_nightly_context(
         ),
         folder=get_runs_folder(config) / run_id,
         reports=config.reports,
-        key=_load_pseudonym_key(settings),
+        key=_load_or_generate_pseudonym_key(settings),
         facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
         environment=get_environment(),
         nonce=generate_nonce,
@@ -133,7 +139,7 @@ def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -
         name: build_traffic_source(
             source,
             get_environment(),
-            _open_page_reader,
+            _build_page_reader,
             read_parquet_rows,
             allowed_origins=configured.probe.allowed_origins,
             private_network=configured.probe.private_network,
@@ -163,10 +169,10 @@ def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]
     return names
 
 
-def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
+def list_due_times_of_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
     """List the due times of nightly runs of ``target`` that were killed and not resumed, oldest first.
 
-    Such a run must be resumed: later runs skip its conversations, so that they would be in no report.
+    They must be resumed, because later runs skip their conversations.
     """
     due_times: list[datetime] = []
     for note in get_runs_folder(config).glob(f"*{NIGHT_MARK}*/{READING_FILE}"):
@@ -177,11 +183,11 @@ def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
 
 
 def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
-    """Compute the last time at or before ``now`` when a nightly run was due; in UTC.
+    """Compute the last time at or before ``now`` when a nightly run was due, in UTC.
 
-    One is due on each day at ``settings.hour`` in their time zone, when Prefect starts it: an hour that the clock
-    change repeats counts the first time, and one that it skips as long after midnight as on other days, which is
-    the earlier of the two readings (PEP 495). The nights between due times leave out no moment.
+    A run is due each day at ``settings.hour`` in the configured time zone. If the clock change repeats this hour,
+    the first one counts. If the clock change skips this hour, the run is due as long after midnight as on other
+    days.
     """
     zone = ZoneInfo(settings.time_zone)
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
@@ -197,14 +203,14 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
     return next(due_at for due_at in due_times if due_at <= now)
 
 
-def _load_pseudonym_key(settings: NightlySettings) -> bytes:
+def _load_or_generate_pseudonym_key(settings: NightlySettings) -> bytes:
     """Load the key for pseudonyms; without one, generate a key for this nightly run only."""
     if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
         return load_age_key()
-    return generate_key()
+    return generate_random_key()
 
 
-def _open_page_reader(settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunner]:
+def _build_page_reader(settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunner]:
     guard = AddressGuard((settings.url,), private_network=settings.private_network)
     return PageReader(
         guard, deadline_s=settings.page_deadline_s, browser_path=get_environment().get(BROWSER_VARIABLE)

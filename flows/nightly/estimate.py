@@ -1,6 +1,7 @@
-"""Computes the estimates of a nightly run: counts by stratum, rates with intervals, drift, question quality. Pure.
+"""Computes the estimates of a nightly run: counts by stratum, rates with intervals, drift and ratings.
 
-It also plans which rates a nightly run will give at which cost, from the results of earlier runs.
+A stratum is a group of conversations with the same risk, from which a part of the sample is drawn. This module also
+predicts, from earlier runs, which rates a nightly run can report and what it will cost.
 """
 
 from __future__ import annotations
@@ -51,27 +52,27 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
 
 RULES: Final = "rules"
-"""The name of the grader if the run had no judge."""
+"""The name of the grader of a run without a judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""This long after a drift alert the new rate becomes the reference of the next nightly runs."""
+"""This long after a drift alert, the next nightly runs are compared with the new rate."""
 NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
 NO_FACT_TEXT: Final = "no facts were checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
 """The assessments of each sampled conversation's replies, by the conversation's id."""
 FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
-"""Aspects that need gold or passages to be checked; rules check all others in every reply."""
+"""Aspects that can only be checked with gold or passages; rules check all others in every reply."""
 MIN_CHECKED_SHARE: Final = 0.5
-"""Of the conversations that rules passed, the minimum share with checked facts to extrapolate to the others."""
+"""A rate of wrong facts is estimated only if facts were checked in this share of the conversations."""
 
 Fails = Callable[[Assessment], bool]
 
 
 class FailureBasis(StrEnum):
-    """What determines whether a conversation that rules passed has failed."""
+    """How the facts of a conversation that rules passed were checked."""
 
     NOTHING_OPEN = "nothing open"
-    """A wrong fact cannot cause this kind of failure."""
+    """There are no facts that could cause this kind of failure."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
@@ -79,7 +80,7 @@ class FailureBasis(StrEnum):
 
 
 class _ConversationResult(NamedTuple):
-    """The result of a sampled conversation for one kind of failure: its basis, and whether it failed."""
+    """Whether a sampled conversation has one kind of failure, and how its facts were checked (``by``)."""
 
     stratum: str
     by_rule: bool
@@ -91,12 +92,14 @@ class _ConversationResult(NamedTuple):
 class NightlyEstimates:
     """The counts and rates of one nightly run.
 
-    Rules check every reply. Facts are another matter: they are graded only where a reply was compared with gold or
-    passages. A conversation is graded for its facts when some reply was and every judge that was asked gave a
-    verdict. ``why_unchecked`` says why facts were not checked, ``confusion`` is the judge's record against people,
-    ``disclosing`` how many of how many disclose something, counted in all conversations of the nightly run;
-    ``failing`` the share of all that rules alone show to have failed, below which the rate of any failure cannot
-    lie.
+    Rules check every reply. The facts of a reply are checked only if it was compared with gold or passages. A
+    conversation counts as graded if the facts of a reply were checked and every judge that was asked gave a
+    verdict.
+
+    ``why_unchecked`` is the reason why facts were not checked. ``confusion`` compares the judge's verdicts with
+    people's. ``disclosing`` is the number of conversations that disclose personal data, and the number of all
+    conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any failure
+    is at least this share.
     """
 
     def __init__(
@@ -116,7 +119,7 @@ class NightlyEstimates:
         self._why, self._confusion = why_unchecked, confusion
 
     def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
-        """Compute the share of sampled conversations with facts checked by rule, or with ``asks_judge``."""
+        """Compute the share of sampled conversations whose facts rules checked or ``asks_judge`` will check."""
         checked = sum(
             asks_judge(sampled.conversation)
             or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
@@ -129,50 +132,54 @@ class NightlyEstimates:
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
-        """Whether a conversation without a finding counts as correct: one of its facts was checked."""
-        standing = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _counts_any_fact)
+        """Whether a conversation without a failure counts as correct, because its facts were checked."""
+        standing = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _is_any_fact_counted)
         return standing.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and standing.is_safe
 
     def estimate_severe_rate(self) -> Rate:
-        """Estimate the share that failed with severity 3.
+        """Estimate the share of conversations with a severity-3 failure.
 
-        Facts count if a case or the target gives that severity.
+        A wrong fact counts if its case, or the target, has severity 3.
         """
-        standings = self._assess_sample(_is_severe, _counts_severe_facts)
+        standings = self._assess_sample(_is_severe, _is_severe_fact_counted)
         others = [result for result in standings if not result.by_rule]
         graded = [result for assessments in self._said.values() for result in assessments]
         if self._disclosing is None or any(map(_is_severe_besides_disclosure, graded)):
-            return self._estimate_rate(_is_severe, _counts_severe_facts)
+            return self._estimate_rate(_is_severe, _is_severe_fact_counted)
         disclosing, there = self._disclosing
         counted = compute_counted_rate(disclosing, there, sampled=len(self._sampled))
         if any(result.fails or result.by is not FailureBasis.NOTHING_OPEN for result in others) and isinstance(
             counted, RateEstimate
         ):
-            return self._estimate_rate(_is_severe, _counts_severe_facts, counted)
+            return self._estimate_rate(_is_severe, _is_severe_fact_counted, counted)
         return counted
 
     def estimate_failed_rate(self) -> Rate:
-        """Estimate the share that failed in any way: by rules, and of the rest by wrong facts."""
-        rate = self._estimate_rate(_is_failed, _counts_any_fact)
+        """Estimate the share of conversations with any failure: found by rules, or a wrong fact."""
+        rate = self._estimate_rate(_is_failed, _is_any_fact_counted)
         if isinstance(rate, RateUnknown):
             return rate
         return rate.raise_to(self._failing)
 
-    def count_severe(self) -> tuple[GradedStratum, ...]:
-        """Count the conversations that failed with severity 3, by stratum."""
-        standings = self._assess_sample(_is_severe, _counts_severe_facts)
+    def count_severe_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
+        """Count the conversations with a severity-3 failure, by stratum."""
+        standings = self._assess_sample(_is_severe, _is_severe_fact_counted)
         return self._count_by_stratum(
             (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in standings
         )
 
     def count_fact_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
-        """Count, by stratum, the conversations that rules passed and that failed for their facts."""
-        standings = [result for result in self._assess_sample(_is_failed, _counts_any_fact) if not result.by_rule]
+        """Count, by stratum, the conversations with a wrong fact and no failure found by rules."""
+        standings = [
+            result for result in self._assess_sample(_is_failed, _is_any_fact_counted) if not result.by_rule
+        ]
         return self._count_by_stratum(
             (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in standings
         )
 
-    def count_found_by_rules(self, besides: AbstractSet[FailureKind] = frozenset()) -> tuple[GradedStratum, ...]:
+    def count_rule_failures_by_stratum(
+        self, besides: AbstractSet[FailureKind] = frozenset()
+    ) -> tuple[GradedStratum, ...]:
         """Count, by stratum, the failures that rules found; a failure only of kinds in ``besides`` does not count.
 
         A kind that rules check in every conversation has its own exact rate, so that a burst of it must not count
@@ -180,7 +187,7 @@ class NightlyEstimates:
         """
         standings = self._assess_sample(
             lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
-            _counts_any_fact,
+            _is_any_fact_counted,
         )
         return self._count_by_stratum(
             (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in standings
@@ -209,8 +216,8 @@ class NightlyEstimates:
         conversations = sum(map(bool, graded))
         return KnownQuestions(conversations=conversations, failed=failed) if conversations else None
 
-    def estimate_kinds(self) -> tuple[KindRate, ...]:
-        """Return each kind of failure that was found, worst first, with its estimated rate."""
+    def estimate_kind_rates(self) -> tuple[KindRate, ...]:
+        """Estimate the rate of each kind of failure that was found, worst first."""
         kind_counts = Counter(
             kind
             for assessments in self._said.values()
@@ -223,7 +230,7 @@ class NightlyEstimates:
 
     def _estimate_kind_rate(self, kind: FailureKind) -> Rate:
         standings = list(
-            self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _counts_any_fact, kind)
+            self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _is_any_fact_counted, kind)
         )
         if not any(result.fails for result in standings):
             return estimate_rate(
@@ -242,9 +249,9 @@ class NightlyEstimates:
         return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
     def _estimate_rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
-        """Estimate the rate of failures found by rules, and of wrong facts in the conversations that rules passed.
+        """Estimate the rate of conversations that fail by rules or by a wrong fact.
 
-        The first is estimated from the sample, unless it was ``counted`` in every conversation.
+        ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
         """
         standings = list(self._assess_sample(fails, open_facts))
         by_rule = counted or estimate_rate(
@@ -258,7 +265,7 @@ class NightlyEstimates:
         graded = sum(result.by is not FailureBasis.NOBODY for result in passed)
         if graded < max(1, MIN_CHECKED_SHARE * len(passed)) and passed:
             return self._build_unknown_rate(len(standings), passed)
-        parts = self._build_parts(passed, rest=1 - by_rule.rate)
+        parts = self._estimate_rates_by_basis(passed, rest=1 - by_rule.rate)
         settled = sum(map(_has_fact_verdict, standings))
         return join_rates(by_rule, parts).with_graded_count(settled)
 
@@ -276,23 +283,30 @@ class NightlyEstimates:
         there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 
-    def _build_parts(self, passed: Sequence[_ConversationResult], rest: float) -> list[tuple[float, RateEstimate]]:
-        """Return the share of conversations for each basis, with its rate; ungraded ones go with the last basis."""
+    def _estimate_rates_by_basis(
+        self, passed: Sequence[_ConversationResult], rest: float
+    ) -> list[tuple[float, RateEstimate]]:
+        """Estimate a rate for facts checked by gold and one for facts checked by the judge; return their shares."""
         last = (
             FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
         )
         placed = [result._replace(by=last) if result.by is FailureBasis.NOBODY else result for result in passed]
-        sizes = {by: self._compute_sizes(by, placed) for by in (FailureBasis.GOLD, FailureBasis.JUDGE)}
-        everything = fsum(fsum(self._compute_sizes(by, placed).values()) for by in FailureBasis)
+        sizes = {
+            by: self._estimate_conversations_by_stratum(by, placed)
+            for by in (FailureBasis.GOLD, FailureBasis.JUDGE)
+        }
+        everything = fsum(fsum(self._estimate_conversations_by_stratum(by, placed).values()) for by in FailureBasis)
         parts: list[tuple[float, RateEstimate]] = []
         for by, size in sizes.items():
-            rate = self._estimate_part(by, passed, placed, size)
+            rate = self._estimate_rate_of_basis(by, passed, placed, size)
             if isinstance(rate, RateEstimate):
                 parts.append((rest * fsum(size.values()) / everything, rate))
         return parts
 
-    def _compute_sizes(self, by: FailureBasis, placed: Sequence[_ConversationResult]) -> Mapping[str, float]:
-        """Return how many conversations of each stratum a basis stands for, by its share of the sample."""
+    def _estimate_conversations_by_stratum(
+        self, by: FailureBasis, placed: Sequence[_ConversationResult]
+    ) -> Mapping[str, float]:
+        """Estimate how many conversations of each stratum were, or would be, checked in one way (``by``)."""
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
         )
@@ -304,7 +318,7 @@ class NightlyEstimates:
             if conversation_result.sampled
         }
 
-    def _estimate_part(
+    def _estimate_rate_of_basis(
         self,
         by: FailureBasis,
         passed: Sequence[_ConversationResult],
@@ -371,15 +385,19 @@ def _assess_conversation(
 ) -> _ConversationResult:
     failing = [assessment for assessment in assessments if fails(assessment)]
     by_rule = any(
-        _fails_by_rule(assessment, {kind} if kind else set(assessment.failure_kinds)) for assessment in failing
+        _has_rule_failure(assessment, {kind} if kind else set(assessment.failure_kinds)) for assessment in failing
     )
     is_safe = bool(assessments) and all(map(has_grade_for_disclosure, assessments))
     return _ConversationResult(
-        stratum, by_rule, is_safe, _find_basis(assessments, failing, open_facts), bool(failing) and not by_rule
+        stratum,
+        by_rule,
+        is_safe,
+        _find_failure_basis(assessments, failing, open_facts),
+        bool(failing) and not by_rule,
     )
 
 
-def _find_basis(
+def _find_failure_basis(
     assessments: Sequence[Assessment], failing: Sequence[Assessment], open_facts: Fails
 ) -> FailureBasis:
     relevant = [
@@ -405,7 +423,7 @@ def _select_fact_grades(assessment: Assessment) -> list[Judged]:
     return [grade for grade in assessment.grades if isinstance(grade, Judged) and grade.aspect in FACT_ASPECTS]
 
 
-def _fails_by_rule(assessment: Assessment, kinds: AbstractSet[FailureKind]) -> bool:
+def _has_rule_failure(assessment: Assessment, kinds: AbstractSet[FailureKind]) -> bool:
     return any(
         isinstance(grade, Judged) and grade.aspect not in FACT_ASPECTS and grade.failure_kind in kinds
         for grade in assessment.grades
@@ -421,25 +439,25 @@ def _is_severe(assessment: Assessment) -> bool:
 
 
 def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
-    """Whether rules found a severity-3 failure other than a disclosure, which is counted in every conversation."""
-    by_rule = _is_severe(assessment) and _fails_by_rule(assessment, set(assessment.failure_kinds))
-    return by_rule and not _fails_by_rule(assessment, {FailureKind.PII_DISCLOSURE})
+    """Whether rules found a severity-3 failure that is not a disclosure of personal data."""
+    by_rule = _is_severe(assessment) and _has_rule_failure(assessment, set(assessment.failure_kinds))
+    return by_rule and not _has_rule_failure(assessment, {FailureKind.PII_DISCLOSURE})
 
 
-def _counts_any_fact(_assessment: Assessment) -> bool:
+def _is_any_fact_counted(_assessment: Assessment) -> bool:
     return True
 
 
-def _counts_severe_facts(assessment: Assessment) -> bool:
+def _is_severe_fact_counted(assessment: Assessment) -> bool:
     return assessment.case_severity is Severity.CRITICAL
 
 
 def update_drift(
     state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
-    """Add one run to the drift test.
+    """Add one nightly run to the drift test; return the new state of the test and its result.
 
-    Return its state and reading. A change reported a week ago is the new reference.
+    If a drift alert is a week old, the test starts again with the new rate.
     """
     if (
         state_before is not None
@@ -455,32 +473,37 @@ def update_drift(
 
 
 VERDICT_TOKENS: Final = 300
-"""An upper estimate for a verdict with two quotes and a reason."""
+"""Tokens of a long verdict, with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Minimum calls in earlier nightly runs to use their average cost instead of an estimate."""
+"""With at least this many calls in earlier nightly runs, their average cost is used instead of an estimate."""
 
 
 def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
-    """Estimate the calls per sampled conversation and the dollars per call; zero without a judge or passages."""
+    """Estimate the judge's calls for each sampled conversation, and the dollars for each call.
+
+    Both are zero without a judge, or if no reply has passages.
+    """
     settings = plan.settings
-    askable = [turn for conversation in sampled for turn in conversation.turns if _is_askable(turn)]
+    askable = [turn for conversation in sampled for turn in conversation.turns if _can_judge_grade_turn(turn)]
     if settings is None or plan.why_off or not askable:
         return Grading(calls_per_conversation=0.0, usd_per_call=Decimal(0))
     canaries = count_canaries(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
     ride = 1 + canaries / min(len(askable), settings.batch_size)
     return Grading(
         calls_per_conversation=len(askable) / len(sampled) * ride,
-        usd_per_call=average_call_cost(earlier) or estimate_call_cost(settings, askable),
+        usd_per_call=compute_average_call_cost(earlier) or estimate_call_cost(settings, askable),
     )
 
 
 def plan_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
-    """Plan the rates that the nightly run will report, from a sample that only rules have graded."""
+    """Predict the rates that the nightly run can report, from a sample that only rules graded."""
     names = [stratum.stratum for stratum in strata]
     speaks = plan.settings is not None and not plan.why_off
-    share = estimates.compute_checkable_share(lambda stratum: speaks and any(map(_is_askable, stratum.turns)))
+    share = estimates.compute_checkable_share(
+        lambda stratum: speaks and any(map(_can_judge_grade_turn, stratum.turns))
+    )
     severe = [stratum for nightly in earlier for stratum in nightly.strata]
     facts = [stratum for nightly in earlier for stratum in nightly.fact_strata]
     return (
@@ -493,7 +516,7 @@ def plan_rates(
         ),
         PlannedRate(
             ANY_FAILURE_NAME,
-            _expect_any_failure(names, facts, earlier),
+            _compute_expected_failure_rates(names, facts, earlier),
             graded_share=_compute_graded_share(estimates.estimate_failed_rate(), share),
             learnt=any(stratum.graded for stratum in facts),
             why_none=_explain_missing_interval(estimates.estimate_failed_rate(), share, plan.why_off),
@@ -506,7 +529,7 @@ def _compute_graded_share(rate: Rate, share: float) -> float:
 
 
 def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
-    """Explain why a rate will have no interval; empty if it will. ``rate`` is the estimate by rules alone."""
+    """Explain why a rate will have no interval; empty if it will have one. ``rate`` is the estimate by rules."""
     if isinstance(rate, RateEstimate) and rate.is_counted:
         return "counted in every conversation, so without an interval"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
@@ -519,10 +542,10 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
     )
 
 
-def _expect_any_failure(
+def _compute_expected_failure_rates(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
-    """Compute each stratum's expected rate of any failure: wrong facts, plus the average of other failures."""
+    """Compute the expected rate of any failure for each stratum: wrong facts, plus other failures."""
     expected = compute_expected_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]
@@ -536,11 +559,11 @@ def _expect_any_failure(
     return {name: fact._replace(rate=fact.rate + (1 - fact.rate) * besides) for name, fact in expected.items()}
 
 
-def _is_askable(turn: Turn) -> bool:
+def _can_judge_grade_turn(turn: Turn) -> bool:
     return (turn.is_report or bool(turn.context)) and has_answer(turn)
 
 
-def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:
+def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated | None:
     """Compute the average rating of the sampled issue reports; ``None`` without any report."""
     reports = [result for result in results if result.case.triage is not None]
     rated = [
@@ -558,7 +581,7 @@ def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:
     )
 
 
-def average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
+def compute_average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
     """Return the average cost of a judge's call in earlier nightly runs; ``None`` with too few calls."""
     calls = sum(nightly.judging.calls for nightly in earlier)
     spent = sum((nightly.judging.cost_usd for nightly in earlier), Decimal(0))

@@ -1,4 +1,4 @@
-"""Writes the grades of a nightly run back to the sources of its conversations, as scores beside each."""
+"""Writes the grades of a nightly run as scores to the platforms from which its conversations came."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 CORRECT: Final = "lookout_correct"
 SEVERITY: Final = "lookout_severity"
 USEFULNESS: Final = "lookout_usefulness"
-"""A report's rating of 1 to 5, as 0 to 1."""
+"""The rating of an issue report, from 1 to 5, as a score from 0 to 1."""
 MAX_FAILURES_IN_A_ROW: Final = 3
-"""After this many failures in a row a source is skipped."""
+"""A source is skipped after this many failures in a row."""
 
 
 class FeedbackReport(NamedTuple):
-    """How many conversations got their scores, and the first error of each source."""
+    """The number of conversations that got scores, and the first error of each source."""
 
     conversations: int
     errors: tuple[str, ...]
@@ -40,16 +40,16 @@ class FeedbackReport(NamedTuple):
         return Fault(SCORES_UNWRITTEN, f"Lookout could not write back all scores of the night: {errors}.")
 
 
-async def write_scores(
+async def write_scores_to_sources(
     sources: Mapping[str, TrafficSource],
     sampled: Sequence[SampledConversation],
     source_of: Mapping[str, str],
     estimates: NightlyEstimates,
 ) -> FeedbackReport:
-    """Write the scores of each sampled conversation to its source, if it accepts scores. Idempotent.
+    """Write the scores of each sampled conversation to its source, if the source accepts scores.
 
-    The original texts are no longer in memory, so the scores go to the stored id. A conversation whose original id
-    identified a person has another stored id, and gets no scores. Never raises for a source.
+    A repeat overwrites the same scores. A conversation whose id identifies a person is stored under another id, so
+    it gets no scores. An error of a source is returned and not raised.
     """
     written, errors, failures_in_a_row = 0, dict[str, str](), dict[str, int]()
     for sampled_conversation in sampled:
@@ -70,9 +70,10 @@ async def write_scores(
 
 
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
-    """Build ``lookout_correct`` (1 or 0), ``lookout_severity`` (1: nothing found, 0: severity 3) and usefulness.
+    """Build the scores of a conversation.
 
-    The first two are left out if ungraded, as a report on an issue without a reference is; usefulness if not rated.
+    ``lookout_correct`` is 1 or 0. ``lookout_severity`` is 1 without a failure and 0 for severity 3. Both are left
+    out if the conversation is ungraded. ``lookout_usefulness`` is left out if the conversation is not rated.
     """
     key = sampled.conversation.id
     usefulness = tuple(_build_usefulness_scores(estimates.get_assessments(key)))
@@ -89,14 +90,14 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
         )
     severity = max(assessment.severity for assessment in failed)
     return (
-        Score(key=CORRECT, value=0.0, comment=_format_kinds(failed)),
+        Score(key=CORRECT, value=0.0, comment=_format_failure_kinds(failed)),
         Score(key=SEVERITY, value=1 - severity / Severity.CRITICAL, comment=f"severity {severity.value}"),
         *usefulness,
     )
 
 
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
-    """Yield the lowest rating and its criteria, 1 or 0, without quotes: the texts are no longer in memory."""
+    """Yield the lowest rating, and 1 or 0 for each of its criteria."""
     rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]
     if not rated:
         return
@@ -107,8 +108,8 @@ def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Scor
         yield Score(key=f"{USEFULNESS}_{criterion.name}", value=float(criterion.score))
 
 
-def _format_kinds(failed: Sequence[Assessment]) -> str:
-    """Format the kinds of failure without the reasons, which may quote the reply."""
+def _format_failure_kinds(failed: Sequence[Assessment]) -> str:
+    """Format the kinds of failure. Reasons are left out, because they can quote the reply."""
     return ", ".join(
         kind.value for kind in sort_worst_first(kind for assessment in failed for kind in assessment.failure_kinds)
     )

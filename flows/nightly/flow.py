@@ -1,11 +1,11 @@
-"""Grade a night of live traffic: sample the replies to real users, grade them, estimate the failure rate of all.
+"""Grade a night of live traffic: grade a sample of the replies to real users, and estimate the failure rate of all.
 
-    read ─▶ sample ─▶ grade by rule ─▶ save ─▶ judge ─▶ estimate ─▶ save ─▶ notify ─▶ write back
+    read ─▶ sample ─▶ grade by rules ─▶ store ─▶ judge ─▶ estimate ─▶ store ─▶ notify ─▶ write scores back
 
-It does not ask the application anything. It grades the original texts and stores them as the setting `privacy`
-says; raw texts stay in memory. A killed nightly run is resumed with the same sample and verdicts. The flow ends
-Completed as Graded, as Empty (no new conversation), or as Partial: a source could not be read, or the judge was
-void, did not answer or reached its budget. The message says which.
+It does not ask the application. It grades the original texts, which stay in memory, and stores them as the setting
+`privacy` says. A killed nightly run is resumed with the same sample and the same verdicts. The flow ends Completed
+as Graded, or as Empty if there was no new conversation. It ends as Partial if a source could not be read, or if the
+judge was unreliable, did not answer or reached its budget; the message says which.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from prefect.states import Completed
 
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.watchdog import redact_errors
-from flows.artifacts import build_report_page, find_site_address, publish_report
+from flows.artifacts import build_report_page_path, find_site_page_address, publish_report_artifact
 from flows.clock import read_scheduled_time, utc_now
-from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
+from flows.nightly.context import build_nightly_context, list_due_times_of_unfinished_runs, list_targets_to_grade
 from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
 from flows.runtime.slack import build_notifier_without_run, log_line
@@ -42,9 +42,9 @@ async def grade_traffic(
 ) -> State[tuple[NightlyReport, ...]] | State[None]:
     """Grade the last night of ``target``, or of every target with traffic; ``due_at`` selects another night.
 
-    Killed nightly runs are resumed first. Raises `ConfigError` before anything is read. A failed nightly run does
-    not stop the others; the first error is raised at the end. Raises `AlreadyRuns`, without an alert, for a target
-    that another process grades.
+    Killed nightly runs are resumed first. If one nightly run fails, the others still run, and the first error is
+    raised at the end. Raises `ConfigError` before anything is read. Raises `AlreadyRuns`, without an alert, if
+    another process grades a target.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -54,10 +54,15 @@ async def grade_traffic(
     failures: list[Exception] = []
     targets = list_targets_to_grade(config, target)
     now = read_scheduled_time()
-    killed = [(name, ended) for name in targets if due_at is None for ended in list_unfinished_runs(config, name)]
+    killed = [
+        (name, ended)
+        for name in targets
+        if due_at is None
+        for ended in list_due_times_of_unfinished_runs(config, name)
+    ]
     for name, ended in (*killed, *((name, due_at) for name in targets)):
         try:
-            log_line(f"{name}: the night's traffic is graded")
+            log_line(f"{name}: grading the night's traffic")
             reports.append(await grade_target(config, name, ended, now))
             log_line(format_nightly_briefly(reports[-1]))
         except AlreadyRuns as error:
@@ -80,15 +85,15 @@ async def grade_traffic(
 @task(name="grade nightly run", cache_policy=NO_CACHE)
 @redact_errors
 async def grade_target(config: Config, target: str, due_at: datetime | None, now: datetime) -> NightlyReport:
-    """Run one nightly run of one target: of ``due_at``, or the last one that was due at ``now``."""
+    """Grade one night of one target: the night that ended at ``due_at``, or the last one before ``now``."""
     context = await asyncio.to_thread(build_nightly_context, config, target, now, due_at=due_at)
     report = await NightlyRun(context).run()
     paths = build_report_paths(context.folder)
     if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
-        await publish_report(
+        await publish_report_artifact(
             config.prefect.add_prefix(f"night-{target}"),
             paths,
-            link=find_site_address(config, build_report_page(report.run_id)),
+            link=find_site_page_address(config, build_report_page_path(report.run_id)),
             description=format_nightly_briefly(report),
         )
     return report

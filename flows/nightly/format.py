@@ -1,4 +1,4 @@
-"""Formats a nightly run as text, for a terminal and for Prefect's UI."""
+"""Formats the results of a nightly run as text, for a terminal, the site and Prefect's UI."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class IntakeSummary(Protocol):
         ...
 
 
-def format_nightly(report: NightlyReport) -> Iterator[str]:
+def format_nightly_report(report: NightlyReport) -> Iterator[str]:
     """Yield the results of a nightly run, one line for each fact."""
     yield f"{report.target}: nightly run, conversations until {report.until:%Y-%m-%d %H:%M} UTC"
     known_text = f" ({report.known:,} were counted on earlier nights)" if report.known else ""
@@ -68,7 +68,7 @@ def _format_strata(report: NightlyReport) -> Iterator[str]:
 
 
 def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
-    """Yield the results of a nightly run beside its counts, its two rates and its census, one line for each."""
+    """Yield the lines of a nightly run's results that come after its counts, its two rates and its census."""
     counted = {row.kind.failure_kind for row in report.census}
     for kind in (row for row in report.kinds if row.kind not in counted):
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
@@ -86,12 +86,13 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         wrong = plural(asked.failed, "wrong answer")
         yield f"{asked.conversations:,} asked a question of the gold set; rules found {wrong}"
     if report.reports is not None:
-        yield format_reports(report.reports)
-    yield f"graded by {report.graded_by}{_format_judge_silence(report)}"
+        yield format_report_ratings(report.reports)
+    why_no_judge = f" (the judge gave no grades: {report.judging.why})" if report.judging.why else ""
+    yield f"graded by {report.graded_by}{why_no_judge}"
     yield from (f"{INCOMPLETE}: {row}" for row in report.shortfalls)
     yield _format_drift(report)
     if report.questions.questions:
-        yield format_questions(report.questions)
+        yield format_clarifying_questions(report.questions)
     if report.judging.calls:
         estimated = report.judging.estimated_calls
         note = (
@@ -105,20 +106,20 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
     yield from (
         f"the judge was asked without a batch, at the full price: {row}" for row in report.judging.not_by_batch
     )
-    yield from format_intake(report)
+    yield from format_intake_warnings(report)
 
 
-def list_night_lines(report: NightlyReport) -> tuple[str, ...]:
-    """Return the findings of a nightly run for a page that shows counts, rates and what is missing itself."""
+def list_nightly_finding_lines(report: NightlyReport) -> tuple[str, ...]:
+    """List the lines of a nightly run's results for a page that shows counts, rates and gaps in another way."""
     return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(INCOMPLETE))
 
 
-def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
-    """Build the sentences of the night's report; ``examples`` are conversations of the census, redacted."""
+def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
+    """Build the texts of the night's report. ``examples`` are redacted conversations from the census."""
     shown = {example.kind: example for example in examples}
     rates = (("severity-3 rate", report.severe), ("any failure", report.failed))
     return NightText(
-        rates=tuple(_split_rate(name, rate, report.reviews) for name, rate in rates),
+        rates=tuple(_build_rate_text(name, rate, report.reviews) for name, rate in rates),
         census=tuple(
             CensusText(
                 name=CENSUS_WORDS[rate.kind],
@@ -130,17 +131,17 @@ def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -
             for rate in report.census
         ),
         shortfalls=report.shortfalls,
-        lines=(*_format_strata(report), *list_night_lines(report)),
+        lines=(*_format_strata(report), *list_nightly_finding_lines(report)),
     )
 
 
-def _split_rate(name: str, rate: Rate, reviews: int) -> RateText:
+def _build_rate_text(name: str, rate: Rate, reviews: int) -> RateText:
     share = rate.without_interval if isinstance(rate, RateEstimate) else "unknown"
     return RateText(name, share, format_rate_text(rate, reviews).removeprefix(share))
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:
-    """Yield what rules found in all conversations, including kinds that were not found."""
+    """Yield a line for each kind of failure that rules checked in all conversations, also if none was found."""
     if report.census:
         yield f"  Found by rules in all {plural(report.read, 'conversation')}:"
     for rate in report.census:
@@ -163,7 +164,7 @@ def format_nightly_briefly(report: NightlyReport) -> str:
 
 
 def format_rate_text(rate: Rate, reviews: int = 0) -> str:
-    """Format a rate with its interval and how many were graded, or why there is none."""
+    """Format a rate with its interval and the number of graded conversations, or the reason why it is unknown."""
     if not isinstance(rate, RateEstimate):
         return f"unknown: {rate.why}"
     if rate.is_counted:
@@ -182,8 +183,8 @@ def _format_facts(report: NightlyReport) -> str:
     )
 
 
-def format_reports(reports: ReportsRated) -> str:
-    """Format how useful the judge rated the reports on issues."""
+def format_report_ratings(reports: ReportsRated) -> str:
+    """Format the average usefulness of the reports on issues, as the judge rated them."""
     many = plural(reports.reports, "report on an issue", "reports on issues")
     if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
@@ -200,12 +201,8 @@ def _format_drift(report: NightlyReport) -> str:
     return f"drift: not tested, because too few facts were checked.{open_alert}"
 
 
-def _format_judge_silence(report: NightlyReport) -> str:
-    return f" (the judge gave no grades: {report.judging.why})" if report.judging.why else ""
-
-
-def format_questions(questions: QuestionsAsked) -> str:
-    """Format how many clarifying questions there were, how they were recognised, and how users rated them."""
+def format_clarifying_questions(questions: QuestionsAsked) -> str:
+    """Format the number of clarifying questions, how they were recognised, and how users rated them."""
     marked_in_log = questions.questions - questions.recognised
     ways = [f"{questions.recognised:,} recognised by their wording"] if questions.recognised else []
     ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []
@@ -216,17 +213,17 @@ def format_questions(questions: QuestionsAsked) -> str:
     return f"{count}, {questions.up:,} liked and {questions.down:,} not: {liked}"
 
 
-def format_intake(read: IntakeSummary) -> Iterator[str]:
-    """Yield what could not be used or not be read completely, and how many items were repeated."""
+def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
+    """Yield lines about sources that were not read completely, and about unusable and repeated items."""
     yield from (f"not read completely: {warning}" for warning in read.interrupted)
     yield from (
         f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
     )
     if read.repeated:
         yield f"{plural(read.repeated, 'item')} occurred more than once; each conversation counts once"
-    unusable, first = count_unusable(read)
+    unusable, first = count_unusable_items(read)
     if first is not None:
-        items = f"{plural(unusable, 'item')} could not be used{format_reasons(read)}"
+        items = f"{plural(unusable, 'item')} could not be used{format_unusable_reasons(read)}"
         yield f"{items}; the first is at {first.place}: {first.detail}"
     if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
         yield (
@@ -235,8 +232,8 @@ def format_intake(read: IntakeSummary) -> Iterator[str]:
         )
 
 
-def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """Count the items that could not be used, without a tracer's other spans; also return the first of them."""
+def count_unusable_items(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
+    """Count the unusable items and return the first one. Items without a conversation do not count."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)
     first = next(
@@ -262,8 +259,8 @@ REASON_WORDS: Final = {
 }
 
 
-def format_reasons(read: IntakeSummary) -> str:
-    """Format why items could not be used, with how many for each reason, in brackets."""
+def format_unusable_reasons(read: IntakeSummary) -> str:
+    """Format the number of unusable items for each reason, in brackets; empty without any."""
     counts = {
         reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
     }

@@ -1,6 +1,7 @@
-"""Grades the conversations of real users turn by turn: by rule, against gold where the gold set has the question.
+"""Grades the conversations of real users, reply by reply. Rules grade first, with gold if the gold set has it.
 
-The judge then compares replies whose facts no rule can grade with their gold or their passages.
+Then the judge grades the replies whose facts no rule can grade. It compares them with their gold or with the
+passages from which they were made.
 """
 
 from __future__ import annotations
@@ -47,20 +48,20 @@ from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: there is no gold)"
 EMPTY_MESSAGE: Final = "(nothing)"
-"""Replaces a message without text, because a case must ask something."""
+"""Replaces a message without text, because a case must have a question."""
 TRAFFIC: Final = "traffic"
 MAX_ID_LENGTH: Final = 160
 _UNSEEN: Final = UnseenCitations()
 
 
 class GradedTurn(Record):
-    """One reply with the grades of the graders without a model, and the ``passages`` it was made from."""
+    """One reply with its grades, and the ``passages`` from which the application made it."""
 
     result: CaseResult
     passages: tuple[str, ...] = ()
 
     def with_result(self, result: CaseResult) -> GradedTurn:
-        """Return a copy with the result of the judge."""
+        """Return a copy with another result."""
         return GradedTurn(result=result, passages=self.passages)
 
     @property
@@ -76,9 +77,10 @@ class GradedTurn(Record):
 
 
 class TrafficGrader:
-    """Grades replies by rule: disclosures, leaked errors, citations of replies with figures, language.
+    """Grades replies by rules: disclosures, leaked errors, citations and language.
 
-    A question of ``gold_cases`` is graded by ``gold_panel``, the graders of a run, with its case's severity.
+    If a user asked a question of ``gold_cases``, ``gold_panel`` grades the reply like a verification run does, with
+    the severity of the case.
     """
 
     def __init__(
@@ -95,20 +97,20 @@ class TrafficGrader:
         self.grades_citations = panel.settings.citation_required or any(
             case.expected_citation for case in gold_cases
         )
-        """Whether a grade may depend on the sources that an answer names."""
+        """Whether grades can depend on the sources that an answer cites."""
 
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier, *, checks_citations: bool = True
     ) -> tuple[GradedTurn, ...]:
-        """Grade every reply of ``conversation`` in its original text; ``stored`` is the version to store.
+        """Grade the original text of every reply of ``conversation``; ``stored`` is the version to store.
 
-        Questions without a reply are skipped. ``checks_citations`` is false where the log holds no sources.
+        Questions without a reply are skipped. ``checks_citations`` is false if the log has no citations.
         """
         graded: list[GradedTurn] = []
         for number, turn in enumerate(conversation.turns):
             if not has_answer(turn):
                 continue
-            gold_case = self._gold.find_case(_list_questions(conversation, number))
+            gold_case = self._gold.find_case(_list_questions_until(conversation, number))
             if gold_case is None and turn.is_report and turn.issue_url:
                 gold_case = self._gold.find_case((turn.issue_url,))
             case = self._build_case(conversation, number, gold_case)
@@ -116,7 +118,7 @@ class TrafficGrader:
             panel = self.panel.select_graders(turn) if gold_case is None else self._gold_panel
             if not checks_citations:
                 panel = tuple(_UNSEEN if grader.aspect is Aspect.CITATION else grader for grader in panel)
-            # Places point into the original text, and the stored one may be shorter.
+            # The evidence points into the original text, which is not stored.
             grades = tuple(
                 grade if isinstance(grade, Abstained) else grade.without_evidence()
                 for grade in grade_exchange(panel, case, exchange)
@@ -129,12 +131,12 @@ class TrafficGrader:
         return tuple(graded)
 
     def rebuild_case(self, exchange: Exchange, assessment: Assessment) -> GoldCase:
-        """Rebuild the case of a reply that was graded before from the stored exchange and assessment."""
+        """Rebuild the case of a graded reply from its stored exchange and assessment."""
         gold_case = self._gold.find_case(exchange.turns)
         if gold_case is not None:
             return gold_case.replace_id_and_cluster(exchange.case_id, assessment.cluster)
         if assessment.type == TRIAGE_TYPE:
-            return _issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
+            return _build_issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
             id=exchange.case_id,
             turns=tuple(text or EMPTY_MESSAGE for text in exchange.turns),
@@ -150,9 +152,9 @@ class TrafficGrader:
         if gold_case is not None:
             return gold_case.replace_id_and_cluster(build_turn_id(conversation.id, number), conversation.id)
         turn_id = build_turn_id(conversation.id, number)
-        questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
+        questions = tuple(text or EMPTY_MESSAGE for text in _list_questions_until(conversation, number))
         if conversation.turns[number].is_report:
-            return _issue_case(turn_id, questions, self._severity, conversation.id)
+            return _build_issue_case(turn_id, questions, self._severity, conversation.id)
         return GoldCase(
             id=turn_id,
             turns=questions,
@@ -166,7 +168,7 @@ class TrafficGrader:
 
 
 def _get_policy_row(case: GoldCase) -> str:
-    """Return the policy row of the case's severity: the suite, or the setting for other questions."""
+    """Return the name of the rule that set the case's severity: the suite, or the setting for live traffic."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -175,7 +177,7 @@ def _has_gold(case: GoldCase) -> bool:
 
 
 def has_grade_for_disclosure(assessment: Assessment) -> bool:
-    """Whether the checks that apply to every reply (disclosures, leaked errors) gave a grade."""
+    """Whether the reply was graded for disclosures and leaked errors, as every reply must be."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 
@@ -188,7 +190,9 @@ def build_turn_id(conversation_id: str, number: int) -> Identifier:
     return f"{conversation_id}:{number + 1}"
 
 
-def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
+def _build_issue_case(
+    case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None
+) -> GoldCase:
     """Build a case without a reference from an issue that a real user gave an agent.
 
     The first line is its title.
@@ -207,8 +211,8 @@ def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severit
     )
 
 
-def _list_questions(conversation: Conversation, number: int) -> tuple[str, ...]:
-    """Return the user's messages up to a reply."""
+def _list_questions_until(conversation: Conversation, number: int) -> tuple[str, ...]:
+    """Return the user's messages before a reply."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
@@ -223,7 +227,7 @@ def _build_exchange(
         origin=Origin.TRAFFIC,
         turns=gold_case.turns
         if gold_case is not None and turn.is_report
-        else _list_questions(conversation, number),
+        else _list_questions_until(conversation, number),
         earlier_answers=tuple(earlier_turn.reply_text for earlier_turn in conversation.turns[:number]),
         visible_text=turn.reply_text,
         wire=wire,
@@ -242,7 +246,7 @@ NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
 
 
 class NightlyJudging(Record):
-    """The result of judging: its figures, and why its grades are void (empty: they are valid)."""
+    """The figures of judging. ``void`` is the reason why its grades are discarded; empty if they are valid."""
 
     judging: Judging
     void: str = ""
@@ -257,43 +261,52 @@ async def judge_traffic(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> tuple[NightlyJudging, tuple[CaseResult, ...]]:
-    """Have the judge grade the open replies; return the figures and the regraded replies.
+    """Ask the judge to grade the replies that rules left open; return the figures and the new grades.
 
-    Canaries are made of ``gold_cases``. Never raises for a judge that fails.
+    Known answers that test the judge (canaries) are made from ``gold_cases``. A judge that fails raises no error.
     """
     open_turns = [turn for turn in turns if is_open(turn)]
-    askable = [turn for turn in open_turns if not (plan.why_off or _explain_unaskable(turn, gold_cases))]
-    unasked = [turn for turn in open_turns if plan.why_off or _explain_unaskable(turn, gold_cases)]
+    askable = [
+        turn for turn in open_turns if not (plan.why_off or _explain_why_judge_cannot_grade(turn, gold_cases))
+    ]
+    unasked = [turn for turn in open_turns if plan.why_off or _explain_why_judge_cannot_grade(turn, gold_cases)]
     off = f"{OFF}: {plan.why_off}" if plan.why_off else ""
     judged_results = [
-        _add_grade(turn, abstain_judge(off or _explain_unaskable(turn, gold_cases), task=_build_subject(turn).task))
+        _add_grade_to_turn(
+            turn,
+            abstain_judge(
+                off or _explain_why_judge_cannot_grade(turn, gold_cases), task=_build_judge_subject(turn).task
+            ),
+        )
         for turn in unasked
     ]
-    reasons = tuple(filter(None, (_explain_unaskable(turn, gold_cases) for turn in open_turns)))
+    reasons = tuple(filter(None, (_explain_why_judge_cannot_grade(turn, gold_cases) for turn in open_turns)))
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
         spent = Account(build_price(()), limit_usd=None)
-        return NightlyJudging(judging=_build_judging(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
-            judged_results
-        )
+        return NightlyJudging(
+            judging=_build_judging_figures(plan, turns, open_turns, spent, (), unaskable=reasons)
+        ), tuple(judged_results)
     account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     for turn in askable:
         ruling = rulings[_build_request_id(turn)]
-        result = _add_grade(turn, grade_ruling(ruling, turn.exchange))
+        result = _add_grade_to_turn(turn, grade_ruling(ruling, turn.exchange))
         unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
         judged_results.append(result.with_assessment(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed)))
-    judging = _build_judging(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
+    judging = _build_judging_figures(
+        plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing
+    )
     void_answers = sum(len(group.rulings) for group in groups if group.is_void)
     missed = next((group.canaries for group in groups if group.is_void and group.canaries is not None), None)
     void = missed.format_void_alert(void_answers) if missed is not None else ""
     return NightlyJudging(judging=judging, void=void), tuple(judged_results)
 
 
-def explain_facts_without_check(judged: NightlyJudging) -> str:
-    """Explain why facts of this nightly run were not checked."""
+def explain_unchecked_facts(judged: NightlyJudging) -> str:
+    """Explain why the facts of some replies were not checked in this nightly run."""
     judging = judged.judging
     if judging.budget_reached:
         return "the judge's budget was used up"
@@ -304,7 +317,7 @@ def explain_facts_without_check(judged: NightlyJudging) -> str:
     return judging.why
 
 
-def _explain_unaskable(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
+def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
     """Explain why a judge cannot be asked about a reply; empty if it can."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
@@ -333,9 +346,11 @@ async def _judge_by_task(
     missing: list[str] = []
     size = settings.batch_size
     for reports in (False, True):
-        # Replies go to the judge as they are stored: personal data is masked in them already.
+        # The judge gets the stored replies, in which personal data is redacted.
         cases = [
-            JudgeCase(id=_build_request_id(turn), subject=_build_subject(turn), severity=turn.result.case.severity)
+            JudgeCase(
+                id=_build_request_id(turn), subject=_build_judge_subject(turn), severity=turn.result.case.severity
+            )
             for turn in askable
             if turn.is_report is reports
         ]
@@ -358,8 +373,8 @@ async def _judge_by_task(
     return tuple(groups), tuple(missing)
 
 
-def _build_subject(turn: GradedTurn) -> Subject:
-    """Build the judge's subject: with gold if the gold set has the question, otherwise with passages."""
+def _build_judge_subject(turn: GradedTurn) -> Subject:
+    """Build the request to the judge: with gold if the gold set has the question, otherwise with passages."""
     exchange, has_gold = turn.exchange, _has_gold(turn.result.case)
     if turn.is_report:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
@@ -373,7 +388,7 @@ def _build_request_id(turn: GradedTurn) -> str:
     return build_request_id(turn.exchange.run_id, turn.exchange.case_id)
 
 
-def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
+def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     """Add a grade to a reply and with_assessment it. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
@@ -384,7 +399,7 @@ def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     return turn.result.with_assessment(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))
 
 
-def _build_judging(
+def _build_judging_figures(
     plan: JudgePlan,
     turns: Sequence[GradedTurn],
     open_turns: Sequence[GradedTurn],
@@ -429,10 +444,9 @@ def _build_judging(
 
 
 def identify_graders(judging: Judging, rules: str) -> str:
-    """Return a string that identifies the graders: the rules alone, or the rules and the judges.
+    """Build a string that identifies the graders: the rules, and each judge by its model and prompts.
 
-    A judge is identified by its model and all prompts for live traffic, so that a nightly run without questions of
-    the gold set has the same judge as the run before.
+    All prompts for live traffic are included, so that the string is the same each night with the same judge.
     """
     prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {

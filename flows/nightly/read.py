@@ -1,4 +1,4 @@
-"""The intake of a nightly run: new conversations of all sources, each once, and the candidates for its sample."""
+"""Reads the new conversations of all sources for a nightly run, each once, and collects the possible samples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
 MAX_WARNINGS: Final = 20
-"""How many warnings a nightly run stores with their text; all are counted."""
+"""The maximum number of warnings whose text a nightly run stores; all are counted."""
 
 
 @dataclass
 class NightlyRead:
-    """The new conversations of all sources, with original texts, which are never written to disk."""
+    """The new conversations of all sources. Their original texts are never written to disk."""
 
     since: datetime
     until: datetime
@@ -51,7 +51,7 @@ class NightlyRead:
         self.known += read.tally.counts[Offer.TAKEN_EARLIER]
         self.repeated += read.tally.counts[Offer.DUPLICATE] + read.tally.counts[Offer.REPLACED]
         changed = read.tally.intake.build_warnings()
-        self.issues = _sort_and_limit([*self.issues, *read.issues, *changed])
+        self.issues = _select_first_warnings([*self.issues, *read.issues, *changed])
         self.issue_count += read.issue_count + len(changed)
         self.unusable += read.unusable
 
@@ -66,15 +66,15 @@ class SourceRead:
         self.unusable = Counter[UnusableReason]()
 
     async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
-        """Read the whole source, and have every new conversation classified. Raises `SourceUnavailable`."""
+        """Read the whole source and classify every new conversation. Raises `SourceUnavailable`."""
         waiting: deque[tuple[Conversation, Offer]] = deque()
-        chunks = self._read_chunks(source, span, waiting)
+        chunks = self._read_conversation_chunks(source, span, waiting)
         async with aclosing(pool.classify(chunks)) as given:
             async for _, verdicts in given:
                 for verdict in verdicts:
                     self.tally.record(*waiting.popleft(), verdict)
 
-    async def _read_chunks(
+    async def _read_conversation_chunks(
         self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
     ) -> AsyncIterator[Sequence[bytes]]:
         chunk: list[bytes] = []
@@ -82,7 +82,7 @@ class SourceRead:
             if isinstance(item, SourceWarning):
                 # Before the watermark: an earlier nightly run has reported it.
                 if item.at is None or self._mark is None or item.at >= self._mark.completed_to:
-                    self.issues = _sort_and_limit([*self.issues, item])
+                    self.issues = _select_first_warnings([*self.issues, item])
                     self.issue_count += 1
                     if item.reason is not None:
                         self.unusable[item.reason] += 1
@@ -100,8 +100,8 @@ class SourceRead:
             yield chunk
 
 
-def _sort_and_limit(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    """Return the first few: those about a source, then those about items that should have been conversations."""
+def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
+    """Select the first warnings: about whole sources first, then about items that should be conversations."""
     return sorted(
         issues,
         key=lambda warning: (
@@ -123,7 +123,11 @@ class _UnionContainer:
 
 @dataclass(frozen=True)
 class LookbackWindow:
-    """How far back a nightly run reads: the maximum delay of conversations, and the period of the first run."""
+    """How far back a nightly run reads.
+
+    ``late`` is the maximum delay with which a conversation can appear in its source. ``first`` is the period that
+    the first nightly run reads.
+    """
 
     late: timedelta
     first: timedelta
@@ -138,11 +142,11 @@ async def read_traffic(
     new_sample: Callable[[], Candidates],
     pool: CensusPool,
 ) -> NightlyRead:
-    """Read every source from its watermark on; ``known`` are ids that earlier nightly runs took, by source.
+    """Read every source from its watermark, the time until which earlier nightly runs have read it.
 
-    A source that cannot be read stays at its watermark (one that never was read gets the beginning of its window),
-    and what it gave until then is not used: the next nightly run reads it whole. The same id in two sources is one
-    conversation.
+    ``known_ids`` are the ids of conversations that earlier nightly runs have read, by source. If a source cannot be
+    read to its end, nothing of it is used, and the next nightly run reads it again. Conversations with the same id
+    in two sources count once.
     """
     since, until = min(span.since for span in spans.values()), max(span.until for span in spans.values())
     nightly_read = NightlyRead(since=since, until=until, candidates=new_sample())
@@ -162,12 +166,12 @@ async def read_traffic(
     return nightly_read
 
 
-def build_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
-    """Build the time span to read from one source."""
+def build_intake_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
+    """Compute the time window to read from one source."""
     return compute_intake_window(mark, until, max_delay=reach.late, first_period=reach.first)
 
 
-def collect_watermarks(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
+def collect_newest_watermarks(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
     """Collect the newest watermark of each source, by name; ``earlier`` is ordered newest first."""
     marks: dict[str, Watermark] = {}
     for report in earlier:

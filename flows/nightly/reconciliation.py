@@ -1,4 +1,4 @@
-"""Compares the guard's log, the nightly runs and people's labels, and estimates the failures that all missed."""
+"""Compares what the hallucination log and the nightly runs found, and estimates the failures that both missed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def reconcile_detectors(
 ) -> Reconciliation:
     """Compare what both detectors of ``target`` found from ``since`` to ``until``, and estimate what they missed.
 
-    It reads what is loaded. The judge's record is what people said of the answers of the same judge and prompt on
-    this target, whenever that was. Raises `WarehouseBusy`, and `WarehouseDamaged` for a nightly report of another
-    form.
+    The detectors are the application's own guard, with its hallucination log, and Lookout's nightly runs. The
+    judge's errors are estimated from all people's labels for the same judge and prompt on this target. Raises
+    `WarehouseBusy`, and `WarehouseDamaged` for an invalid nightly report.
     """
     counts = count_for_reconciliation(store, target, since, until, wait_s=wait_s)
     judges = frozenset(counts.nightly.lineages)
@@ -31,11 +31,8 @@ def reconcile_detectors(
     return reconcile(counts, compute_effective_counts(graded))
 
 
-def mark_log_missing(reconciliation: Reconciliation) -> Reconciliation:
-    """Return the reconciliation with unknown figures for a target whose guard's log is not configured.
-
-    Entries that were read while it was configured count as they are.
-    """
+def mark_log_figures_unknown(reconciliation: Reconciliation) -> Reconciliation:
+    """Mark the figures that need the hallucination log as unknown, if the log has no entries."""
     if reconciliation.counts.guard.entries:
         return reconciliation
     unknown = Unknown(why=NO_LOG)

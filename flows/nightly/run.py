@@ -1,4 +1,4 @@
-"""The work of one nightly run, step by step; each step is saved before the next begins."""
+"""Runs one nightly run step by step. The result of each step is stored before the next step starts."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from flows.nightly.alerts import (
     RESOLVED_TEXT,
     SCORES_UNWRITTEN,
     USEFULNESS_METRIC,
-    find_cleared_kinds,
-    find_faults,
-    find_resolved_by_census,
-    find_resolved_cases,
+    build_drift_observations,
+    build_fault_observations,
+    build_judge_void_observations,
+    build_low_rating_observations,
+    build_nightly_census_observations,
+    build_traffic_observations,
+    find_cleared_incident_kinds,
+    find_incidents_resolved_by_census,
+    find_nightly_faults,
+    find_resolved_case_ids,
     format_drift_end,
     has_low_ratings,
-    observe_census_kinds,
-    observe_faults,
-    observe_judge_void,
-    observe_low_ratings,
-    observe_traffic,
-    observe_traffic_drift,
 )
 from flows.nightly.census import Census, CensusPool, build_census
 from flows.nightly.census_worker import CensusSettings
@@ -42,15 +42,15 @@ from flows.nightly.estimate import (
     NEW_REFERENCE_REASON,
     RULES,
     NightlyEstimates,
+    compute_average_report_rating,
     estimate_grading,
     plan_rates,
-    rate_reports,
     update_drift,
 )
-from flows.nightly.feedback import write_scores
-from flows.nightly.format import build_night_text, format_reports
-from flows.nightly.grading import GradedTurn, explain_facts_without_check, identify_graders, judge_traffic
-from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
+from flows.nightly.feedback import write_scores_to_sources
+from flows.nightly.format import build_nightly_report_text, format_report_ratings
+from flows.nightly.grading import GradedTurn, explain_unchecked_facts, identify_graders, judge_traffic
+from flows.nightly.read import NightlyRead, build_intake_window, collect_newest_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
 from flows.process_lock import refuse_second_run
 from flows.waiting import update_waiting
@@ -78,7 +78,7 @@ GRADED_AHEAD_FAULT: Final = "GradedAhead"
 
 
 class NightlyRun:
-    """Grades one nightly run. Its state is saved after each step, and read back only to resume a killed run."""
+    """Runs one nightly run. Its state is stored after each step, so that a killed run can be resumed."""
 
     def __init__(self, context: NightlyContext) -> None:
         self._context = context
@@ -90,35 +90,34 @@ class NightlyRun:
         self._earlier: tuple[NightlyReport, ...] = ()
 
     async def run(self) -> NightlyReport:
-        """Run or resume the nightly run.
+        """Run or resume the nightly run, and return its report. If it is finished, return the stored report.
 
-        Return the stored report if it was graded before. Raises `MonitorError`: `AlreadyRuns` while another process
-        grades this target.
+        Raises `MonitorError`, and `AlreadyRuns` while another process grades this target.
         """
         with refuse_second_run(self._context.folder.parent, f"a nightly run of {self._context.target}"):
-            self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
+            self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
             done = await asyncio.to_thread(self._checkpoint.load_report)
             if done is not None:
                 await self._notify_of_clock_fault(done)
                 return done
             update_waiting(f"{self._context.target}: reading and grading conversations")
-            state = await asyncio.to_thread(self._checkpoint.resume)
+            state = await asyncio.to_thread(self._checkpoint.load_state_to_resume)
             if state is None:
-                state = await asyncio.to_thread(self._grade, await self._read())
+                state = await asyncio.to_thread(self._sample_and_grade_by_rules, await self._read_new_traffic())
             update_waiting(f"{self._context.target}: judging the sample")
             if state.judged is None:
-                state = await self._judge(state)
+                state = await self._judge_open_replies(state)
             update_waiting(f"{self._context.target}: estimating, recording, notifying")
             estimates = await asyncio.to_thread(self._build_estimates, state)
             report = await asyncio.to_thread(self._build_report, state, estimates)
             await asyncio.to_thread(self._write_reports, report, state)
-            await self._notify(report, state)
-            await self._write_back(report, state, estimates)
-            await asyncio.to_thread(self._checkpoint.finish, report)
+            await self._notify_of_results(report, state)
+            await self._write_scores_back(report, state, estimates)
+            await asyncio.to_thread(self._checkpoint.store_report_and_finish, report)
             return report
 
     async def _notify_of_clock_fault(self, report: NightlyReport) -> None:
-        """Report a nightly run that was graded before its night was over, which means that the clock was ahead."""
+        """Report that this nightly run was graded before its night was over, because the clock was ahead."""
         if report.finished_at <= self._began_at:
             return
         detail = (
@@ -129,22 +128,22 @@ class NightlyRun:
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
 
     def load_report(self) -> NightlyReport | None:
-        """Load the report; ``None`` before the run is done. Raises `WarehouseError`."""
+        """Load the report; ``None`` before the run is finished. Raises `WarehouseError`."""
         return self._checkpoint.load_report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
-        """Return the plan of the nightly run, if there are conversations, and the result of reading.
+        """Return the plan of the nightly run and the result of reading. Store nothing.
 
-        Stores nothing.
+        There is no plan without conversations.
         """
-        self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
-        read = await self._read()
+        self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
+        read = await self._read_new_traffic()
         reading = await asyncio.to_thread(build_intake_checkpoint, read)
         return await self._build_plan(read) if read.count else None, reading
 
     async def _build_plan(self, read: NightlyRead) -> NightlyPlan:
         sampled = await asyncio.to_thread(self._draw_sample, read)
-        estimates = await asyncio.to_thread(self._estimate_by_rules, read, sampled)
+        estimates = await asyncio.to_thread(self._estimate_rates_by_rules, read, sampled)
         judge = self._context.judge
         grading = estimate_grading(
             judge, [sampled_conversation.conversation for sampled_conversation in sampled.sampled], self._earlier
@@ -152,7 +151,7 @@ class NightlyRun:
         wanted = plan_rates(estimates, sampled.strata, judge, self._earlier)
         return plan_nightly(sampled.strata, wanted, grading, self._context.sampling)
 
-    def _estimate_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
+    def _estimate_rates_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
         """Grade a sample by rules and build its estimates, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
         census = self._build_census(read)
@@ -170,12 +169,14 @@ class NightlyRun:
             sampled.strata,
             sampled.sampled,
             assessments,
-            disclosing=_count_disclosing(census.rates, read.count),
+            disclosing=_count_disclosing_conversations(census.rates, read.count),
         )
 
     def _build_census(self, read: NightlyRead) -> Census:
         context = self._context
-        census = build_census(tuple(read.tallies.values()), self._to_stored, context.facts.account_patterns)
+        census = build_census(
+            tuple(read.tallies.values()), self._protect_for_storage, context.facts.account_patterns
+        )
         if not context.grader.grades_citations:
             return census
         cited = {name for nightly in self._earlier for name, cites in nightly.citations_checked.items() if cites}
@@ -185,15 +186,17 @@ class NightlyRun:
 
     # --- reading, sampling, grading by rule: one step -------------------------------------------------------
 
-    async def _read(self) -> NightlyRead:
+    async def _read_new_traffic(self) -> NightlyRead:
         context = self._context
         past = [
             nightly for nightly in self._earlier if nightly.finished_at <= self._began_at
         ]  # else the clock was ahead
-        marks = collect_watermarks(past)
-        spans = {name: build_window(marks.get(name), context.due_at, context.reach) for name in context.sources}
+        marks = collect_newest_watermarks(past)
+        spans = {
+            name: build_intake_window(marks.get(name), context.due_at, context.reach) for name in context.sources
+        }
         known_ids = await asyncio.to_thread(
-            self._checkpoint.load_known_ids, {name: span.since for name, span in spans.items()}
+            self._checkpoint.load_known_conversation_ids, {name: span.since for name, span in spans.items()}
         )
         sampling = context.sampling
         census = CensusSettings(
@@ -209,14 +212,14 @@ class NightlyRun:
         earlier = [stratum for nightly in self._earlier for stratum in nightly.strata]
         return read.candidates.sample(compute_expected_rates(read.candidates.rank_candidates(), earlier))
 
-    def _grade(self, read: NightlyRead) -> NightlyState:
+    def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
         """Draw the sample, grade it by rule, and save the state."""
         context, sample = self._context, self._draw_sample(read)
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:
-            stored = self._to_stored(sampled.conversation)
+            stored = self._protect_for_storage(sampled.conversation)
             stored_samples[sampled.conversation.id] = sampled.with_conversation(stored)
             turns += context.grader.grade_turns(
                 sampled.conversation,
@@ -235,8 +238,8 @@ class NightlyRun:
         self._checkpoint.save_reading(state, counted)
         return state
 
-    def _to_stored(self, conversation: Conversation) -> Conversation:
-        """Return the version of a conversation that may be stored, by the privacy settings."""
+    def _protect_for_storage(self, conversation: Conversation) -> Conversation:
+        """Return the version of a conversation that may be stored, as the privacy setting says."""
         context = self._context
         return protect_conversation(
             conversation, context.settings.privacy, context.key, account_patterns=context.facts.account_patterns
@@ -245,7 +248,7 @@ class NightlyRun:
     def _iterate_conversations(
         self, read: NightlyRead, sampled: Mapping[str, SampledConversation]
     ) -> Iterator[SeenConversation]:
-        """Yield every conversation that was read; not a list, since a million would not fit in memory."""
+        """Yield every conversation that was read, one at a time, because a million do not fit in memory."""
         for source, tally in read.tallies.items():
             for taken in tally.list_taken():
                 yield SeenConversation(
@@ -260,7 +263,7 @@ class NightlyRun:
 
     # --- judging --------------------------------------------------------------------------------------------
 
-    async def _judge(self, state: NightlyState) -> NightlyState:
+    async def _judge_open_replies(self, state: NightlyState) -> NightlyState:
         context = self._context
         plan = context.judge
         judged, results = await judge_traffic(
@@ -271,7 +274,7 @@ class NightlyRun:
             environment=context.environment,
             nonce=context.nonce,
         )
-        await asyncio.to_thread(self._checkpoint.save_judge_results, judged, results)
+        await asyncio.to_thread(self._checkpoint.save_judged_replies, judged, results)
         return state.complete(judged, results)
 
     # --- evaluating -----------------------------------------------------------------------------------------
@@ -286,14 +289,14 @@ class NightlyRun:
             reading.strata,
             state.conversations,
             assessments,
-            why_unchecked=explain_facts_without_check(state.judging),
+            why_unchecked=explain_unchecked_facts(state.judging),
             confusion=confusion,
-            disclosing=_count_disclosing(reading.census, reading.read),
+            disclosing=_count_disclosing_conversations(reading.census, reading.read),
             failing=_compute_failing_share(reading.census, reading.read),
         )
 
     def _load_reviews(self, judging: Judging) -> list[tuple[bool, bool, float]]:
-        """Load people's reviews of the verdicts of the judges of this run on this target."""
+        """Load people's reviews of verdicts that this run's judges gave on this target."""
         judges = frozenset(judging.lineages)
         return [
             (review.judge_passed, review.people_right, review.inclusion_probability)
@@ -328,14 +331,14 @@ class NightlyRun:
             due_at=context.due_at,
             finished_at=self._notifier.now(),
             sampled=len(state.sample),
-            strata=estimates.count_severe(),
+            strata=estimates.count_severe_failures_by_stratum(),
             fact_strata=estimates.count_fact_failures_by_stratum(),
             severe=estimates.estimate_severe_rate(),
             failed=failed,
-            kinds=estimates.estimate_kinds(),
+            kinds=estimates.estimate_kind_rates(),
             facts=estimates.count_facts_checked(),
             known_questions=estimates.count_known_questions(),
-            reports=rate_reports(state.results),
+            reports=compute_average_report_rating(state.results),
             reviews=len(self._load_reviews(judging)) if corrected else 0,
             graded_by=graders,
             drift=drift,
@@ -344,37 +347,37 @@ class NightlyRun:
         )
 
     def _write_reports(self, report: NightlyReport, state: NightlyState) -> None:
-        """Write the night's report for people, before they are notified of it."""
-        context, text = self._context, build_night_text(report, state.reading.examples)
+        """Write the report files of the night, to which the alerts link."""
+        context, text = self._context, build_nightly_report_text(report, state.reading.examples)
         redact = build_redactor(context.facts.account_patterns, context.grader.gold_cases)
         write_night_reports(context.folder, report, state.results, text, redact=redact, settings=context.reports)
 
     def _update_drift(
         self, judging: Judging, estimates: NightlyEstimates, graders: str
     ) -> tuple[DriftState | None, DriftReading | None]:
-        """Add this run to the drift test if everything it needs was graded; otherwise return the test unchanged.
+        """Add this run to the drift test; return the test unchanged if the run lacks grades.
 
-        With a judge the test uses wrong facts, without one it uses what rules found. A configured judge that gave
-        no verdict leaves the test unchanged.
+        With a judge the test compares the rate of wrong facts. Without a judge it compares the rate of failures
+        that rules found. If a judge is configured and gave no valid verdict, the test does not change.
         """
         if judging.judged and not judging.is_short and not judging.void_groups:
             counts = estimates.count_fact_failures_by_stratum()
         elif self._context.judge.settings is None:
-            counts = estimates.count_found_by_rules(besides=CENSUS_FAILURE_KINDS)
+            counts = estimates.count_rule_failures_by_stratum(besides=CENSUS_FAILURE_KINDS)
         else:
-            return self._find_drift_before(), None
+            return self._find_earlier_drift_state(), None
         if not any(stratum.graded for stratum in counts):
-            return self._find_drift_before(), None
-        return update_drift(self._find_drift_before(), self._context.due_at, counts, graders)
+            return self._find_earlier_drift_state(), None
+        return update_drift(self._find_earlier_drift_state(), self._context.due_at, counts, graders)
 
-    def _find_drift_before(self) -> DriftState | None:
+    def _find_earlier_drift_state(self) -> DriftState | None:
         """Find the state of the drift test after the nightly runs that were due before this one."""
         before = (nightly for nightly in self._earlier if nightly.due_at < self._context.due_at)
         return next((nightly.drift for nightly in before if nightly.drift is not None), None)
 
     # --- notifying ------------------------------------------------------------------------------------------
 
-    async def _notify(self, report: NightlyReport, state: NightlyState) -> None:
+    async def _notify_of_results(self, report: NightlyReport, state: NightlyState) -> None:
         notifier, now = self._notifier, self._notifier.now()
         context = ObservationContext(
             target=notifier.target,
@@ -383,9 +386,9 @@ class NightlyRun:
             account_patterns=tuple(self._context.facts.account_patterns),
             owner=notifier.owner,
         )
-        faults = find_faults(report)
+        faults = find_nightly_faults(report)
         observations = [
-            *observe_census_kinds(
+            *build_nightly_census_observations(
                 report,
                 self._earlier,
                 state.reading.examples,
@@ -393,27 +396,27 @@ class NightlyRun:
                 settings=notifier.settings,
                 severity=self._context.settings.severity,
             ),
-            *observe_traffic(state.results, report, context, notifier.settings),
-            *observe_traffic_drift(report, state.results, context, notifier.settings),
-            *observe_low_ratings(report, context, floor=self._context.min_rubric),
-            *observe_judge_void(state.judging.void, context),
-            *observe_faults(faults, context),
+            *build_traffic_observations(state.results, report, context, notifier.settings),
+            *build_drift_observations(report, state.results, context, notifier.settings),
+            *build_low_rating_observations(report, context, floor=self._context.min_rubric),
+            *build_judge_void_observations(state.judging.void, context),
+            *build_fault_observations(faults, context),
         ]
         open_incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
-        resolved = find_resolved_cases(open_incidents, report, self._earlier, now)
+        resolved = find_resolved_case_ids(open_incidents, report, self._earlier, now)
         scope = ResolutionScope(
             target=notifier.target,
             run_id=notifier.run_id,
             began_at=report.until,
             ended_at=now,
-            cleared=find_cleared_kinds(report),
+            cleared=find_cleared_incident_kinds(report),
         )
         summary = RunSummary(
             links=(Link(label=NIGHT_LABEL, href=str(build_report_paths(self._context.folder).html)),)
         )
         await notify(notifier, observations, summary=summary, scope=scope)
         endings = [
-            *find_resolved_by_census(report, self._earlier, open_incidents),
+            *find_incidents_resolved_by_census(report, self._earlier, open_incidents),
             *(Ending(case, RESOLVED_TEXT) for case in sorted(resolved)),
         ]
         for case, text in endings:
@@ -424,9 +427,9 @@ class NightlyRun:
             and not has_low_ratings(report, self._context.min_rubric)
         ):
             low = compute_fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
-            await resolve_incidents(notifier, {low: format_reports(report.reports)}, began_at=report.until)
+            await resolve_incidents(notifier, {low: format_report_ratings(report.reports)}, began_at=report.until)
         if not has_low_ratings(report, self._context.min_rubric):
-            await self._end_drift(report, scope, summary)
+            await self._resolve_drift_incident(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # a void verdict is also an answer
             open_names.add(JUDGE_SILENT)
@@ -436,8 +439,10 @@ class NightlyRun:
             notifier, except_names=NIGHT_FAULTS, ending=GRADED_AGAIN_TEXT, began_at=self._began_at
         )
 
-    async def _end_drift(self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary) -> None:
-        """Resolve the drift incident: with an alert if the rate is back, without one if it is the new reference."""
+    async def _resolve_drift_incident(
+        self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary
+    ) -> None:
+        """Resolve the drift incident. Send an alert if the rate is back to normal, none if it is the new normal."""
         text = format_drift_end(report)
         if text:
             ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
@@ -446,11 +451,15 @@ class NightlyRun:
             drift = compute_fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
 
-    async def _write_back(self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates) -> None:
-        """Write scores to the sources of the conversations if that is configured; report errors as a fault."""
+    async def _write_scores_back(
+        self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates
+    ) -> None:
+        """Write scores to the sources of the conversations, if configured; report errors as a fault of Lookout."""
         if not self._context.settings.write_back:
             return
-        written = await write_scores(self._context.sources, state.conversations, state.sources, estimates)
+        written = await write_scores_to_sources(
+            self._context.sources, state.conversations, state.sources, estimates
+        )
         if written.fault is not None:
             await notify_fault(self._notifier, written.fault)
         elif written.conversations:
@@ -458,7 +467,7 @@ class NightlyRun:
             await resolve_faults(self._notifier, {SCORES_UNWRITTEN: text}, began_at=report.until)
 
 
-def _count_disclosing(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:
+def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:
     """Return how many conversations disclose personal data, and how many were read; ``None`` without a census."""
     disclosures = next((rate.found for rate in census if rate.kind is CensusKind.DISCLOSURE), None)
     return None if disclosures is None else (disclosures, read)

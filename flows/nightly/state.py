@@ -1,4 +1,4 @@
-"""The state of a nightly run: what it has read, sampled, graded and judged so far."""
+"""The state of a nightly run: what it read, sampled, graded and judged so far."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from monitors.records.traffic import SampledConversation, StratumCount
 
 
 class IntakeCheckpoint(NightlyIntake):
-    """The result of reading, saved in the run's folder so that a resumed nightly run does not read again."""
+    """The result of reading. It is stored in the run's folder, so that a resumed run does not read again."""
 
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
     examples: tuple[CensusExample, ...] = ()
-    """Redacted. They are removed when the nightly run is over, and remain in the messages that show them."""
+    """Redacted examples. They are deleted at the end of the nightly run; alerts that show them keep them."""
 
 
 @dataclass(frozen=True)
 class NightlyState:
-    """What a nightly run has done so far. It is built once by reading and completed once by judging.
+    """What a nightly run has done so far. Reading builds it, and judging completes it.
 
-    ``sample`` are the sampled conversations as they may be stored, ``turns`` their replies with their last
-    assessment. ``judged`` is ``None`` until the judge is through.
+    ``sample`` are the sampled conversations in the form that may be stored. ``turns`` are their replies with the
+    newest grades. ``judged`` is ``None`` until the judge has graded.
     """
 
     reading: IntakeCheckpoint
@@ -41,7 +41,7 @@ class NightlyState:
 
     @property
     def judging(self) -> NightlyJudging:
-        """The result of judging. Only for a complete state."""
+        """The result of judging. Raises `AssertionError` before judging."""
         if self.judged is None:
             raise AssertionError("internal error: the nightly run has not judged its sample yet")
         return self.judged

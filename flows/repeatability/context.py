@@ -1,4 +1,4 @@
-"""Builds the context of one repeatability session from configuration and environment."""
+"""Builds the context of a repeatability session, which asks cases twice and compares the answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from monitors.graders.panel import build_default_panel
 from warehouse.queries.repeatability import RepeatScope, hash_grading
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Older repeats are not counted, since the application has changed."""
+"""Older repeats do not count, because the application has changed since then."""
 
 
 @dataclass(frozen=True)
 class RepeatabilityContext(TargetContext):
-    """The live objects that one session needs. ``rng`` is seeded once."""
+    """What one repeatability session needs."""
 
     run_id: str
     rng: Random
@@ -33,7 +33,7 @@ class RepeatabilityContext(TargetContext):
 
     @property
     def scope(self) -> RepeatScope:
-        """Which recorded repeats count in addition to this session's."""
+        """The filter for recorded repeats that count in addition to those of this session."""
         panel = build_default_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(

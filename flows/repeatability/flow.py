@@ -1,9 +1,10 @@
-"""Measure repeatability: ask some cases twice against the same build; differences are due to chance.
+"""Measure repeatability: ask some cases twice at the same build. Different grades are then due to chance.
 
-    sample ─▶ build? ─▶ ask twice, grade ─▶ same build? ─▶ save ─▶ figures ─▶ save
+    sample cases ─▶ find the build ─▶ ask twice and grade ─▶ same build? ─▶ store ─▶ compute figures ─▶ store
 
-No score, baseline or trend has any of it, and no alert is about an answer: the runs do that. The flow ends
-Completed as Measured, as Partial (the application went away, or time was up), or as Void (a deploy came between).
+The answers do not count for scores, baselines and trends, and send no alerts. The flow ends Completed as Measured.
+It ends as Partial if the application stopped answering or the time was up, and as Void if there was a deploy during
+the session.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ ASKED_AGAIN_TEXT: Final = "Lookout could ask cases twice again."
 async def measure_repeatability(
     config_path: Path, target: str | None = None, cases: int | None = None
 ) -> State[tuple[RepeatabilityRun, ...]] | State[None]:
-    """Ask ``cases`` cases (default: as configured) of ``target``, or of every target, twice.
+    """Ask cases of ``target``, or of every target, twice. ``cases`` is their number; by default it is configured.
 
-    Raises `ConfigError` before anything is asked. A target that cannot be asked does not stop the others; the first
-    failure of the monitor is raised once all are done.
+    If a target cannot be asked, the others still are, and the first error is raised at the end. Raises
+    `ConfigError` before anything is asked.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -75,7 +76,7 @@ async def measure_repeatability(
 @task(name="ask twice", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
-    """Run one session of one target."""
+    """Run one repeatability session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
     async with hold_target(target, config.prefect.tag, log_line):
         return await RepeatabilitySession(context).run(cases)

@@ -1,4 +1,4 @@
-"""Formats repeatability as text, for a terminal, a digest, the site and Prefect's UI."""
+"""Formats the figures of repeatability as text, for a terminal, the digest, the site and Prefect's UI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS: Final = {kind.value: text for kind, text in FAILURE_WORDS.items()} | {NO
 
 
 def format_repeatability(figures: Repeatability) -> Iterator[str]:
-    """Yield all figures, one line for each fact."""
+    """Yield all figures, line by line."""
     size = f"{plural(figures.suite_cases, 'case')}, {figures.severity_3_cases:,} of severity 3"
     yield f"{figures.target}: repeatability of suite {figures.suite_name} ({size})"
     yield f"  {_format_pairs(figures)}"
@@ -29,7 +29,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     yield f"  {_format_case_list('flipped', figures.flipped) if figures.flipped else 'no case flipped'}"
     if figures.steady_failures:
         yield f"  {_format_case_list('failed in most askings: a fault, no noise', figures.steady_failures)}"
-    yield f"  {format_noise(figures)}"
+    yield f"  {format_chance_failure_rate(figures)}"
     yield ""
     yield from _format_advice(figures)
 
@@ -50,19 +50,19 @@ def _format_rate_line(rate: FlipRate) -> str:
 
 
 def format_rate_name(rate: FlipRate) -> str:
-    """Return the name of a flip rate as in alerts and reports."""
+    """Return the name of a flip rate as alerts and reports show it."""
     return _KINDS.get(rate.name, rate.name)
 
 
 def format_flip_rate(rate: FlipRate) -> str:
-    """Format a flip rate with its interval, or that there are too few pairs."""
+    """Format the share of pairs with different grades and its interval, or say that there are too few pairs."""
     if not rate.enough:
         return TOO_FEW_TEXT
     return f"{_format_percent(rate.flips / rate.pairs)} ({_format_interval(rate.low, rate.high)})"
 
 
-def format_noise(figures: Repeatability) -> str:
-    """Format the share of answers that fail by chance."""
+def format_chance_failure_rate(figures: Repeatability) -> str:
+    """Format the share of answers that fail by chance, among cases that usually pass."""
     if figures.noise is None:
         return "noise: no case without a fault has two graded answers"
     interval = _format_interval(figures.noise_low, figures.noise_high)
@@ -97,7 +97,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """Format the effect of one number of repeats in a sentence."""
+    """Format the effect of asking severity-3 cases a given number of times, in a sentence."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)
@@ -111,7 +111,7 @@ def format_repeat_advice(advice: RepeatAdvice) -> str:
 
 
 def format_false_fail_rate(figures: Repeatability) -> str:
-    """Format how often the configured gate fails by chance, or that there are too few pairs."""
+    """Format how often the configured gate fails by chance, or say that there are too few pairs."""
     if not figures.advice:
         return TOO_FEW_TEXT
     false_fail = figures.advice[0].false_fail
@@ -127,11 +127,11 @@ def format_session_briefly(session: RepeatabilityRun) -> str:
     if session.void:
         return f"{session.target}: {asked}, not valid: {session.void}"
     stopped = f" ({session.stopped})" if session.stopped else ""
-    figures = f"; {format_for_digest(session.figures)}" if session.figures else ""
+    figures = f"; {format_repeatability_for_digest(session.figures)}" if session.figures else ""
     return f"{session.target}: {asked}{stopped}{figures}"
 
 
-def format_for_digest(figures: Repeatability) -> str:
+def format_repeatability_for_digest(figures: Repeatability) -> str:
     """Format the flip rate and the false-FAIL rate in one line, for the digest."""
     if not figures.rates:
         return "no pair was graded yet"

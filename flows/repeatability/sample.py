@@ -1,4 +1,4 @@
-"""Selects the cases that a session asks twice: mostly severity 3, from every type and language in turn. Pure."""
+"""Selects the cases that a repeatability session asks twice: mostly severity 3, from all types and languages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.CRITICAL: 3, Severity.MAJOR: 2, Severity.MINOR: 1}
-"""How often cases of each severity are selected. A single severity-3 failure fails a run."""
+"""The relative share of each severity. Severity 3 has the largest, because one such failure fails a run."""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -20,12 +20,14 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``, those first that were asked twice longest ago.
+    """Select up to ``count`` of ``cases``. Cases that were not asked twice for the longest time are first.
 
-    Within a severity the types and languages take turns.
+    The types and languages of each severity alternate.
     """
     queues = {
-        severity: list(_order_by_turn([case for case in cases if case.severity is severity], last_asked, rng))
+        severity: list(
+            _alternate_types_and_languages([case for case in cases if case.severity is severity], last_asked, rng)
+        )
         for severity in TURNS_BY_SEVERITY
     }
     quotas = _compute_quotas({severity: len(queue) for severity, queue in queues.items()}, count)
@@ -33,7 +35,7 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """Compute how many cases to select of each severity, by its share and up to the number available."""
+    """Compute how many cases to select of each severity, at most the number available."""
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]
@@ -45,10 +47,10 @@ def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Se
     return quotas
 
 
-def _order_by_turn(
+def _alternate_types_and_languages(
     cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random
 ) -> Iterator[GoldCase]:
-    """Yield cases of each type and language in turn, those asked longest ago first; ties are random."""
+    """Yield cases so that types and languages alternate. Of each, those asked longest ago are first."""
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)
     for case in ordered:

@@ -1,6 +1,6 @@
-"""Runs one repeatability session: asks sampled cases twice, grades them as a run does, and stores them separately.
+"""Runs one repeatability session: asks sampled cases twice, grades the answers like a run, and stores them apart.
 
-The serving build is read before and after, and from every answer that names one: pairs across a deploy are void.
+It checks which build serves before and after the session. If there was a deploy, the session does not count.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from warehouse.queries.runs import find_baseline_run
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
-"""How many cases are asked once before each of them is asked again, to separate the two answers in time."""
+"""This many cases are asked once, then each of them again, so that some time lies between two answers."""
 
 LOAD_WAIT_S: Final = 60.0
 REPEATABILITY_FOLDER: Final = "repeatability"
-"""Inside the data folder: files that a driver writes while it asks."""
+"""Name of the folder inside the data folder for files that a driver writes while it asks."""
 
 
 @dataclass
 class _AskedTwice:
-    """The assessments so far, by case."""
+    """The assessments of the session so far, by case, with the versions that the application named."""
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set[str])
@@ -62,7 +62,7 @@ class _AskedTwice:
     cost_usd: Decimal = Decimal(0)
 
     def add_result(self, result: CaseResult) -> None:
-        """Add a result; questions that were not asked do not count."""
+        """Add a result; a question that was not asked does not count."""
         probe_result = result.result
         if isinstance(probe_result, NoAnswer) and probe_result.reason is NoAnswerReason.CIRCUIT_OPEN:
             self.away = probe_result.detail
@@ -73,7 +73,7 @@ class _AskedTwice:
 
 
 class RepeatabilitySession:
-    """Asks cases, stores the results and computes the figures. Belongs to one event loop."""
+    """Asks cases twice, stores the results and computes the figures. Use it in one event loop only."""
 
     def __init__(self, context: RepeatabilityContext) -> None:
         self._context = context
@@ -184,9 +184,9 @@ class RepeatabilitySession:
 
 
 class _Judging:
-    """Judges the answers that the plain graders leave open, if there is a judge.
+    """Grades the answers that rules leave open by the judge, if there is one.
 
-    Leaving it waits for all verdicts.
+    The end of the ``async with`` block waits for all verdicts.
     """
 
     def __init__(self, context: RepeatabilityContext, asked: _AskedTwice) -> None:
@@ -209,7 +209,7 @@ class _Judging:
                 context.suite.cases,
                 seed=context.run_id,
                 size=settings.batch_size,
-                on_ruling=self._take_ruling,
+                on_ruling=self._apply_judge_ruling,
                 on_group=_ignore_group,
             )
             self._queue = await self._stack.enter_async_context(queue)
@@ -222,7 +222,7 @@ class _Judging:
             self._asked.cost_usd = self._account.total.usd
 
     async def add_or_queue_for_judge(self, result: CaseResult) -> None:
-        """Count a result, or pass it to the judge."""
+        """Add a result to the session, or queue it for the judge if rules could not grade it."""
         settings, assessment = self._context.judge.settings, result.assessment
         if (
             self._queue is not None
@@ -234,17 +234,17 @@ class _Judging:
         else:
             self._asked.add_result(result)
 
-    async def _take_ruling(self, waiting: PendingAnswer, ruling: Ruling) -> None:
+    async def _apply_judge_ruling(self, waiting: PendingAnswer, ruling: Ruling) -> None:
         assessment = apply_ruling(waiting, ruling)
         self._asked.add_result(CaseResult(case=waiting.case, result=waiting.exchange, assessment=assessment))
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """Do nothing: the answers of a group whose canaries failed are ungraded already."""
+    """Do nothing: the answers of a group with wrong verdicts on known answers are ungraded already."""
 
 
 async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
-    """Find the serving commit (``None`` if unknown), and why the target cannot be asked (empty if it can)."""
+    """Return the commit that the target serves, if known, and the reason if the target cannot be asked."""
     settings = context.configured.probe
     if context.target.space is None and settings.readiness.version_url is None:
         return None, ""
@@ -269,7 +269,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
 
 
 def _load_journal(store: Store) -> None:
-    """Load the journal; skip it if another process has the file locked."""
+    """Load the journal into the warehouse; skip this if another process has locked the file."""
     try:
         store.load_pending(LOAD_WAIT_S)
     except WarehouseBusy:
@@ -277,7 +277,7 @@ def _load_journal(store: Store) -> None:
 
 
 def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
-    """Compute the figures of all recorded repeats that count, and of ``session`` even if it is not loaded yet."""
+    """Compute the figures from all recorded repeats that count, and from ``session``."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if (

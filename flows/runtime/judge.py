@@ -1,4 +1,4 @@
-"""Plans the judge from its settings and keys, and opens it."""
+"""Decides whether there is a judge, from its settings and keys, and opens it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_CONFIGURED = "no [judge] is configured"
 
 
 class JudgePlan(Record):
-    """Whether a run has a judge. ``why_off`` is empty when it has one. Holds no key."""
+    """The settings of a run's judge. If the judge is off, ``why_off`` is the reason. Contains no key."""
 
     settings: JudgeSettings | None = None
     family_policy: FamilyPolicy
@@ -26,14 +26,14 @@ class JudgePlan(Record):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The names of the judge's models, in the order in which they are asked."""
+        """The names of the judge's models, in the order of asking."""
         return tuple(model.model for model in self.settings.models) if self.settings else ()
 
 
 def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
-    """Plan the judge of ``target``. Raises `ConfigError` for a judge of the target's family.
+    """Build the plan of the judge of ``target``; the judge is off if a key is missing.
 
-    The families are checked even without a key, so that a wrong configuration is found early.
+    Raises `ConfigError` if a model of the judge has the family of the target's model, even without a key.
     """
     if settings is None:
         return JudgePlan(family_policy=FamilyPolicy(target=target.name), why_off=NOT_CONFIGURED)
@@ -51,7 +51,7 @@ def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapp
 async def open_judge(
     plan: JudgePlan, environment: Mapping[str, str], account: Account, nonce: Callable[[], str]
 ) -> AsyncGenerator[Judge]:
-    """Open the judge of a plan with its connections."""
+    """Open the connections to the judge's models and yield the judge."""
     settings = plan.settings
     if settings is None or plan.why_off:
         raise AssertionError("internal error: only a plan with a judge can be opened")
@@ -72,7 +72,7 @@ def build_judge_client(
     settings: JudgeSettings,
     environment: Mapping[str, str],
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
-    """Build the client of one configured model, not entered yet. Raises `ConfigError` when its key is not set."""
+    """Build the client of one configured model. Raises `ConfigError` if its key is not set."""
     key = environment.get(model.key_from)
     if not key:
         raise ConfigError(f"{model.key_from} is not set: the model {model.model} has no key")
@@ -98,7 +98,7 @@ def build_judge_client(
 
 
 def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
-    """Raise `ConfigError` if a rating is required, which only a judge gives, and the judge's key is not set."""
+    """Raise `ConfigError` if the gate requires a rating, but the judge, which gives it, has no key."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
             f"{judge.why_off}, so the judge is off, but the gate requires an average rating of "

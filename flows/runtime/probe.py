@@ -1,4 +1,4 @@
-"""Builds the driver that asks the target, its headers and its login from the settings of a probe."""
+"""Builds the driver that asks the target, with its headers and its login, from the settings of the probe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def open_driver(
     traces: JobTraces | None = None,
     script: Script = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """Open the driver that asks at an address. Raises `ConfigError` for a header without a value."""
+    """Open the driver that asks an application. Raises `ConfigError` for a header without a value."""
     headers = build_probe_headers(settings, environment)
     return build_driver(
         address,
@@ -52,8 +52,8 @@ def open_driver(
     )
 
 
-def build_script(cases: Sequence[GoldCase]) -> Script:
-    """Build the script of answers for an agent that asks back, from the ``when_asked`` of these cases."""
+def build_scripted_replies(cases: Sequence[GoldCase]) -> Script:
+    """Build the function that answers the questions of an agent, from ``when_asked`` of these cases."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
     def find_answer(turns: tuple[str, ...], question: str) -> str | None:
@@ -71,17 +71,17 @@ def build_probe_headers(settings: ProbeSettings, environment: Mapping[str, str])
 
 
 def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
-    """Build the login for a target's pages.
+    """Build the login of a target; ``None`` if no login is configured.
 
-    ``None`` if it has none. Raises `ConfigError` for a missing variable.
+    Raises `ConfigError` if a variable is missing.
     """
     return build_login_at(config, name, build_target_record(name, config.require_target(name)).address, environment)
 
 
 def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
-    """Build the login for a given address of a target; ``None`` if it has none.
+    """Build the login for one address of a target; ``None`` if no login is configured.
 
-    Sessions are stored by origin. Raises `ConfigError` for another origin at which only a person can sign in.
+    Each host has its own stored session. Raises `ConfigError` for another host if only a person can sign in there.
     """
     configured = config.require_target(name)
     if configured.login is None:
@@ -103,10 +103,10 @@ def build_login_at(config: Config, name: str, address: str, environment: Mapping
 
 
 def count_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def build_local_pace(settings: ProbeSettings) -> Pace:
-    """Build the pace (concurrent questions) for this machine's cores and load."""
+    """Build the limit of concurrent questions for this machine's cores and load."""
     return build_pace(settings, count_cores(), CpuTimes())

@@ -1,7 +1,6 @@
-"""Builds the live objects of one verification from a request and the environment.
+"""Builds the context of a verification run from a request and the environment.
 
-Only `flows/runtime/` names concrete classes and the providers' clients, and reads the real clock, randomness and
-environment.
+Only `flows/runtime/` creates clients of providers and reads the real clock, random numbers and the environment.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from flows.alerting.notifier import Notifier
 from flows.clock import Clock, utc_now
 from flows.data_folder import get_prefect_home, get_runs_folder, open_store
 from flows.runtime.judge import JudgePlan, plan_judge, refuse_rating_without_judge
-from flows.runtime.probe import build_login, build_probe_headers, build_script, open_driver
+from flows.runtime.probe import build_login, build_probe_headers, build_scripted_replies, open_driver
 from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
 from flows.runtime.slack import build_alert_sender, build_notifier, log_line
 from flows.server import prefect_server
@@ -55,7 +54,7 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class TargetContext:
-    """The live objects of whatever asks one target its suite. ``now`` is the clock, ``nonce`` the random source."""
+    """What is needed to ask one target its suite. ``nonce`` returns a random number in hexadecimal."""
 
     config: Config
     target: Target
@@ -70,7 +69,7 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class RunContext(TargetContext):
-    """The live objects that one verification needs; ``listener`` gets its progress."""
+    """What one verification run needs. ``listener`` is told about its progress."""
 
     panel: tuple[Grader, ...]
     journal: Journal
@@ -86,7 +85,7 @@ class RunContext(TargetContext):
 
     @property
     def folder(self) -> Path:
-        """The folder of the run's evidence and reports."""
+        """The folder with the run's evidence and reports."""
         return self.run_folder.folder
 
     @property
@@ -96,12 +95,12 @@ class RunContext(TargetContext):
 
     @property
     def hub_token(self) -> str | None:
-        """The token that opens a private Space."""
+        """The token with which a private Space can be opened."""
         return self.environment.get(HUB_VARIABLE)
 
 
 def load_request_config(request: VerifyRequest) -> Config:
-    """Return the request's configuration; load it if the request has a path."""
+    """Return the configuration of a request; load it if the request has only its path."""
     if request.config is not None:
         return request.config
     if request.config_path is None:
@@ -109,10 +108,10 @@ def load_request_config(request: VerifyRequest) -> Config:
     return load_config(request.config_path)
 
 
-def check_request(request: VerifyRequest) -> None:
-    """Check a request before a server is started; raises the same errors as `build_run_context`.
+def require_valid_request(request: VerifyRequest) -> None:
+    """Raise the errors of `build_run_context` early, before a server is started.
 
-    Also refuses a rating threshold without a judge's key, since the run could not reach a verdict.
+    Also raises `ConfigError` if the gate requires a rating and the judge has no key.
     """
     config = load_request_config(request)
     configured = config.require_target(request.target)
@@ -133,7 +132,7 @@ def check_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Build the context for ``request``.
+    """Build the context of the run that ``request`` asks for; resume a stopped run if there is one.
 
     Raises `ConfigError` and `WarehouseUnwritable` before anything is asked.
     """
@@ -183,9 +182,10 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     )
 
     def is_same_build(stopped: RunStart) -> bool:
-        """A run of a given commit waits until that is served; otherwise the target must name the same commit.
+        """Whether the target serves the build that a stopped run asked.
 
-        What began before the data folder was copied belongs to the original.
+        If the commit is given, the run itself waits until the target serves this commit. A run that began before
+        the data folder was copied belongs to the original folder, so it is not resumed.
         """
         identity = read_identity(config.data_folder)
         if identity is not None and identity.copied_at is not None and stopped.started_at < identity.copied_at:
@@ -201,17 +201,17 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
 
 
 def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
-    """Hash the settings that affect answers and grades; the suite has a hash of its own."""
+    """Hash the settings that affect answers and grades, except the suite."""
     target = configured.model_dump(mode="json", exclude={"suite": True, "probe": {"concurrency"}})
     judge = config.judge.model_dump(mode="json") if config.judge else None
     return hashlib.sha256(json.dumps([target, judge], sort_keys=True).encode()).hexdigest()
 
 
 def connect_to_prefect(config: Config) -> str:
-    """Make sure that a Prefect server answers, and configure this process for it; return the URL of its UI.
+    """Start or find a Prefect server, configure this process for it, and return the URL of its UI.
 
-    Raises `AssertionError` if ``prefect`` was imported before its server was known, because it has read its
-    settings then and would start another server or wait a minute for one.
+    Raises `AssertionError` if ``prefect`` was imported before, because it reads its settings at import and would
+    use another server.
     """
     url_before = os.environ.get("PREFECT_API_URL")
     prefect_server.connect(
@@ -265,7 +265,7 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     settings = context.configured.probe.use_browser(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
-    script = build_script(context.suite.cases)
+    script = build_scripted_replies(context.suite.cases)
     async with AsyncExitStack() as stack:
         tracing = context.config.find_tracing_settings(context.target.name)
         traces = await stack.enter_async_context(open_traces(tracing, os.environ)) if tracing else None
@@ -278,6 +278,6 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
         yield driver
 
 
-def stop_process(code: int) -> None:
+def end_process_immediately(code: int) -> None:
     """End this process immediately, without cleanup."""
     os._exit(code)

@@ -1,8 +1,4 @@
-"""Keys and tokens from the environment, random values and run ids.
-
-A function with a parameter ``environment`` reads no other one, and a key is passed directly to the client that
-needs it.
-"""
+"""Reads keys and tokens from the environment, and generates random values and run ids."""
 
 from __future__ import annotations
 
@@ -29,30 +25,27 @@ def load_secret(variable: str) -> str:
 
 
 def load_age_key() -> bytes:
-    """Load the key for pseudonyms. Raises `ConfigError` when it is missing or too short."""
+    """Load the key with which personal data is replaced by pseudonyms. Raises `ConfigError` if it is unusable."""
     key = load_secret(AGE_KEY_VARIABLE).encode()
     if len(key) < MIN_KEY_LENGTH:
         raise ConfigError(
-            f"{AGE_KEY_VARIABLE} is too short; use at least {MIN_KEY_LENGTH} characters, and never change the key"
+            f"{AGE_KEY_VARIABLE} is too short: use at least {MIN_KEY_LENGTH} characters, and never change the key"
         )
     return key
 
 
-def generate_key() -> bytes:
-    """Generate a key that is not stored, so that its pseudonyms are valid for one nightly run only."""
+def generate_random_key() -> bytes:
+    """Generate a random key that is not stored, so that pseudonyms differ in each nightly run."""
     return os.urandom(32)
 
 
 def generate_nonce() -> str:
-    """Generate an unpredictable hexadecimal number, for the fences of one prompt."""
+    """Generate a random hexadecimal number."""
     return os.urandom(16).hex()
 
 
 def get_hub_token() -> str | None:
-    """Return the token for private Spaces, from the variable that the Hub's own tools read.
-
-    ``None`` without one.
-    """
+    """Return the token for private Spaces from ``HF_TOKEN``; ``None`` if it is not set."""
     return os.environ.get(HUB_VARIABLE)
 
 
@@ -62,5 +55,5 @@ def get_environment() -> MutableMapping[str, str]:
 
 
 def generate_run_id(target: str) -> str:
-    """Generate the id of a new run, with the current time and random bytes."""
+    """Generate the id of a new run from the current time and random bytes."""
     return build_run_id(target, utc_now(), os.urandom(3))

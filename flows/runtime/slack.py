@@ -1,4 +1,4 @@
-"""Builds senders from configuration and credentials: Slack, the terminal, the notifier and the heartbeat."""
+"""Builds what sends alerts, from configuration and credentials: Slack, terminal, notifier and heartbeat."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from warehouse.folder_identity import claim_folder, read_identity
 
 
 class SlackEndpoint(Record):
-    """The address where Prefect's server posts: secret URL, secret headers, and the channel if needed."""
+    """The Slack URL, headers and channel to which Prefect's server posts."""
 
     url: SecretStr
     headers: Mapping[str, SecretStr] = {}
@@ -44,7 +44,7 @@ class SlackEndpoint(Record):
 
 
 def build_bot_endpoint(*, token: str, api_url: str, channel: str) -> SlackEndpoint:
-    """Build the endpoint for a bot token."""
+    """Build the Slack endpoint for a bot token."""
     return SlackEndpoint(
         url=SecretStr(f"{api_url.rstrip('/')}/chat.postMessage"),
         headers={"Authorization": SecretStr(f"Bearer {token}")},
@@ -53,7 +53,7 @@ def build_bot_endpoint(*, token: str, api_url: str, channel: str) -> SlackEndpoi
 
 
 def build_webhook_endpoint(url: str) -> SlackEndpoint:
-    """Build the endpoint for an incoming webhook."""
+    """Build the Slack endpoint for an incoming webhook."""
     return SlackEndpoint(url=SecretStr(url))
 
 
@@ -87,7 +87,7 @@ def build_delivery_paths(
 
 
 def build_slack_endpoint(config: Config, environment: Mapping[str, str]) -> SlackEndpoint | None:
-    """Build the endpoint where Prefect's server reports faults of the monitor; ``None`` without credentials."""
+    """Build the Slack endpoint to which Prefect's server reports Lookout's faults; ``None`` without credentials."""
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     channel = config.alerts.choose_monitor_channel()
     if token and channel:
@@ -99,7 +99,7 @@ HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 
 
 console = make_terminal_console(stderr=True)
-"""The console on which messages are printed without credentials."""
+"""The console on which alerts are printed if Slack is not configured."""
 
 
 def log_line(line: str) -> None:
@@ -122,9 +122,9 @@ def build_slack_bot(config: Config) -> SlackBot | None:
 
 
 def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
-    """Build the client of a Prefect server that other machines may use too; ``None`` for this folder's own one.
+    """Build the client of a Prefect server that other machines can use; ``None`` if it is this folder's own server.
 
-    A target on this machine's loopback address is another application on every machine.
+    A target at a loopback address is a different application on each machine.
     """
     url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     own = read_noted_server(get_prefect_home(config))
@@ -154,9 +154,9 @@ def build_notifier(
     run_id: str,
     owner: Capability = Capability.VERIFY,
 ) -> Notifier:
-    """Build the notifier that decides and sends the alerts of one run about one target.
+    """Build the context for sending the alerts of one run about one target.
 
-    Raises `ConfigError` for a copied data folder: the original sends its alerts.
+    Raises `ConfigError` for a copied data folder, because the original sends the alerts.
     """
     if read_identity(config.data_folder) is None:
         with suppress(WarehouseError):  # the next write reports the fault of the disk
@@ -179,7 +179,7 @@ def build_notifier(
 
 
 def build_notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
-    """Build the notifier for something other than a run, such as a failed start or a digest."""
+    """Build the context for sending alerts that do not belong to a run, for example about a failed start."""
     sender = build_alert_sender(config, os.environ)
     return build_notifier(
         config, open_store(config), sender, target=target, run_id=generate_run_id(target), owner=owner
@@ -187,9 +187,9 @@ def build_notifier_without_run(config: Config, target: str, owner: Capability) -
 
 
 def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
-    """Build the external heartbeat from the URL in the environment; without a URL it does nothing.
+    """Build the external heartbeat of a target; without a URL in the environment it does nothing.
 
-    The result of the newest ping is stored in the data folder, for `read_last_ping`.
+    It stores the result of the newest ping in the data folder.
     """
     file = _build_ping_path(config, target)
 
@@ -202,7 +202,7 @@ def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
 
 
 def read_last_ping(config: Config, target: str) -> LastPing | None:
-    """Read the newest ping about a target; ``None`` if there is none in this data folder."""
+    """Read the result of the newest heartbeat ping of a target; ``None`` if there is none."""
     try:
         return LastPing.model_validate_json(_build_ping_path(config, target).read_bytes())
     except (OSError, ValidationError):
@@ -213,8 +213,8 @@ def _build_ping_path(config: Config, target: str) -> Path:
     return config.data_folder / "heartbeats" / f"{target}.json"
 
 
-def build_heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Build the heartbeat as `build_recorded_heartbeat` does, from another environment and without a record."""
+def build_heartbeat_from_environment(environment: Mapping[str, str], target: str) -> Heartbeat:
+    """Build the external heartbeat of a target from the given environment; it stores no results."""
     return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from flows.deploys.github_deployments import select_polled_triggers
+from flows.deploys.github_deployments import select_triggers_polled_at_github
 from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import Config
 from monitors.config.sections import ScheduleSettings, is_daily
@@ -243,7 +243,9 @@ def _plan_watched(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
             tag=config.prefect.tag,
             late_after_s=SIGN_OF_LIFE_LATE_S,
         )
-    if any(target.space is not None for target in config.targets.values()) or select_polled_triggers(config):
+    if any(target.space is not None for target in config.targets.values()) or select_triggers_polled_at_github(
+        config
+    ):
         yield PlannedDeployment(
             name=config.prefect.add_prefix(WATCH_DEPLOYS),
             flow=WATCH_DEPLOYS,

@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from flows.alerting.pipeline import send_alerts_again
+from flows.alerting.pipeline import send_undelivered_alerts_again
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.secrets import get_environment
@@ -112,7 +112,7 @@ async def _send_alerts_again_at_start(config: Config) -> None:
     """Send the alerts that were only printed so far, if there is a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
-            await send_alerts_again(build_notifier_without_run(config, target, Capability.UP))
+            await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
         log_line(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
 

@@ -1,8 +1,7 @@
-"""The alerts of a run: about severe failures while it goes on, and about all observations at its end.
+"""Builds and sends the alerts of a run: about severe failures while it goes on, and about everything at its end.
 
-The first severity-3 failure sends an alert immediately; the next ones are collected and added to its message. At
-the end, observations that are new become messages. One line sums up what is new, what was known before, and whether
-anybody was notified.
+The first severity-3 failure sends an alert immediately. Later ones are collected and added to its message. At the
+end, one line says what is new, what was known before, and whether people were notified.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
-"""After an alert, further failures are collected for this long and sent as one message."""
+"""After an alert, failures are collected for this time and sent as one message."""
 
 
 class EarlyAlerts:
-    """Sends alerts about severe failures from a background task, so that asking never waits for Slack.
+    """Sends alerts about severe failures in a background task, so that asking does not wait for Slack.
 
-    When asking ends, in any way, what was collected is sent: the rest of the run may wait for a Prefect server that
-    does not answer. An error here becomes a fault of the run, which is reported at its end.
+    At the end of the ``async with`` block, the collected failures are sent. An error here becomes a fault of the
+    run, which is reported at the end of the run.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -83,19 +82,16 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting, wait for the message that is being sent, and send what was collected since.
-
-        A cancelled run does that too.
-        """
+        """Stop collecting, wait for the current message, and send the failures that were collected since."""
         del kind, error, trace
-        finishing = asyncio.create_task(self._send_rest())
+        finishing = asyncio.create_task(self._send_remaining_alerts())
         try:
             await asyncio.shield(finishing)
         except asyncio.CancelledError:
             await finishing
             raise
 
-    async def _send_rest(self) -> None:
+    async def _send_remaining_alerts(self) -> None:
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.gather(self._sender, return_exceptions=True)
@@ -112,7 +108,7 @@ class EarlyAlerts:
             await asyncio.sleep(COLLECT_S)
 
     async def _send_batch(self) -> None:
-        """Send the collected failures as one message, in a task of its own that outlives the sender's end."""
+        """Send the collected failures as one message, in a task that continues if the sender is cancelled."""
         batch, self._waiting = self._waiting, []
         summary = RunSummary(commit=self._at.commit, under_way=True)
         self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
@@ -120,7 +116,7 @@ class EarlyAlerts:
         await self._wait_for_message()
 
     async def _wait_for_message(self) -> None:
-        """Wait for the message that is being sent; an error becomes a fault of the run."""
+        """Wait for the current message; an error becomes a fault of the run."""
         if self._message is None:
             return
         (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
@@ -137,8 +133,8 @@ EXPLAINING_KINDS = frozenset(
 """Incident kinds that explain why nothing was graded."""
 
 
-def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
-    """Collect all observations of a run: failed cases, the failed gate, outages and faults of the monitor."""
+def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
+    """Build all observations of a run: failed cases, the failed gate, outages and faults of Lookout."""
     context, observed_in = run.context, build_observation_context(run)
     observations = list(
         build_case_observations(
@@ -157,7 +153,7 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
             run.results,
             settings=context.config.alerts,
             account_patterns=observed_in.account_patterns,
-            named_before=_find_notified_cases(run),
+            named_before=_find_notified_case_ids(run),
         )
         observations.append(build_failed_gate_observation(report, observed_in, failed))
     observations.extend(_observe_outages(run, report, observed_in))
@@ -184,8 +180,8 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     return tuple(observations)
 
 
-def _find_notified_cases(run: LiveRun) -> frozenset[str]:
-    """Find the cases that alerts about open incidents have named, so that a gate alert shows new ones first."""
+def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
+    """Find the cases that earlier alerts have named. The alert about the gate shows other cases first."""
     try:
         open_incidents = run.context.store.list_open_incidents(run.context.target.name)
     except WarehouseError:
@@ -194,7 +190,7 @@ def _find_notified_cases(run: LiveRun) -> frozenset[str]:
 
 
 def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
-    """Format, by case id, how often a flaky case was right."""
+    """Format how often each flaky case was right, by case id."""
     return {case.case_id: case.text for case in report.flaky}
 
 
@@ -208,7 +204,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
 
 
 def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
-    """Format the fault of a complete run that is INCONCLUSIVE for lack of graded answers; else empty."""
+    """Format the fault that a complete run is INCONCLUSIVE because too few answers are graded; else empty."""
     reason = next(
         (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
         None,
@@ -228,9 +224,9 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
 
 
 def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
-    """Observe an application that was down and a monitor that could not ask, each at most once."""
+    """Build observations that the application did not answer or that Lookout could not ask, at most one of each."""
     if run.not_ready is not None:
-        return [_observe_not_served(run.not_ready, at)]
+        return [_build_not_served_observation(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
     not_visible = [n for n in silent if n.blame is not Blame.APP]
@@ -245,7 +241,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         is_settings_change, cause = _explain_by_settings(run, report)
         observations.append(
             build_app_down_observation(
-                at, detail=_format_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE
+                at, detail=_format_detail_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE
             )
             if is_settings_change
             else build_app_down_observation(at, detail=detail_text)
@@ -257,7 +253,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         is_settings_change, cause = _explain_by_settings(run, report)
         may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
         if is_settings_change or may_be_settings:
-            detail_text = _format_with_cause(run, cause, detail_text)
+            detail_text = _format_detail_with_cause(run, cause, detail_text)
         if may_be_settings and cause and not is_settings_change:  # users do not get an answer either
             return [*observations, build_app_down_observation(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
@@ -276,16 +272,16 @@ _MAX_DETAIL_CHARACTERS: Final = 260
 """Maximum characters of an error, so that the next step after it is not cut off."""
 
 
-def _format_with_cause(run: LiveRun, cause: str, detail: str) -> str:
-    """Format a detail with its cause first, if known, and the next step last."""
+def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
+    """Format the cause if it is known, then the detail, then the next step."""
     shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
 def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Return whether a change of lookout.toml likely caused the missing answers, and a text about it.
+    """Return whether a change of lookout.toml probably caused the missing answers, and a text about it.
 
-    That is likely if the target's settings differ from those of the last run that got answers.
+    This is probable if the target's settings differ from those of the last run with answers.
     """
     if run.has_answers or report.snapshot is None:
         return False, ""
@@ -312,21 +308,21 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
 
 
 def _find_api_path(run: LiveRun) -> str:
-    """Return the path of the API; empty for a page."""
+    """Return the URL path of the target's API; empty for a page."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
         return ""
     return urlsplit(probe.api.url or run.context.target.address).path
 
 
-def _observe_not_served(error: ProbeError, at: ObservationContext) -> Observation:
+def _build_not_served_observation(error: ProbeError, at: ObservationContext) -> Observation:
     if error.blame is Blame.APP:
         return build_failed_deploy_observation(at, detail=str(error))
     return build_monitor_fault_observation(at, fault_name=type(error).__name__, detail=str(error))
 
 
 def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
-    """Build the scope of incidents that the run may resolve."""
+    """Build the scope that says which incidents this run can resolve."""
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
     has_own_faults = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
     if run.graded and not has_own_faults and not run.faults:
@@ -344,8 +340,8 @@ def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionSco
     )
 
 
-def find_cases_outside_suite(run: LiveRun) -> tuple[str, ...]:
-    """Return the cases of open incidents that earlier runs of this suite asked, and that it no longer has."""
+def find_case_ids_outside_suite(run: LiveRun) -> tuple[str, ...]:
+    """Find the cases of open incidents that were removed from this suite."""
     context = run.context
     suite_ids = {case.id for case in context.suite.cases}
     asked = (
@@ -385,7 +381,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.CLOSED: "closed",
 }
-"""Short labels, in the order in which they are printed."""
+"""The label of each reason for an alert, in the order of printing."""
 
 DELIVERY_WORDS: Final = {
     "rejected": "refused by Slack and only printed here, so no person was notified",
@@ -393,19 +389,19 @@ DELIVERY_WORDS: Final = {
     "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
-"""The delivery status of the messages, worst first."""
+"""What is printed for the delivery status of messages, worst first."""
 EARLIER_WORDS: Final = {
     "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
     "sent": "sent now, late",
 }
-"""The delivery status of messages that were decided before the run began, worst first."""
+"""What is printed for the delivery status of messages from before the run, worst first."""
 
 
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
-    """Describe what was sent, such as ``1 new, sent now; 2 already known``, and what of earlier runs waits or came.
+    """Describe which alerts were sent, for example ``1 new, sent now; 2 already known``.
 
-    ``since`` is when the run began. The text is "nothing to send" without observations, recoveries and earlier
-    messages. If the warehouse cannot be read, the text says so.
+    Messages of earlier runs that wait or were sent now are included. ``since`` is when the run began. If the
+    warehouse cannot be read, the text says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)

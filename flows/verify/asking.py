@@ -1,8 +1,8 @@
-"""Asks a run's questions: the part of a verification that works without a Prefect server.
+"""Asks a run's questions. This part of a verification works without a Prefect server.
 
-prepare_run ─▶ ask_in_time ─▶ wait_for_deploy ─▶ question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: alert at once
-▲                          └─▶ open: the judge
-└── wait_out, where the app stopped answering
+prepare_run ─▶ wait_for_deploy ─▶ ask a question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: send an alert
+▲                              └─▶ ungraded: ask the judge
+└── wait_until_app_recovers, if the application stopped answering
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from monitors.records.runs import CaseResult
 async def prepare_run(
     request: VerifyRequest, listener: ProgressListener, *, unreported: tuple[type[Exception], ...]
 ) -> LiveRun:
-    """Load the configuration and the suite, open the journal, and load a stopped run's answers.
+    """Load configuration and suite, open the journal, and load the answers of a stopped run.
 
-    No message is sent about errors of the types ``unreported``: the person who started the run reads them.
+    Errors of the types ``unreported`` send no alert, because the person who started the run sees them.
     """
     try:
         await asyncio.to_thread(
@@ -53,16 +53,13 @@ async def prepare_run(
             await asyncio.to_thread(run.load_earlier_results)
     except Exception as error:  # the owners are notified of every error; raised again
         if not isinstance(error, unreported):
-            await _notify_unprepared(request, error)
+            await _notify_of_failed_preparation(request, error)
         raise
     return run
 
 
-async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
-    """Report a run that could not begin as a fault of the monitor.
-
-    Scheduled runs also report faults of the configuration, since nobody reads their exit codes.
-    """
+async def _notify_of_failed_preparation(request: VerifyRequest, error: Exception) -> None:
+    """Send an alert that a run could not begin."""
     try:
         config = load_request_config(request)
     except ConfigError:
@@ -74,8 +71,8 @@ async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
     )
 
 
-async def ask_in_time(run: LiveRun) -> None:
-    """Ask every case until the run's deadline, and send an alert immediately about a severe failure."""
+async def ask_until_deadline(run: LiveRun) -> None:
+    """Ask every case, until the run's deadline at most; send alerts about severe failures immediately."""
     limit_s = run.context.config.watchdog.run_deadline_s
     async with EarlyAlerts(run, build_observation_context(run)) as alerts:
         asking = asyncio.timeout(limit_s)
@@ -86,21 +83,21 @@ async def ask_in_time(run: LiveRun) -> None:
             if not asking.expired():
                 raise
             run.interrupted = True
-            run.faults.append(Fault(HUNG_RUN, _format_stop(run, limit_s)))
+            run.faults.append(Fault(HUNG_RUN, _format_deadline_reached(run, limit_s)))
 
 
-def _format_stop(run: LiveRun, limit_s: float) -> str:
+def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
     return (
-        f"Lookout stopped the questions after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and "
-        "the other cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in "
-        "lookout.toml." + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
+        f"Lookout stopped asking after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and the other "
+        "cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in lookout.toml."
+        + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
     )
 
 
 async def wait_for_deploy(run: LiveRun) -> bool:
-    """Wait until the target serves the commit to verify; return whether it does, else store the error in the run.
+    """Wait until the target serves the commit to verify; return whether it does.
 
-    A page without a version counts as ready; the first question shows whether it is.
+    If it does not, store the error in the run. A target that does not report its version counts as ready.
     """
     context = run.context
     settings = context.configured.probe
@@ -119,10 +116,10 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     return True
 
 
-async def wait_for_recovery(run: LiveRun) -> None:
-    """Wait until an app that stopped answering serves the verified commit again.
+async def wait_until_app_recovers(run: LiveRun) -> None:
+    """Wait until an application that stopped answering serves the verified commit again.
 
-    Raises `ProbeError` if it does not; then the run stops and sends one message.
+    Raises `ProbeError` if it does not; the run then stops.
     """
     settings, listener = run.context.configured.probe, run.context.listener
     listener.on_stage("waiting for the app to come back")
@@ -141,9 +138,9 @@ async def wait_for_recovery(run: LiveRun) -> None:
 async def ask_unanswered_cases(
     run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None
 ) -> None:
-    """Ask the unanswered cases, worst first, a few at a time, until ``ends_at`` of the event loop's clock.
+    """Ask the unanswered cases, worst severity first, several at a time, and grade the answers.
 
-    Each result is stored before ``on_result`` gets it.
+    ``ends_at`` is the deadline by the event loop's clock. Each result is stored before ``on_result`` is called.
     """
     context = run.context
     settings = context.configured.probe
@@ -192,13 +189,13 @@ async def ask_unanswered_cases(
             concurrency=build_local_pace(settings),
             on_result=grader.save,
             judge_now=grader.is_wrong,
-            recover=lambda: wait_for_recovery(run),
+            recover=lambda: wait_until_app_recovers(run),
             limit=run.limit,
         )
 
 
 class _AnswerGrader:
-    """Grades each answer once, while its page is open, and stores it with its evidence when it is final."""
+    """Grades each answer while its page is open, and stores the result with its evidence."""
 
     def __init__(
         self, run: LiveRun, judges: JudgeStage, on_graded: Callable[[CaseResult], Awaitable[None]]
@@ -209,13 +206,13 @@ class _AnswerGrader:
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
     async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
-        """Whether the answer is not graded correct, so that a screenshot of the page is stored."""
+        """Grade the answer; return true if it is not correct, so that a screenshot of the page is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades
         return assess_case(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store the final result in the journal and report it; pass answers that need a judge to the judges."""
+        """Store a result in the journal and report it, or queue it for the judge if the judge must grade it."""
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess_case(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):

@@ -1,10 +1,10 @@
-"""Verifies without waiting for the Prefect server: the flow takes over the run when the server answers.
+"""Starts to ask a target before the Prefect server is ready; the flow continues the run when the server answers.
 
-    prepare_run ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
-              └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
+    prepare_run ─▶ ask questions ──────────────────────▶ ask_and_grade waits for them ─▶ …
+              └──▶ start the server ─▶ import Prefect ─▶ verify_deploy ┘
 
-Every result is stored in the journal immediately, as in the flow. If no server starts, asking ends, what is graded
-and the missing server are reported, and the same command resumes the stopped run.
+Every result is stored in the journal immediately. If no server starts, asking stops, and alerts are sent about the
+severe failures so far and about the missing server. The same command then resumes the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TypeVar, cast
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.runtime.run import connect_to_prefect, load_request_config
 from flows.server.prefect_server import PrefectUnavailable, is_server_gone
-from flows.verify.asking import ask_in_time, prepare_run
+from flows.verify.asking import ask_until_deadline, prepare_run
 from flows.verify.progress import ProgressListener
 from flows.verify.run_folder import VerifyRequest, is_run_complete
 from flows.verify.run_state import LiveRun
@@ -31,9 +31,9 @@ Result = TypeVar("Result")
 
 
 async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
-    """Verify a target, asking immediately.
+    """Verify a target and return the report. Ask while the Prefect server starts.
 
-    Return the report. Raises as `verify_deploy`, and `PrefectUnavailable`.
+    Raises the errors of `verify_deploy`, and `PrefectUnavailable`.
     """
     config = load_request_config(request)
     run = await prepare_run(request, listener, unreported=(ConfigError,))
@@ -51,18 +51,18 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
 
 @asynccontextmanager
 async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
-    """Ask in a background task, which is cancelled at the end of the block; it sends its alerts first.
+    """Ask in a background task, which is cancelled at the end of the block.
 
-    The monitor's owners are notified when no server starts, or when it is lost before the run is complete. If
-    asking failed and no server started, the error of asking is raised.
+    Lookout's owners are notified if no server starts, or if the server is lost before the run is complete. If
+    asking also failed, the error of asking is raised.
     """
     with run.context.run_folder:
-        run.asking = asking = asyncio.create_task(ask_in_time(run))
+        run.asking = asking = asyncio.create_task(ask_until_deadline(run))
         try:
             yield asking
         except Exception as error:  # Prefect raises several types; all are raised again
             asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
-            await _end_asking(asking)
+            await _cancel_asking(asking)
             if not is_run_complete(run.context.folder) and (
                 isinstance(error, PrefectUnavailable) or is_server_gone(error)
             ):
@@ -71,26 +71,26 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
                 raise asking_error from error
             raise
         finally:
-            await _end_asking(asking)
+            await _cancel_asking(asking)
 
 
-async def _end_asking(asking: asyncio.Task[None]) -> None:
+async def _cancel_asking(asking: asyncio.Task[None]) -> None:
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
 
 
 def _build_server_fault(error: Exception) -> Fault:
-    """Build the fault of a missing server: one name for all the types of error that Prefect's client raises."""
+    """Build the fault that no Prefect server is available."""
     detail = (
         f"No Prefect server is available: {build_fault_from_error(error).detail}. The answers so far are stored, "
-        "and severe failures were reported. Run the same command within the hour to continue."
+        "and severe failures were reported. To continue, run the same command within one hour."
     )
     return Fault(PrefectUnavailable.__name__, detail)
 
 
 @contextmanager
 def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
-    """Show the stage "waiting for the Prefect server" if asking ends inside the block."""
+    """Show the stage "waiting for the Prefect server" when asking is finished before the server answers."""
 
     def show(_: asyncio.Task[None]) -> None:
         listener.on_stage("waiting for the Prefect server")
@@ -128,7 +128,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def _cancel_on_sigterm() -> Generator[None]:
-    """Cancel the current task on SIGTERM, as Ctrl-C does; inside a flow Prefect does that."""
+    """Cancel the current task on SIGTERM, like Ctrl-C. Inside a flow, Prefect does this."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise AssertionError("internal error: the coroutine must run in a task")

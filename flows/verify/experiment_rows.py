@@ -1,8 +1,7 @@
-"""Builds the rows of an experiment from a run's results: inputs, outputs and scores, with redacted texts.
+"""Builds the rows of an experiment on a platform from a run's results: inputs, outputs and scores, redacted.
 
-Severe cases are asked several times, and the worst answer counts (pass^k). So a case's share of the weighted score
-is divided among its rows: over a whole experiment the average of ``lookout_earned`` divided by that of
-``lookout_weight`` is the run's weighted score.
+If a case was asked several times, the worst answer counts, and each of its rows gets a part of the case's points.
+The average of ``lookout_earned`` divided by the average of ``lookout_weight`` is the run's weighted score.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ WEIGHT: Final = "lookout_weight"
 
 
 class CaseWeights:
-    """The points that each graded case earned and could earn in the weighted score, divided among its rows."""
+    """The points of each graded case in the weighted score: earned and possible, divided among its rows."""
 
     def __init__(self, report: RunReport, assessments: Iterable[Assessment], weights: Weights) -> None:
         all_assessments = tuple(assessments)
@@ -45,7 +44,7 @@ class CaseWeights:
         self._weights = weights
 
     def scores(self, case_id: str) -> Iterator[Score]:
-        """Yield both scores as shares of the heaviest weight; nothing for a case that does not count."""
+        """Yield the earned and the possible points as shares of the largest weight; none for an ungraded case."""
         worst = self._worst.get(case_id)
         if worst is None:
             return
@@ -61,14 +60,14 @@ class CaseWeights:
 def build_experiment_rows(
     results: Iterable[CaseResult], examples: Mapping[str, str], weights: CaseWeights, redact: Redact
 ) -> Iterator[ExperimentRow]:
-    """Yield the rows of the cases that have an example; ``examples`` maps case ids to example ids."""
+    """Yield a row for each result whose case has an example; ``examples`` maps case ids to example ids."""
     for result in results:
         example_id = examples.get(result.case.id)
         if example_id is not None:
-            yield _build_row(result, example_id, weights, build_case_redactor(result, redact))
+            yield _build_experiment_row(result, example_id, weights, build_case_redactor(result, redact))
 
 
-def _build_row(result: CaseResult, example_id: str, weights: CaseWeights, safe: Redact) -> ExperimentRow:
+def _build_experiment_row(result: CaseResult, example_id: str, weights: CaseWeights, safe: Redact) -> ExperimentRow:
     probe_result, assessment = result.result, result.assessment
     answered = isinstance(probe_result, Exchange)
     took_ms = probe_result.timings.total_ms if isinstance(probe_result, Exchange) else 0
@@ -114,7 +113,7 @@ def _build_metadata(assessment: Assessment) -> Json:
 
 
 def _build_scores(result: CaseResult) -> Iterator[Score]:
-    """Yield the scores of one answer; a score that is unknown has no value."""
+    """Yield the scores of one answer. An unknown score has no value."""
     assessment = result.assessment
     match assessment.outcome:
         case CaseOutcome.CORRECT:
@@ -133,7 +132,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 
 def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score]:
-    """Yield the rating and, with quote and reason, 1 or 0 for each criterion; no value where it is not rated."""
+    """Yield the rating, and 1 or 0 with quote and reason for each of its criteria."""
     grade = find_rating_grade(result.assessment)
     if grade is None or grade.rubric is None:
         return
@@ -151,7 +150,7 @@ def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score
 
 
 def _build_severity_score(assessment: Assessment) -> Score:
-    """Build the severity score: 1 for no finding, 0 for severity 3, as for live traffic."""
+    """Build the severity score of a failure: 0 for severity 3, more for a smaller severity."""
     value = 1 - assessment.severity / Severity.CRITICAL
     return Score(key=SEVERITY, value=value, comment=f"severity {assessment.severity.value}")
 
@@ -162,7 +161,7 @@ def _format_failures(assessment: Assessment) -> str:
 
 
 def split_into_batches(rows: Iterator[ExperimentRow], size: int) -> Iterator[Sequence[ExperimentRow]]:
-    """Split rows into lists of up to ``size``, so that a long run is not held in memory twice."""
+    """Split rows into lists of up to ``size``, one list at a time, to save memory."""
     batch = list[ExperimentRow]()
     for row in rows:
         batch.append(row)

@@ -1,8 +1,8 @@
-"""Writes a run as an experiment to a platform such as LangSmith: opened while it asks, written after notifications.
+"""Writes a run as an experiment to a platform such as LangSmith.
 
-So the experiment's URL is known for messages and reports, and neither verdict, alerts nor reports wait for the
-platform. Errors of the platform become a warning of the run. All ids are derived from run, case and repeat, so that
-a resumed run writes nothing twice.
+The experiment is opened while the run asks, so that alerts and reports can link to it. It is written after the
+alerts, so that verdict and alerts do not wait for the platform. Errors of the platform become a warning of the run.
+A resumed run writes nothing twice, because all ids depend on run, case and repeat.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from monitors.platforms.settings import DatasetAddress, parse_dataset_address
 from monitors.records.runs import RunExperiment, RunReport
 
 OPEN_TIMEOUT_S: Final = 120.0
-"""For finding the dataset with its examples and opening the experiment, from the run's start."""
+"""Timeout of loading the dataset and opening the experiment, from the start of the run."""
 WRITE_TIMEOUT_S: Final = 600.0
-"""For all rows; 500 of them with 5 scores are 3,000 requests, eight at once."""
+"""Timeout of writing all rows. 500 rows with 5 scores need 3,000 requests."""
 ROWS_PER_BATCH: Final = 50
-"""Rows that are written together."""
+"""The number of rows that are written together."""
 
 
 class _PlatformExperiment(NamedTuple):
@@ -41,33 +41,30 @@ class _PlatformExperiment(NamedTuple):
 
 
 class ExperimentWriter:
-    """Writes the experiment of one run. Never raises an error of the platform; see `RunExperiment.problem`."""
+    """Writes the experiment of one run. Errors of the platform are not raised; see `RunExperiment.problem`."""
 
     def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_PlatformExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
     def describe(self) -> RunExperiment | None:
-        """Describe the experiment without waiting; ``None`` while the platform has not answered."""
+        """Return the description of the experiment; ``None`` while the platform has not answered."""
         if not self._opening.done() or self._opening.cancelled():
             return None
         error = self._opening.exception()
-        return self._opening.result().described if error is None else self._build_failure(error)
+        return self._opening.result().described if error is None else self._describe_failure(error)
 
     async def write(self, report: RunReport) -> RunExperiment:
-        """Write all rows with their scores.
-
-        Return the description of the experiment, with a problem if it failed.
-        """
+        """Write all rows with their scores; return the description of the experiment, with any problem."""
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)
-                await self._write(opened, report)
+                await self._write_all_rows(opened, report)
         except Exception as error:  # noqa: BLE001 - an error of the platform does not change a finished run
             experiment = self.describe()
-            return self._build_failure(error, experiment.url if experiment else None)
+            return self._describe_failure(error, experiment.url if experiment else None)
         return opened.described
 
-    async def _write(self, opened: _PlatformExperiment, report: RunReport) -> None:
+    async def _write_all_rows(self, opened: _PlatformExperiment, report: RunReport) -> None:
         experiments, context = opened.platform.experiments, self._run.context
         metadata = _build_metadata(self._run, report)
         experiment = await experiments.start(opened.dataset, context.run_id, metadata)
@@ -82,7 +79,7 @@ class ExperimentWriter:
             await experiments.write(experiment, batch)
         await experiments.finish(experiment)
 
-    def _build_failure(self, error: BaseException, url: str | None = None) -> RunExperiment:
+    def _describe_failure(self, error: BaseException, url: str | None = None) -> RunExperiment:
         cause = str(error) if isinstance(error, MonitorError) else type(error).__name__
         problem = f"not written within {WRITE_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else cause
         return RunExperiment(dataset=str(self._address), url=url, problem=problem)
@@ -90,14 +87,14 @@ class ExperimentWriter:
 
 @asynccontextmanager
 async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
-    """Open the run's experiment in the background; yield ``None`` if the target names no dataset."""
+    """Open the run's experiment in the background; yield ``None`` if the target has no dataset."""
     written = run.context.configured.experiments
     if written is None:
         yield None
         return
     address = parse_dataset_address(written)
     async with AsyncExitStack() as stack:
-        opening = asyncio.create_task(_open_in_time(run, address, stack))
+        opening = asyncio.create_task(_open_before_timeout(run, address, stack))
         try:
             yield ExperimentWriter(run, address, opening)
         finally:
@@ -107,7 +104,7 @@ async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | Non
                 await opening
 
 
-async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _PlatformExperiment:
+async def _open_before_timeout(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _PlatformExperiment:
     try:
         async with asyncio.timeout(OPEN_TIMEOUT_S):
             return await _open_on_platform(run, address, stack)
@@ -145,7 +142,7 @@ async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[
 
 
 def _build_metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
-    """Build the metadata by which the platform filters and compares experiments; ``report`` once there is one."""
+    """Build the metadata by which the platform filters and compares experiments. ``report`` is set at the end."""
     context = run.context
     metadata: dict[str, JsonValue] = {
         "run_id": context.run_id,

@@ -1,12 +1,11 @@
-"""Verify a deploy: cases → ask → grade → gate → record → notify.
+"""Verify a deploy: ask all cases, grade the answers, apply the gate, store the report and notify people.
 
-    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results ─┐
-                   │ each result: journal, at once  publish ◀─ write_experiment ◀─ ask_again ◀┘
-                   └ first severity-3 failure: alert, at once
+    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results_to_pull_requests
+            ─▶ recheck_and_update_messages ─▶ write_experiment ─▶ publish
 
-The run waits until the deployed commit serves, so that it never grades an older image. It grades each answer while
-its page is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor
-broke.
+The run waits until the application serves the deployed commit, so that it does not grade an older build. Each
+result is stored at once. The first severity-3 failure sends an alert at once. The flow ends ``Completed`` and is
+named Pass, Fail or Inconclusive. ``Failed`` means that Lookout itself has a fault.
 """
 
 from __future__ import annotations
@@ -22,34 +21,38 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Cancelled, Completed
 
-from flows.alerting.edits import finish_first_alerts
+from flows.alerting.edits import add_summary_to_sent_alerts
 from flows.alerting.faults import build_fault_from_error
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from flows.alerting.watchdog import redact_errors, run_under_watchdog
-from flows.artifacts import build_report_page, find_site_address
+from flows.artifacts import build_report_page_path, find_site_page_address
 from flows.clock import utc_now
-from flows.deploys.pull_requests import collect_pull_requests, post_results, report_status_to_pull_requests
+from flows.deploys.pull_requests import (
+    collect_pull_requests_of_run,
+    post_results_to_pull_requests,
+    report_status_to_pull_requests,
+)
 from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_severe_mutation_score
-from flows.runtime.run import load_request_config, stop_process
+from flows.runtime.run import end_process_immediately, load_request_config
 from flows.runtime.slack import build_recorded_heartbeat, log_line
 from flows.server.missed_runs import hold_target, skip_missed_run
 from flows.verify.alerts import (
+    build_run_observations,
     build_run_resolution_scope,
     describe_notifications,
-    find_cases_outside_suite,
+    find_case_ids_outside_suite,
     format_flaky_notes,
-    observe_run,
 )
-from flows.verify.asking import ask_in_time, prepare_run
+from flows.verify.asking import ask_until_deadline, prepare_run
 from flows.verify.experiments import ExperimentWriter, open_experiment
 from flows.verify.progress import NO_LISTENER, RunLog
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
-from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
+from flows.verify.run_state import LiveRun, find_baseline, store_judge_change
+from flows.verify.snapshot import build_run_snapshot, find_last_pass, should_report_changes
 from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
@@ -69,18 +72,18 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Loading waits this long for another process; what is left is loaded by the next run."""
+"""Maximum wait for another process before loading the warehouse; the next run loads what is left."""
 
 
 @flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None]:
     """Verify one target; return a state that is named after the verdict, with the report as its data.
 
-    A scheduled run that was missed, and that a newer one stands for, ends as Skipped. The run of a deploy ends as
-    Superseded if another commit was reported before it could ask, and the page does not say which one it serves.
+    A missed scheduled run ends as Skipped if a newer one replaces it. The run of a deploy ends as Superseded if a
+    newer commit was reported before it started, and the application does not report its commit.
 
-    Raises `ConfigError` before anything is asked. A stopped run has stored its answers, and the next run with the
-    same target, suite and commit resumes it.
+    Raises `ConfigError` before anything is asked. The next run with the same target, suite and commit resumes a
+    stopped run.
     """
     config = await asyncio.to_thread(load_request_config, request)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -89,25 +92,29 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     async with hold_target(request.target, config.prefect.tag, log_line):
         newer = await asyncio.to_thread(find_newer_commit, config, request)
         if newer is not None:
-            return Cancelled(name="Superseded", message=f"{request.commit} was followed by {newer}: not asked")
+            message = f"not asked, because {newer} was deployed after {request.commit}"
+            return Cancelled(name="Superseded", message=message)
         return await _run_verification(request, None)
 
 
 def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
-    """Return the commit that was reported after that of ``request``, if the page cannot say which one it serves."""
+    """Return the commit that was reported after the requested one; ``None`` if the application reports its commit.
+
+    If the application reports its commit, the run waits for the requested one.
+    """
     configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:
         return None
     if can_read_serving_commit(build_target_record(request.target, configured), configured.probe.readiness):
         return None
-    newest = DeployQueue(config.data_folder).find_newest_commit(request.target)
+    newest = DeployQueue(config.data_folder).find_newest_reported_commit(request.target)
     return newest if newest is not None and not is_same_commit(newest, request.commit) else None
 
 
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
-    """Return the flow for a run that this process began before it had a server.
+    """Build the flow for a run that this process began before the server was ready.
 
-    Prefect stores a flow's parameters on its server, so the live run is bound to the function instead.
+    The run is bound to the flow's function, because Prefect would store a parameter on its server.
     """
 
     @flow(name=NAME, description=__doc__)
@@ -129,7 +136,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
                 context.notifier,
                 beat,
                 end_after_s=end_after_s,
-                stop=stop_process,
+                stop=end_process_immediately,
                 unreported=_select_caller_errors(),
             ),
             report_status_to_pull_requests(run),
@@ -139,23 +146,23 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
             report = await evaluate_run(run, experiment)
             paths = await record(run, report)
             await notify_people(run, report, paths)
-            await post_results(run, report)
-            report = await ask_again(run, report)
+            await post_results_to_pull_requests(run, report)
+            report = await recheck_and_update_messages(run, report)
             report = await write_experiment(run, report, experiment)
             run_folder.finish()
             await publish(run, report, paths)
     late = await asyncio.to_thread(list_late_polls, context.config.data_folder, context.now(), context.target.name)
     final_beat = choose_final_beat(graded=run.graded, broke=run.interrupted or bool(late))
     if final_beat is not None:
-        note = f"{format_late_polls(late)}. {WATCH_TO_DO}" if late else _format_in_one_line(report)
+        note = f"{format_late_polls(late)}. {WATCH_TO_DO}" if late else _format_verdict_briefly(report)
         await beat.ping(final_beat, run_id=context.run_id, note=note)
-    return Completed(name=report.verdict.value.capitalize(), message=_format_in_one_line(report), data=report)
+    return Completed(name=report.verdict.value.capitalize(), message=_format_verdict_briefly(report), data=report)
 
 
 @task(name="prepare", cache_policy=NO_CACHE)
 @redact_errors
 async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
-    """Return the run that this process began before it had a server, or prepare one."""
+    """Return the run that this process began before the server was ready, or prepare a new one."""
     if begun is not None:
         return begun
     listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
@@ -163,32 +170,29 @@ async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
 
 
 def _select_caller_errors() -> tuple[type[Exception], ...]:
-    """Return the error types that the caller of a run sees; none for a deployment, which has no caller."""
+    """Return the error types that the person who started the run sees; none for a scheduled run."""
     return () if deployment.id else (ConfigError,)
 
 
 @task(name="ask and grade", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_and_grade(run: LiveRun) -> None:
-    """Ask every case, worst first.
-
-    Grade and store each answer, and send an alert immediately about severe failures.
-    """
+    """Ask every case, worst severity first; grade and store each answer; send alerts about severe failures."""
     page = ProgressPage(_build_artifact_name(run))
     await page.start(run.done, run.planned)
     run.on_step = page.show
-    await (run.asking if run.asking is not None else ask_in_time(run))
-    await page.show(run.done, run.planned)  # results that came while the page was created
+    await (run.asking if run.asking is not None else ask_until_deadline(run))
+    await page.show(run.done, run.planned)  # some results came before the page existed
 
 
 @task(name="evaluate", cache_policy=NO_CACHE)
 @redact_errors
 async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
-    """Apply the gate and return the report of the run."""
+    """Compare the results with the baseline, apply the gate, and build the report of the run."""
     run.context.listener.on_stage("evaluating")
-    await asyncio.to_thread(find_judge_change, run)
+    await asyncio.to_thread(store_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
-    pulls = await asyncio.to_thread(collect_pull_requests, run)
+    pulls = await asyncio.to_thread(collect_pull_requests_of_run, run)
     context = run.context
     facts = run.facts(context.now(), next(iter(pulls), None))
     report = evaluate_results(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
@@ -203,7 +207,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     accepted = await asyncio.to_thread(find_last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
     changes = None
-    if is_report_of_changes_useful(report):
+    if should_report_changes(report):
         changes = await asyncio.to_thread(find_run_changes, snapshot, accepted, report.comparison)
     return report.add_background(
         mutation_score=mutation_score,
@@ -217,7 +221,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 @task(name="record", cache_policy=NO_CACHE)
 @redact_errors
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
-    """Write the report into the journal first, then into the warehouse and into files."""
+    """Store the report in the journal, then in the warehouse and in files; return the paths of the files."""
     run.context.listener.on_stage("recording")
     return await _store_run(run, report)
 
@@ -230,13 +234,13 @@ async def _store_run(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _load_journal(run: LiveRun) -> None:
-    """Load the journal into the warehouse; skip it if another process holds the file.
+    """Load the journal into the warehouse; skip this if another process has locked the file.
 
-    A damaged file is rebuilt from the journal, and the monitor's owners are notified.
+    A damaged file is rebuilt from the journal, and Lookout's owners are notified.
     """
     store = run.context.store
     try:
-        store.load_pending(LOAD_WAIT_S)  # the next message reports what it could not load
+        store.load_pending(LOAD_WAIT_S)  # the next notification reports what could not be loaded
     except WarehouseBusy:
         return
     except WarehouseDamaged as error:
@@ -260,7 +264,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
-    """Read the previous run and the open incidents, for "since which deploy"; empty if the warehouse fails."""
+    """Read the report of the previous run and the open incidents; nothing if the warehouse cannot be read."""
     store, target = run.context.store, run.context.target.name
     try:
         previous = store.find_last_report(target, run.context.suite.sha256, before=run.context.run_id)
@@ -272,39 +276,40 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
 @task(name="notify people", cache_policy=NO_CACHE)
 @redact_errors
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Notify people of the run's observations and resolve incidents; only news is sent."""
+    """Send alerts about what is new in this run, and resolve incidents that are over."""
     run.context.listener.on_stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = build_run_summary(report, _build_links(report, paths), account_patterns=patterns)
-    observations = observe_run(run, report)
+    observations = build_run_observations(run, report)
     scope = build_run_resolution_scope(run, report)
     await notify(notifier, observations, summary=summary, scope=scope)
-    if gone := await asyncio.to_thread(find_cases_outside_suite, run):
+    if gone := await asyncio.to_thread(find_case_ids_outside_suite, run):
         await notify(notifier, [], scope=scope.narrow_to(text=LEFT_SUITE, cases=gone, reason=NotifyReason.CLOSED))
-    await _complete_alerts(run, report, paths)
+    await _add_summary_to_messages(run, report, paths)
     notifications = await asyncio.to_thread(
         describe_notifications, notifier, observations, run.context.start.started_at
     )
     run.context.listener.on_ended(f"{report.verdict}, {notifications}", str(paths.html))
 
 
-async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Add the run's summary and recheck to the alerts that it sent."""
+async def _add_summary_to_messages(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+    """Add the summary of the run, and the recheck if there was one, to the messages that the run sent."""
     patterns, recheck = run.context.configured.graders.account_patterns, report.recheck
-    await finish_first_alerts(
+    format_recheck = None
+    if recheck is not None:
+        format_recheck = partial(format_alert_recheck, recheck=recheck, account_patterns=patterns)
+    await add_summary_to_sent_alerts(
         run.context.notifier,
         build_run_summary(report, _build_links(report, paths), account_patterns=patterns),
         flaky=format_flaky_notes(report),
-        format_recheck=(lambda alert: format_alert_recheck(alert, recheck, account_patterns=patterns))
-        if recheck
-        else None,
+        format_recheck=format_recheck,
     )
 
 
 @task(name="ask again", cache_policy=NO_CACHE)
 @redact_errors
-async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
-    """Ask the severe failed cases again after people were notified; add the results to report, alerts and comments.
+async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunReport:
+    """Ask the severe failed cases again; add the results to the report, the sent messages and the comments.
 
     The verdict and its figures do not change.
     """
@@ -312,15 +317,15 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
     if recheck is None:
         return report
     report = report.add_recheck(recheck)
-    await _complete_alerts(run, report, await _store_run(run, report))
-    await post_results(run, report)
+    await _add_summary_to_messages(run, report, await _store_run(run, report))
+    await post_results_to_pull_requests(run, report)
     return report
 
 
 @task(name="write the experiment", cache_policy=NO_CACHE)
 @redact_errors
 async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
-    """Write the run to the target's platform as an experiment; update the reports if that changed."""
+    """Write the run as an experiment to the target's platform; write the reports again if it changed them."""
     if experiment is None:
         return report
     run.context.listener.on_stage("writing the experiment")
@@ -333,8 +338,8 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
 @task(name="publish", cache_policy=NO_CACHE)
 @redact_errors
 async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Publish the run in Prefect's UI."""
-    link = find_site_address(run.context.config, build_report_page(report.run_id))
+    """Publish the report of the run in Prefect's UI."""
+    link = find_site_page_address(run.context.config, build_report_page_path(report.run_id))
     await publish_artifacts(_build_artifact_name(run), report, run.results, paths, link)
 
 
@@ -349,7 +354,7 @@ def _build_links(report: RunReport, paths: ReportPaths) -> tuple[Link, ...]:
     return tuple(places)
 
 
-def _format_in_one_line(report: RunReport) -> str:
+def _format_verdict_briefly(report: RunReport) -> str:
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     scores = (
         "nothing was graded" if weighted is None or flat is None else f"weighted {weighted:.3f}, flat {flat:.3f}"

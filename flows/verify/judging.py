@@ -1,9 +1,7 @@
-"""Grades the answers that need a judge: by a rule, by the judge, or by an abstention with its reason.
+"""Grades the answers that rules cannot grade, or that the judge must confirm, as `[judge] scope` says.
 
-A judge grades what the plain graders leave open and confirms their grades as `[judge] scope` says.
-
-Answers are queued for the judge while the run goes on asking. They are judged in groups; severity-3 cases are sent
-without delay.
+Answers are queued for the judge while the run continues to ask. The judge grades them in groups; severity-3 cases
+do not wait for a full group. Without a judge, the answer stays ungraded with a reason.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
 class PendingAnswer(NamedTuple):
-    """An answer that needs a judge, with the grades and the factual finding of the plain graders."""
+    """An answer that waits for the judge, with its grades by rules. ``rules`` is their factual finding."""
 
     case: GoldCase
     exchange: Exchange
@@ -47,12 +45,11 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 
 
 class JudgeQueue:
-    """Judges in a background task, so that asking never waits for a provider.
+    """Asks the judge in a background task, so that asking the application does not wait for a provider.
 
-    It sends a group when the group is full, when a severe case in it is open, or when the queue is closed. The
-    first group, and one after a void group, has a canary of each kind, made of ``canary_cases``. Leaving the
-    ``async with`` block waits for all verdicts. Leaving it by an exception does not; a resumed run judges what is
-    left.
+    A group is sent when it is full, when a severe case in it is ungraded, or when the queue is closed. The groups
+    contain known answers (canaries), made from ``canary_cases``, that test the judge. The end of the ``async with``
+    block waits for all verdicts. After an exception it does not wait; a resumed run asks the judge again.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class JudgeQueue:
         self._worker: asyncio.Task[None] | None = None
 
     def add(self, waiting: PendingAnswer) -> None:
-        """Queue one answer."""
+        """Add an answer to the queue."""
         self._waiting.append(waiting)
         self._arrived.set()
 
@@ -132,7 +129,7 @@ class JudgeQueue:
 
 
 JUDGE_UNAVAILABLE = "JudgeUnavailable"
-"""The fault's name if a judge is configured and did not give any grade."""
+"""The name of the fault that a judge is configured but gave no grade."""
 
 MAX_REASONS = 5
 
@@ -142,7 +139,7 @@ OnGraded = Callable[[CaseResult], Awaitable[None]]
 class JudgeStage:
     """Grades the answers of one run that need a judge; calls ``on_graded`` once for each final result.
 
-    Every answer is in the journal before it waits for a judge, and again when it has a grade.
+    Each answer is stored in the journal before it waits for the judge, and again with its final grade.
     """
 
     def __init__(self, run: LiveRun, on_graded: OnGraded) -> None:
@@ -159,7 +156,7 @@ class JudgeStage:
         )
 
     async def __aenter__(self) -> Self:
-        # The cost of grades from a stopped process counts too.
+        # The cost of grades before the run was resumed also counts.
         grades = (grade for result in self._run.results for grade in result.assessment.grades)
         spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
         self._account.total = Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
@@ -174,20 +171,20 @@ class JudgeStage:
                 seed=context.run_id,
                 size=settings.batch_size,
                 on_ruling=self._save_ruling,
-                on_group=self._count_group,
+                on_group=self._count_judged_group,
             )
             self._queue = await self._stack.enter_async_context(queue)
-            await self._resume_open_answers()
+            await self._grade_answers_left_open()
         return self
 
-    async def _resume_open_answers(self) -> None:
-        """Queue the answers that a stopped run left open."""
+    async def _grade_answers_left_open(self) -> None:
+        """Grade the answers that a stopped run left ungraded."""
         for opened in [result for result in self._run.results if self.is_needed(result.assessment)]:
             if isinstance(opened.result, Exchange):
                 await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
-        """Whether `resolve_answer` must grade the answer before it counts."""
+        """Whether rules left the answer ungraded, or the judge must confirm its grade."""
         settings = self._plan.settings
         return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 
@@ -200,7 +197,7 @@ class JudgeStage:
             self._record_outcome()
 
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
-        """Grade an answer that needs a judge: by rule, by abstention, or by queueing it."""
+        """Grade an answer by a rule, queue it for the judge, or leave it ungraded if there is no judge."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = grade_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
@@ -221,23 +218,23 @@ class JudgeStage:
         assessment = assess_case(case, exchange, grades)
         await self._on_graded(await asyncio.to_thread(self._run.save, case, exchange, assessment))
 
-    def _count_group(self, group: JudgedGroup) -> None:
+    def _count_judged_group(self, group: JudgedGroup) -> None:
         self._groups += 1
         if group.is_void:
             self._voids.append(group)
 
     def _record_outcome(self) -> None:
-        """Store the figures of judging in the run, and void or missing verdicts as faults."""
+        """Store the figures of judging in the run, and a fault if the verdicts are unreliable or missing."""
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
             self._run.judge_void = _format_void(self._voids)
-        elif _is_unavailable(judging):
+        elif _did_judge_give_no_verdict(judging):
             reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
             detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:
-        """Build the figures of judging: how many answers needed a judge, the results, and the cost."""
+        """Build the figures of judging: how many answers needed the judge, the verdicts, and the cost."""
         answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
         graded_by = set[JudgeLineage]()
         reasons = Counter[str]()
@@ -252,7 +249,7 @@ class JudgeStage:
             waiting += is_open(result.assessment) and not judge_grades
             if (
                 judge_grades
-                and assess_case(result.case, result.result, _drop_judge_grades(result)).outcome
+                and assess_case(result.case, result.result, _select_rule_grades(result)).outcome
                 is not CaseOutcome.UNGRADED
             ):
                 to_confirm += 1
@@ -288,14 +285,14 @@ class JudgeStage:
 
 
 def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
-    """Return the assessment of an answer with the judge's ruling."""
+    """Return the assessment of an answer with the judge's verdict."""
     grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return mark_unconfirmed(assess_case(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """Return the assessment, marked if a severity-3 failure rests on a single judge or the case is disputed."""
+    """Return the assessment, marked if only one judge found a severity-3 failure or the graders disagree."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
@@ -305,7 +302,7 @@ def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
 
 
-def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
+def _select_rule_grades(result: CaseResult) -> Sequence[Grade]:
     return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
 
 
@@ -316,6 +313,6 @@ def _format_void(voids: Sequence[JudgedGroup]) -> str:
     return first.format_void_alert(grades) + more
 
 
-def _is_unavailable(judging: Judging) -> bool:
+def _did_judge_give_no_verdict(judging: Judging) -> bool:
     asked_in_vain = judging.reached_judge and not judging.judged
     return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached

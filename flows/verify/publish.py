@@ -15,7 +15,7 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 
-from flows.artifacts import build_artifact_key, ignore_lost_server, publish_report
+from flows.artifacts import build_artifact_key, continue_without_prefect_server, publish_report_artifact
 from monitors.records.grades import CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
@@ -31,11 +31,11 @@ async def publish_artifacts(
     name: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
 ) -> None:
     """Publish the Markdown summary, its page's link and the table of wrong or open answers. Needs a flow run."""
-    await publish_report(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
-    rows = [_build_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
+    await publish_report_artifact(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
+    rows = [_build_case_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
     if rows:
         worst_first = sorted(rows, key=lambda row: str(row["severity"]), reverse=True)
-        async with ignore_lost_server():
+        async with continue_without_prefect_server():
             await acreate_table_artifact(
                 key=f"{build_artifact_key(name)}-failures",
                 table=worst_first[:MAX_ROWS],
@@ -54,7 +54,7 @@ class ProgressPage:
     async def start(self, done: int, cases: int) -> None:
         """Create the progress artifact with the progress so far."""
         self._shown = _compute_percent(done, cases)
-        async with ignore_lost_server():
+        async with continue_without_prefect_server():
             self._artifact = await acreate_progress_artifact(
                 self._shown, key=self._key, description="questions asked"
             )
@@ -66,7 +66,7 @@ class ProgressPage:
         due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)
         if artifact is not None and due:
             self._shown, self._artifact = percent, None  # if this update fails, do not try another one
-            async with ignore_lost_server():
+            async with continue_without_prefect_server():
                 await aupdate_progress_artifact(artifact, percent)
                 self._artifact = artifact
 
@@ -75,7 +75,7 @@ def _compute_percent(done: int, cases: int) -> float:
     return min(100.0, 100.0 * done / max(1, cases))
 
 
-def _build_row(result: CaseResult) -> dict[str, str]:
+def _build_case_row(result: CaseResult) -> dict[str, str]:
     assessment = result.assessment
     return {
         "case": assessment.case_id,

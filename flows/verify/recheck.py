@@ -1,8 +1,7 @@
-"""Asks severe failed cases again after the verdict, at the target and on the previous build.
+"""Asks severe failed cases again after the verdict, at the target and at the previous build.
 
-People have been notified by then, and the results do not count for the verdict, a rate or the next baseline. Each
-result is stored before the next question, so that a resumed run asks nothing twice. Errors are sentences of the
-report.
+The alerts are already sent. The results do not change the verdict, a rate or the next baseline. Each result is
+stored before the next question, so that a resumed run asks nothing twice. The report describes errors.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
 RECOVERY_DEADLINE_S: Final = 5.0
-"""Time for an application to answer again after it was asked a whole suite."""
+"""Maximum wait for the application to be ready again after a whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
-"""Inside the run's folder: files that a driver writes while it asks again."""
+"""Name of the folder inside the run's folder for files that a driver writes while it asks again."""
 JOB_DRIVER: Final = "job"
 AGENT_TEXT: Final = "each question would start a new job of the agent"
 APP_DOWN_TEXT: Final = "the application stopped answering before the end of the run"
@@ -56,20 +55,20 @@ APP_DOWN_TEXT: Final = "the application stopped answering before the end of the 
 MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
-"""Gets an answer that the plain graders left open; returns whether a judge grades it."""
+"""A function that gets an answer that rules left ungraded; it returns whether the judge will grade it."""
 
 
 async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
-    """Ask the severe failed cases again, within the budget of ``[recheck]``; return ``None`` if there are none.
+    """Ask the severe failed cases again, as ``[recheck]`` allows; return ``None`` if there are none.
 
-    ``hub_token`` gives access to a private Space. Never raises errors of the application, its previous build or a
-    judge.
+    ``hub_token`` gives access to a private Space. Errors of the application, of its previous build and of the judge
+    are part of the result and not raised.
     """
     settings = run.context.config.recheck
     failed = await asyncio.to_thread(select_severe_failures, run.results) if settings.times else ()
     if not failed:
         return None
-    if why := _explain_not_asked(run):
+    if why := _explain_why_not_rechecked(run):
         return Recheck(left_out=len(failed), problem=why)
     run.context.listener.on_stage("asking failed cases again")
     address, previous = _find_previous_build(run)
@@ -84,10 +83,10 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         if not limit.expired():
             raise
         rechecker.problem = f"the recheck was stopped after {settings.max_s:g} s (recheck.max_s)"
-    return rechecker.build_recheck()
+    return rechecker.build_recheck_report()
 
 
-def _explain_not_asked(run: LiveRun) -> str:
+def _explain_why_not_rechecked(run: LiveRun) -> str:
     """Explain why no case of this run is asked again; empty if cases are."""
     if run.context.configured.probe.driver == JOB_DRIVER:
         return AGENT_TEXT
@@ -97,7 +96,7 @@ def _explain_not_asked(run: LiveRun) -> str:
 
 
 def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
-    """Find the address of the previous build and what is known of it; without an address, the problem."""
+    """Return the address of the previous build and a record of it; without an address, the record has a reason."""
     context = run.context
     template = context.configured.previous_url
     if template is None:
@@ -112,9 +111,9 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
 
 
 class Rechecker:
-    """Asks one run's failed cases again and counts the results, including those of a stopped process.
+    """Asks one run's failed cases again and counts the results, including those before the run was resumed.
 
-    ``problem`` says why not everything was asked.
+    ``problem`` is the reason if some questions were not asked.
     """
 
     def __init__(
@@ -129,8 +128,8 @@ class Rechecker:
         self._unjudged: dict[tuple[str, int], CaseResult] = {}
         self.problem = ""
 
-    def build_recheck(self) -> Recheck:
-        """Build the result of asking again."""
+    def build_recheck_report(self) -> Recheck:
+        """Build the result of asking the failed cases again."""
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
@@ -143,7 +142,7 @@ class Rechecker:
         )
 
     async def ask(self, address: str | None) -> None:
-        """Ask at the target, then at the ``address`` of the previous build."""
+        """Ask the failed cases at the target, then at the ``address`` of the previous build."""
         try:
             self.problem = await self._ask_target()
         except Exception as error:  # noqa: BLE001 - an error of asking again does not change the verdict
@@ -152,34 +151,34 @@ class Rechecker:
             self._previous = await self._ask_previous(address, self._previous)
 
     async def _ask_target(self) -> str:
-        """Ask at the target; return why not everything was asked, or an empty text."""
+        """Ask at the target; return the reason if some questions were not asked, else an empty text."""
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
             if own_commit is not None and serving is not None and not is_same_build(serving, own_commit):
                 return f"the target now serves {serving} instead of {own_commit}"
-            return await self._ask(asker, RecheckPlace.TARGET)
+            return await self._ask_unanswered(asker, RecheckPlace.TARGET)
 
     async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:
-        """Ask the previous build; return what is known of it."""
+        """Ask the previous build; return a record of it, with the problem if there was one."""
         problem, serving = "", None
         try:
             async with self._open_asker(address) as asker:
                 serving = await self._find_serving_commit(
                     asker, Target(name=self._run.context.target.name, url=address)
                 )
-                proven = self._prove_build(serving)
+                proven = self._check_previous_build(serving)
                 if proven.proof is BuildProof.ANOTHER:
                     instead = f", not {previous.commit}" if previous.commit else ""
                     return proven.with_problem(f"its address serves {proven.names}{instead}")
-                problem = await self._ask(asker, RecheckPlace.PREVIOUS)
+                problem = await self._ask_unanswered(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
-            self._previous = self._prove_build(serving)  # the time limit may be reached
+            self._previous = self._check_previous_build(serving)  # the time limit may be reached
         return self._previous.with_problem(problem)
 
-    def _prove_build(self, serving: str | None) -> PreviousBuild:
+    def _check_previous_build(self, serving: str | None) -> PreviousBuild:
         named = [
             name for answer in self._answers if answer.place is RecheckPlace.PREVIOUS for name in answer.builds
         ]
@@ -200,7 +199,7 @@ class Rechecker:
         )
 
     async def _find_serving_commit(self, asker: CaseAsker, target: Target) -> str | None:
-        """Find the commit that serves there, if known. Raises `ProbeError` if nothing serves."""
+        """Find the commit that an address serves; ``None`` if unknown. Raises `ProbeError` if nothing answers."""
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
@@ -211,8 +210,8 @@ class Rechecker:
         ready = await wait_until_ready(target, settings, hub_token=self._hub_token)
         return self._redact(ready.commit) if ready.commit else None
 
-    async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:
-        """Ask what was not asked there yet; return why the rest was not asked, or an empty text."""
+    async def _ask_unanswered(self, asker: CaseAsker, place: RecheckPlace) -> str:
+        """Ask the remaining questions at one place; return the reason if some were not asked, else ""."""
         asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [
             Question(case=case.case, repeat=repeat)
@@ -225,31 +224,31 @@ class Rechecker:
         try:
             async with self._open_judging(place) as is_judged:
                 tally = await asker.ask(
-                    questions, on_asked=lambda result: self._save_or_hold(place, result, is_judged)
+                    questions, on_asked=lambda result: self._save_or_queue_for_judge(place, result, is_judged)
                 )
         finally:
             for result in self._unjudged.values():  # they were not judged in time
-                self._save(place, result, result.assessment)
+                self._store_and_count_answer(place, result, result.assessment)
             self._unjudged.clear()
         return (tally.circuit_opened or "").removeprefix("not asked: ")
 
-    async def _save_or_hold(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
+    async def _save_or_queue_for_judge(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
         unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
         if not (unasked or (is_open(result.assessment) and is_judged(result))):
-            await asyncio.to_thread(self._save, place, result, result.assessment)
+            await asyncio.to_thread(self._store_and_count_answer, place, result, result.assessment)
 
     @asynccontextmanager
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
-        """Open a judge for the cases that a judge failed, within the run's budget.
+        """Open the judge for cases that the judge failed, within the run's budget; yield a queueing function.
 
-        Yield a function to queue answers.
+        This function returns false for an answer that the judge does not grade.
         """
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
         account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
-        # The budget is the run's: it counts what judging has cost so far, in the run and since.
+        # The judge's budget is that of the whole run, so its cost so far counts.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
@@ -257,7 +256,7 @@ class Rechecker:
             result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
             grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
             assessment = assess_case(pending.case, pending.exchange, grades)
-            await asyncio.to_thread(self._save, place, result, assessment)
+            await asyncio.to_thread(self._store_and_count_answer, place, result, assessment)
 
         async with (
             open_judge(context.judge, context.environment, account, context.nonce) as judge,
@@ -279,8 +278,8 @@ class Rechecker:
         queue.add(PendingAnswer(result.case, result.result, result.assessment.grades))
         return True
 
-    def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
-        """Store a result in the journal, then count it."""
+    def _store_and_count_answer(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
+        """Store a result in the journal and add it to the answers."""
         context, probe_result = self._run.context, result.result
         builds = list_named_builds(probe_result) if isinstance(probe_result, Exchange) else ()
         costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
@@ -316,7 +315,7 @@ def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
 
 
 def _load_earlier_answers(run: LiveRun) -> list[RecheckAnswer]:
-    """Load what a stopped process had asked again."""
+    """Load the answers that were asked again before the run was resumed."""
     context = run.context
     if not context.run_folder.resumed:
         return []

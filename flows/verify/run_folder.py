@@ -1,6 +1,6 @@
-"""A run's folder, which stores the start of the run, so that another process can find a stopped run and resume it.
+"""The folder of a verification run. It stores how the run began, so that a later process can resume a stopped run.
 
-The request of a flow consists of plain values that Prefect stores and shows; never put a secret into it.
+The request of a run contains no secrets, because Prefect stores and shows it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NO_BASELINE: Final = "none"
 
 
 class VerifyRequest(BaseModel):
-    """Verify one target of a configuration, which is given whole or as the path of a lookout.toml.
+    """A request to verify one target of a configuration, which is given whole or as the path of a lookout.toml.
 
-    ``commit`` is the deploy to verify, when it is known. ``fresh`` starts a new run where one could be resumed.
-    ``pull_request`` is where the deploy belongs; the results of a staging target are posted there. ``baseline`` is
-    what the run is compared with: a run's id, the path of a results.json, ``none``, or ``auto``: the last accepted
-    of the target branch. ``change`` is what a CI job checks.
+    ``commit`` is the deploy to verify, if it is known. ``fresh`` starts a new run even if one could be resumed. The
+    results of a staging target are posted to ``pull_request``. ``baseline`` is the run to compare with: a run's id,
+    the path of a results.json, ``none``, or ``auto`` for the last accepted run of the target branch. ``change`` is
+    the change that a CI job checks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,23 +56,21 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""Also locked by the process that works on the run, so that checking it does not interfere with `LOCK_FILE`."""
+"""A second lock of the process that works on the run. Other processes test this one and not `LOCK_FILE`."""
 DONE_FILE = "done"
-"""Written last, after reports and notifications. After a kill before that, the next run notifies people."""
+"""Written last, after reports and alerts. If it is missing, a later run sends the alerts."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long a stopped run may be resumed; after that its answers are too old. A start in the future, by a clock that
-was set back, counts like one in the past."""
+"""A stopped run can be resumed within this time; after that its answers are too old."""
 
 
 class RunStart(Record):
-    """What a run set out to do.
+    """How a run began.
 
-    Two runs with the same target, suite, commit, head of the change and settings ask the same questions.
-    ``settings_sha256`` covers the settings that affect answers and grades. ``serving`` is the commit that the
-    target served when the run asked, once that is known. ``pull_request`` waits for the answer: what finishes a
-    stopped run posts it there too. ``planned`` is how many results it will have, repeats included; ``None`` in the
-    note of an older Lookout.
+    Two runs ask the same questions if target, suite, commit, head of the change and settings are the same.
+    ``settings_sha256`` is the hash of the settings that affect answers and grades. ``serving`` is the commit that
+    the target served, if known. The results are posted to ``pull_request``, also if another process finishes the
+    run. ``planned`` is the number of results with repeats; ``None`` if an older Lookout wrote the file.
     """
 
     run_id: Identifier
@@ -101,18 +99,18 @@ class RunStart(Record):
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
-    """Build an id that names its target and sorts by start time, to the millisecond.
+    """Build a run id that contains the target and sorts by start time.
 
-    The six hexadecimal digits at the end are three of the millisecond and three of ``random_bytes``.
+    Its last six hexadecimal digits are the millisecond and a part of ``random_bytes``.
     """
     return f"{now:%Y%m%dT%H%M%SZ}-{target}-{now.microsecond // 1000:03x}{random_bytes.hex()[-3:]}"
 
 
 @dataclass
 class RunFolder:
-    """A run that this process has locked; the lock ends with the process.
+    """The folder of a run that this process has locked. The lock ends with the ``with`` block or the process.
 
-    ``resumed`` is true when another process began it. As a context manager it releases the lock.
+    ``resumed`` is true if another process began the run.
     """
 
     start: RunStart
@@ -128,7 +126,7 @@ class RunFolder:
             _write_start(self.folder, self.start)
 
     def finish(self) -> None:
-        """Mark the run as done: the next run starts a new folder."""
+        """Mark the run as finished, so that the next run starts a new folder."""
         (self.folder / DONE_FILE).touch()
 
     def __enter__(self) -> Self:
@@ -157,12 +155,12 @@ def _write_start(folder: Path, start: RunStart) -> None:
 
 
 def is_run_complete(folder: Path) -> bool:
-    """Whether the run in ``folder`` is complete."""
+    """Whether the run in ``folder`` is finished."""
     return (folder / DONE_FILE).exists()
 
 
-def is_worked_on(folder: Path) -> bool:
-    """Whether a live process works on the run in ``folder``."""
+def has_live_process(folder: Path) -> bool:
+    """Whether a running process works on the run in ``folder``."""
     try:
         with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
             fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -176,11 +174,10 @@ def is_worked_on(folder: Path) -> bool:
 def find_run_to_resume(
     runs: Path, wanted: RunStart, is_same_build: Callable[[RunStart], bool] = lambda _: True
 ) -> RunFolder | None:
-    """Find and lock the newest stopped run that asked the same questions recently; ``None`` if there is none.
+    """Find and lock the newest stopped run with the same questions; ``None`` if there is none that can be resumed.
 
-    ``is_same_build`` says whether the target still serves what that run asked. Runs that another process works on
-    are skipped. A run that is older than a finished run of the target is not resumed, because its answers are
-    older.
+    ``is_same_build`` returns whether the target still serves the build of that run. A run that another process
+    works on is skipped. A run that is older than a finished run of the target is not resumed.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = read_start(start_file.parent)
@@ -211,14 +208,14 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Lock the alive file; this only waits for a check by `is_worked_on`."""
+    """Lock the alive file; this only waits for a check by `has_live_process`."""
     alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 
 
 def read_start(folder: Path) -> RunStart | None:
-    """Read the start of the run in ``folder``; ``None`` if there is none."""
+    """Read how the run in ``folder`` began; ``None`` if the file is missing or damaged."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

@@ -1,7 +1,7 @@
-"""The state of a run in progress: planned results, results so far, questions still to ask.
+"""The state of a run in progress. Results are compressed in memory, so that a large suite needs little memory.
 
-Results are stored compressed, so that the process does not grow with the suite. This module also finds the run's
-baseline: a named run, or the last accepted one. Runs with different judges are not compared.
+This module also finds the run's baseline: a named run, or the last accepted one. Runs with different judges are not
+compared.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""Results that are cached unpacked: a run reads its results some forty times, 0.2 ms each."""
+"""The number of results that are also cached uncompressed, because a run reads its results about forty times."""
 
 
 class PackedResults(Sequence[CaseResult]):
-    """Compressed results by case and repeat, in the order in which they first came.
+    """Compressed results by case and repeat, in the order of arrival.
 
-    Each access unpacks a result, so iterate instead of building a list. You may add results while iterating: an
-    iteration sees the results that existed when it began.
+    Each access unpacks a result, so iterate instead of building a list. Results can be added during an iteration,
+    which then does not see them.
     """
 
     def __init__(self) -> None:
@@ -116,9 +116,9 @@ _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 
 
 def _share_field_names(record: Model) -> Model:
-    """Make a record share its sets of field names with other records, which halves its size.
+    """Make a record share its sets of field names with other records, to halve its size in memory.
 
-    Records are frozen, so that the shared sets do not change; a copy of a record copies the set.
+    This is safe because records are frozen.
     """
     names = record.model_fields_set
     object.__setattr__(record, "__pydantic_fields_set__", _NAMES.setdefault(frozenset(names), names))
@@ -130,7 +130,7 @@ def _share_field_names(record: Model) -> Model:
 
 
 OnStep = Callable[[int, int], Awaitable[None]]
-"""Called after each final result with the number of results and the number planned."""
+"""A function that is called after each final result, with the numbers of final and planned results."""
 
 
 async def _ignore_step(done: int, planned: int) -> None:
@@ -138,7 +138,7 @@ async def _ignore_step(done: int, planned: int) -> None:
 
 
 class LiveRun:
-    """The mutable state of one flow run. Belongs to one event loop; Prefect passes it by reference."""
+    """The state of one run, which changes while the run asks. Use it in one event loop only."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -146,10 +146,10 @@ class LiveRun:
         self._results = PackedResults()
         self.resumed = 0
         self.done = 0
-        """Final results, those of a stopped run included."""
+        """The number of final results, including those before the run was resumed."""
         self.on_step: OnStep = _ignore_step
         self.asking: asyncio.Task[None] | None = None
-        """The task that asks before the flow begins; the flow waits for it instead of asking."""
+        """The task that started to ask before the flow began; the flow waits for it."""
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None
@@ -163,23 +163,23 @@ class LiveRun:
 
     @property
     def planned(self) -> int:
-        """How many results the run will have, repeats included."""
+        """The number of results that the run will have, with repeats."""
         repeats = self.context.configured.probe.repeats_severity_3
         return sum(1 for _ in iterate_questions_by_severity(self.context.suite.cases, repeats_severity_3=repeats))
 
     @property
     def results(self) -> Sequence[CaseResult]:
-        """All results so far, those of a stopped run included."""
+        """All results so far, including those before the run was resumed."""
         return self._results
 
     @property
     def has_answers(self) -> bool:
-        """Whether the app has answered anything, in this process or in the one that was stopped."""
+        """Whether the application has answered a question of this run."""
         return self._results.has_answers
 
     @property
     def commit(self) -> str | None:
-        """The verified commit: the requested one, else the one that the target serves or served before a stop."""
+        """The verified commit: the requested one, else the one that the target serves."""
         return self.context.start.commit or self.serving or self.context.start.serving
 
     def describe_limit(self) -> str:
@@ -187,7 +187,7 @@ class LiveRun:
         return self.limit.describe_waits() if self.limit else ""
 
     def load_earlier_results(self) -> None:
-        """Load a stopped run's results, except those without an answer, which are asked again."""
+        """Load the answers of a stopped run. Questions without an answer are asked again."""
         results: dict[tuple[str, int], Exchange | NoAnswer] = {}
         for row in self.context.journal.read_run(self.context.run_id):
             match row:
@@ -203,7 +203,7 @@ class LiveRun:
         self.resumed = self.done = len(self._results)
 
     def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
-        """Store a result in the journal, then count it."""
+        """Store a result in the journal and add it to the results."""
         rows = (ResultRow(row=result), AssessmentRow(row=assessment))
         self.context.journal.append(rows, run_id=self.context.run_id)
         saved = CaseResult(case=case, result=result, assessment=assessment)
@@ -212,17 +212,17 @@ class LiveRun:
 
     @property
     def answered(self) -> Sequence[tuple[str, int]]:
-        """Case and repeat of every question that has a result."""
+        """The case and the repeat of every question with a result."""
         return self._results.keys
 
     @property
     def graded(self) -> int:
-        """Answers that were graded right or wrong."""
+        """The number of answers that were graded right or wrong."""
         graded_outcomes = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in graded_outcomes for r in self.results)
 
     def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
-        """Build what the gate needs besides the results; ``pull_request`` is the deploy's pull request."""
+        """Build the facts that the gate needs besides the results. ``pull_request`` is that of the deploy."""
         start = self.context.start
         return RunFacts(
             run_id=start.run_id,
@@ -247,9 +247,9 @@ RESULTS_FILE: Final = "results.json"
 
 
 def find_baseline(run: LiveRun) -> Baseline | None:
-    """Find the baseline of a graded run; ``None`` without one, or if the warehouse cannot be read.
+    """Find the baseline of a graded run; ``None`` if there is none or the warehouse cannot be read.
 
-    Raises `ConfigError` as `load_named_baseline` does.
+    Raises `ConfigError` if a named baseline does not exist.
     """
     context = run.context
     change = context.request.change or context.start.change
@@ -289,10 +289,10 @@ def load_named_baseline(name: str, runs: Path) -> Baseline | None:
 JUDGE_CHANGED = "JudgeChanged"
 
 
-def find_judge_change(run: LiveRun) -> None:
-    """Store in the run whether its judge differs from that of the run before, which prevents a comparison.
+def store_judge_change(run: LiveRun) -> None:
+    """Store a fault in the run if its judge differs from the previous run's, because such runs are not compared.
 
-    A run without a judge's grades compares with any run.
+    A run without grades of a judge can be compared with any run.
     """
     if run.judging is None or not run.judging.lineages:
         return

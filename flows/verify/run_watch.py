@@ -1,7 +1,7 @@
-"""Reads the progress of runs that have no report yet from their files, and whether a process works on them.
+"""Reads the progress of runs that have no report yet, for the site.
 
-It only reads: the start file, the journal segments, and whether the run's lock is held. Neither side waits for the
-other.
+It reads the start file and the journal segments, and tests whether a process works on the run. It changes nothing,
+and the run does not wait for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_run_complete, is_worked_on, read_start
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, has_live_process, is_run_complete, read_start
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.grades import Assessment, CaseOutcome
@@ -25,7 +25,7 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 
 LISTED_FOR: Final = timedelta(hours=24)
-"""Older runs are not listed, since they will not be resumed."""
+"""Runs that began longer ago are not listed."""
 CACHE_FOR: Final = timedelta(seconds=1)
 """How long a list is cached."""
 MAX_RUNS: Final = 16
@@ -38,11 +38,11 @@ class RunState(StrEnum):
     GOING_ON = "going on"
     STOPPED = "stopped"
     DONE = "done"
-    """The report is written, but not yet loaded into the warehouse."""
+    """The report is stored, but not yet loaded into the warehouse."""
 
 
 class SevereFailure(Record):
-    """A failure of severity 3 in a run without a report. ``asked`` and ``reason`` are not masked."""
+    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not masked."""
 
     case_id: str
     repeat: int
@@ -57,9 +57,9 @@ class SevereFailure(Record):
 
 
 class RunProgress(Record):
-    """A run without a report. ``planned`` is ``None`` where its note does not say how many results it will have.
+    """The progress of a run without a report. ``planned`` is the number of results, ``None`` if unknown.
 
-    ``last_at`` is when its last result was stored; ``goes_on_until`` when a stopped one is too old to be finished.
+    ``last_at`` is the time of the last stored result. A stopped run can be resumed until ``goes_on_until``.
     """
 
     run_id: str
@@ -80,23 +80,23 @@ class RunProgress(Record):
 
     @property
     def answered(self) -> int:
-        """Results so far, those without an answer included."""
+        """The number of results so far, including questions without an answer."""
         return sum(self.outcomes.values())
 
     @property
     def graded(self) -> int:
-        """Results that were graded right or wrong."""
+        """The number of answers that were graded right or wrong."""
         return self.outcomes.get(CaseOutcome.CORRECT, 0) + self.failed
 
     @property
     def failed(self) -> int:
-        """Wrong answers so far."""
+        """The number of wrong answers so far."""
         return self.outcomes.get(CaseOutcome.FAILED, 0)
 
 
 @dataclass
 class _Results:
-    """The results of a run, from the segments that were read so far."""
+    """The results of a run in the journal segments that were read so far."""
 
     segments: set[str] = field(default_factory=set[str])
     outcomes: dict[tuple[str, int], CaseOutcome] = field(default_factory=dict[tuple[str, int], CaseOutcome])
@@ -104,16 +104,18 @@ class _Results:
     last_at: datetime | None = None
 
     def add(self, name: str, segment: Segment) -> None:
-        """Add a segment; if a case was asked twice, the later result counts."""
+        """Add the results of a segment. If a case was asked twice, the later result counts."""
         stored_at = parse_time(parse_segment_id(name))
         questions = dict(_read_questions(segment))
         for line in segment.lines:
             if line.table == "assessments":
                 assessment = Assessment.model_validate_json(line.row_json)
-                self._record(assessment, questions.get((assessment.case_id, assessment.repeat), ""), stored_at)
+                self._count_assessment(
+                    assessment, questions.get((assessment.case_id, assessment.repeat), ""), stored_at
+                )
                 self.last_at = max(stored_at, self.last_at or stored_at)
 
-    def _record(self, assessment: Assessment, question: str, stored_at: datetime) -> None:
+    def _count_assessment(self, assessment: Assessment, question: str, stored_at: datetime) -> None:
         key = (assessment.case_id, assessment.repeat)
         self.outcomes[key] = assessment.outcome
         self.severe.pop(key, None)
@@ -154,17 +156,17 @@ class RunWatch:
         """
         with self._guard:
             if self._listed is None or abs(now - self._listed[0]) > CACHE_FOR:
-                self._listed = (now, self._list(now))
+                self._listed = (now, self._load_open_runs(now))
             return self._listed[1]
 
     def load_progress(self, run_id: str) -> RunProgress | None:
-        """Return a run of any age; ``None`` without a note of it. Raises as `find_run_to_resume` does."""
+        """Load the progress of a run of any age; ``None`` if the run is unknown."""
         if "/" in run_id or run_id.startswith("."):
             return None
         with self._guard:
             return self._load_progress(self._runs / run_id)
 
-    def _list(self, now: datetime) -> tuple[RunProgress, ...]:
+    def _load_open_runs(self, now: datetime) -> tuple[RunProgress, ...]:
         since = f"{now - LISTED_FOR:{_TIME_PREFIX}}"
         try:
             names = sorted((entry.name for entry in os.scandir(self._runs) if entry.name >= since), reverse=True)
@@ -179,7 +181,7 @@ class RunWatch:
         start = read_start(folder)
         if start is None:
             return None
-        is_alive, results = is_worked_on(folder), self._load_results(start.run_id)
+        is_alive, results = has_live_process(folder), self._load_results(start.run_id)
         state = RunState.GOING_ON if is_alive else RunState.DONE if is_run_complete(folder) else RunState.STOPPED
         return _build_progress(start, state, results)
 

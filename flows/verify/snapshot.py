@@ -1,4 +1,4 @@
-"""Builds the snapshot of a run (commit, settings, graders, judges), and finds the last accepted run."""
+"""Builds the snapshot of a run: its commit, settings, graders and judges. Also finds the last accepted run."""
 
 from __future__ import annotations
 
@@ -46,33 +46,33 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
 
 
 def hash_settings(context: RunContext) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects the verdict, by its name in lookout.toml."""
+    """Hash each part of the configuration that affects the verdict; return the hashes by name in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         GATE: context.config.gate,
         "target": context.target,
         ADDRESS: context.target.address,
         "probe": context.configured.probe,
     }
-    hashes = {name: _hash(part) for name, part in parts.items()}
+    hashes = {name: _hash_part(part) for name, part in parts.items()}
     return {**hashes, **hash_grading_settings(context.configured, context.judge)}
 
 
 def hash_grading_settings(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects grades, by its name in lookout.toml."""
+    """Hash each part of the configuration that affects grades; return the hashes by name in lookout.toml."""
     parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
         "domains": ",".join(configured.domains),
         "judge": judge.settings,
     }
-    return {name: _hash(part) for name, part in parts.items() if part is not None}
+    return {name: _hash_part(part) for name, part in parts.items() if part is not None}
 
 
-def _hash(part: BaseModel | str) -> str:
+def _hash_part(part: BaseModel | str) -> str:
     text = part if isinstance(part, str) else part.model_dump_json()
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def is_report_of_changes_useful(report: RunReport) -> bool:
+def should_report_changes(report: RunReport) -> bool:
     """Whether the report should list changes; false if the run passed."""
     return report.verdict is not Verdict.PASS
 

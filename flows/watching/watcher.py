@@ -30,11 +30,11 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed
 
 from flows.alerting.faults import build_fault_from_error
-from flows.alerting.pipeline import report_load_errors, send_waiting_alerts
-from flows.deploys.flow import build_poller, check_deploys
+from flows.alerting.pipeline import notify_of_load_errors, send_waiting_alerts
+from flows.deploys.flow import build_deploy_poller, poll_and_start_runs
 from flows.deploys.runs import RUN_CREATION_TIMEOUT_S, RunNotMade, convert_prefect_errors
 from flows.hallucination_log.flow import MAX_FOLLOW_S
-from flows.hallucination_log.follower import UNREADABLE, LogFollower, build_follower
+from flows.hallucination_log.follower import UNREADABLE, LogFollower, build_log_follower
 from flows.runtime.slack import build_notifier_without_run
 from flows.server.registered import read_pause
 from flows.server.schedules import FOLLOW_LOG, NOT_PAUSED, WATCH_DEPLOYS, PlannedDeployment, plan_deployments
@@ -115,11 +115,11 @@ class Watcher:
             planned.flow: planned for planned in plan_deployments(config, config_path, config.schedules)
         }
         self._logs = {
-            name: WatchedLog(build_follower(config, name))
+            name: WatchedLog(build_log_follower(config, name))
             for name, target in config.targets.items()
             if target.hallucination_log is not None
         }
-        self._poller = build_poller(config, config.deploys) if WATCH_DEPLOYS in self._planned else None
+        self._poller = build_deploy_poller(config, config.deploys) if WATCH_DEPLOYS in self._planned else None
         self._notifier = build_notifier_without_run(config, SUBJECT, Capability.UP)
         self._polls: dict[str, WatchPoll] = {}
         self._paused: dict[str, bool] = {}
@@ -168,13 +168,13 @@ class Watcher:
     async def _send_alerts(self) -> None:
         """Send the alerts that a killed run, or one without Slack, left behind."""
         await send_waiting_alerts(self._notifier)
-        await report_load_errors(self._notifier)
+        await notify_of_load_errors(self._notifier)
 
     async def _check_deploys(self) -> None:
         if self._poller is None or await self._is_paused(WATCH_DEPLOYS):
             self._polls.pop(DEPLOYS, None)
             return
-        check = await check_deploys(self._poller, self._config_path)
+        check = await poll_and_start_runs(self._poller, self._config_path)
         for run_id in check.runs:
             self._write_line(f"a deploy was found: Prefect's run {run_id} verifies it")
         for error in check.failed:
@@ -232,7 +232,7 @@ class Watcher:
         return FollowRun(str(run.id), files, monotonic())
 
     async def _read_log(self, log: WatchedLog, files: LogFilesState) -> None:
-        poll = await log.follower.poll_or_report()
+        poll = await log.follower.poll_and_report_errors()
         if poll.unreadable is None or (files is None and not poll.broken):
             log.note_read(files)
 

@@ -1,4 +1,4 @@
-"""Run every bench of this folder, one process after the other, and print one table of all their figures: `make bench`.
+"""Run all benchmarks of this folder one after the other, and print one table of their figures: `make bench`.
 
     python -m tests.bench [--only probe,help] [--minutes 40] [--write docs/performance.md]
 

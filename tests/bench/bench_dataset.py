@@ -1,4 +1,4 @@
-"""A dataset of 10,000 examples is pushed, compared and pulled in pages: time, and memory beside a small one.
+"""Push, compare and pull a dataset of 10,000 examples: measure time, and memory compared with a small dataset.
 
     python -m tests.bench.bench_dataset [--small 1000] [--large 10000]
 

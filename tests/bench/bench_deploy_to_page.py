@@ -1,4 +1,4 @@
-"""How long a deploy takes to a page: each leg of a signed delivery's way to a verdict in Slack.
+"""Measure each part of the time from a signed webhook delivery to the verdict in Slack.
 
     python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 32]
 

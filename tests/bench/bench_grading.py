@@ -1,4 +1,4 @@
-"""P3: deterministic grading of one reply: 1,000 characters in 1 ms (median), 100 kB of hostility in 100 ms.
+"""P3: grade one reply by rules: 1,000 characters in 1 ms (median), 100 kB of hostile text in 100 ms.
 
     python -m tests.bench.bench_grading
 

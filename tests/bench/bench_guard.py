@@ -1,4 +1,4 @@
-"""P1: what the guarded way out and the silent page cost a question, pair by pair with and without.
+"""P1: measure what the network guard and the silent page cost for each question, with and without them.
 
     python -m tests.bench.bench_guard [--pairs 5] [--bot-s 1] [--run 8]
 

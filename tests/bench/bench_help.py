@@ -1,4 +1,4 @@
-"""What a person waits for before anything is done: `lookout --help`, `lookout sql`, `lookout alerts list`.
+"""Measure how long short commands take: `lookout --help`, `lookout sql`, `lookout alerts list`.
 
     python -m tests.bench.bench_help [--pairs 7]
 

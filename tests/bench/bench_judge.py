@@ -1,4 +1,4 @@
-"""P6: what judging 1,000 replies costs against one uncached call per reply: at most 25 %.
+"""P6: judging 1,000 replies costs at most 25 % of one uncached call for each reply.
 
     python -m tests.bench.bench_judge
 

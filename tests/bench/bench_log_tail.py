@@ -1,4 +1,4 @@
-"""P7: a hallucination log is ingested at 50 MB/s with masking on, in flat memory, beside the shortest loop over it.
+"""P7: read a hallucination log at 50 MB/s with redaction and constant memory, compared with the shortest loop.
 
     python -m tests.bench.bench_log_tail [--megabytes 100] [--large 1000]
 

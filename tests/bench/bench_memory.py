@@ -1,4 +1,4 @@
-"""P8: peak memory of the orchestrating process from 100 to 10,000 cases, within 1.3 times.
+"""P8: peak memory with 10,000 cases is at most 1.3 times that with 100 cases.
 
     python -m tests.bench.bench_memory [--small 100] [--large 10000]
 

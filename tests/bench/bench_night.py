@@ -1,4 +1,4 @@
-"""P10: a night of 1,000,000 conversations of 400 bytes, every one looked at by rules: 1 GB, 10 CPU minutes.
+"""P10: check a night of 1,000,000 conversations of 400 bytes by rules with 1 GB of memory and 10 CPU minutes.
 
     python -m tests.bench.bench_night [--conversations 200000]
 

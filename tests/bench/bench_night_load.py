@@ -1,4 +1,4 @@
-"""Load and export of a night of 1,000,000 conversations in 60 s, night after night into the same warehouse.
+"""Load and export a night of 1,000,000 conversations in 60 s, several nights into the same warehouse.
 
     python -m tests.bench.bench_night_load [--conversations 1000000] [--nights 3] [--folder DIR]
 

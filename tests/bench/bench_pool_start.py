@@ -1,4 +1,4 @@
-"""How long a run on a process pool takes to start while the cores are busy, and where the time goes.
+"""Measure how long a run on a process pool takes to start while the cores are busy, part by part.
 
     python -m tests.bench.bench_pool_start [--runs 3] [--burners 2]
 

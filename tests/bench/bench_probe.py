@@ -1,4 +1,4 @@
-"""P1: a live run on a Gradio page whose bot takes 1 s, beside plain loops in a browser and over HTTP.
+"""P1: measure a run on a Gradio page whose bot takes 1 s, compared with plain loops in a browser and over HTTP.
 
     python -m tests.bench.bench_probe [--cases 12] [--rounds 5] [--pages 4] [--bot-s 1]
 

@@ -1,4 +1,4 @@
-"""What Lookout uses at rest, and while entries come, beside Prefect's server with one served flow.
+"""Measure Lookout's memory and CPU at rest and with new log entries, compared with Prefect's server alone.
 
     python -m tests.bench.bench_rest [--window-s 60]
 

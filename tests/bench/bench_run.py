@@ -1,4 +1,4 @@
-"""P2, P5 and P12: how soon a run asks, how soon a severe failure alerts, and what a run costs beyond its probes.
+"""P2, P5 and P12: measure the time to the first question, the time to an alert, and the overhead of a run.
 
     python -m tests.bench.bench_run [--cases 40] [--pairs 5] [--suite 200] [--samples 3]
 

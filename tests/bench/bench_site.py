@@ -1,4 +1,4 @@
-"""P11: every page of the site over ten million grades, script's size, first paint, and what a copy costs a writer.
+"""P11: measure every page of the site with ten million grades, the size of its scripts, and the first paint.
 
     python -m tests.bench.bench_site [--grades 10000000] [--folder DIR] [--write docs/site.md]
 

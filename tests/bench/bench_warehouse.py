@@ -1,4 +1,4 @@
-"""P4: appending under contention, and ten million grades: a rebuild of them, and every named view over them.
+"""P4: measure appending by several processes, and a rebuild and every view with ten million grades.
 
     python -m tests.bench.bench_warehouse [--grades 10000000] [--folder DIR] [--write docs/warehouse.md]
 

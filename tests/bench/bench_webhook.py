@@ -1,4 +1,4 @@
-"""P9: how long a sender waits for the acknowledgement under 100 requests/s, and 1,000 deliveries at one moment.
+"""P9: measure how long a sender waits for an answer at 100 requests/s, and with 1,000 deliveries at once.
 
     python -m tests.bench.bench_webhook [--pairs 5] [--seconds 8] [--rate 100] [--at-once 1000]
 

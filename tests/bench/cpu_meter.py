@@ -1,4 +1,4 @@
-"""CPU seconds of this process and all that it started, by what they are."""
+"""Measure the CPU seconds of this process and of all processes that it started, by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JSON chat API that answers at once: what takes time is then Lookout.
+"""A JSON chat API that answers immediately, so that a benchmark measures only Lookout's time.
 
 python -m tests.bench.fast_api --port 8123
 """

@@ -1,4 +1,4 @@
-"""What the benches of judging's money change in the local providers: verdicts of a real length, and no cache at all."""
+"""Local judge providers for the cost benchmarks: verdicts of realistic length, with or without a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One figure of a bench: what was measured, beside what, and whether the goal is met.
+"""One figure of a benchmark: the measured value, the baseline, and whether the goal is met.
 
 Each bench prints its figures as lines. Where the variable ``LOOKOUT_BENCH_FIGURES`` names a file, `report` also appends
 each as a line of JSON, and `make bench` makes one table of them all.

@@ -1,4 +1,4 @@
-"""One bench in this process, so that a crash differs from a missed goal: ``python -m tests.bench.run_one_bench tests.bench.bench_help``.
+"""Run one benchmark in this process: ``python -m tests.bench.run_one_bench tests.bench.bench_help``.
 
 A bench ends with its own exit code, 0 where every goal was met. Where it raises, or ends with a text instead of a code,
 it ends with 70.

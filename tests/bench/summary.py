@@ -1,4 +1,4 @@
-"""The table of `make bench`: each figure beside its goal and its baseline, and what is missing by name."""
+"""The table of `make bench`: each figure with its goal and baseline, and the names of missing figures."""
 
 from __future__ import annotations
 

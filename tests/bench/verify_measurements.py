@@ -1,4 +1,4 @@
-"""A real `lookout verify` in a process of its own, with what it took."""
+"""Start a real `lookout verify` in a separate process and measure it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives as compactions leave them, made in bulk: runs of 512 cases with six grades each, and their incidents."""
+"""Write many archives as a compaction does: runs of 512 cases with six grades each, and their incidents."""
 
 from __future__ import annotations
 

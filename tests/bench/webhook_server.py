@@ -1,4 +1,4 @@
-"""The servers that the bench of the receiver asks: the receiver itself, and one that answers 202 at once.
+"""The servers for the benchmark of the webhook receiver: the receiver, and one that answers 202 immediately.
 
 python -m tests.bench.webhook_server --receiver --port 8123 --folder /some/folder
 """

@@ -98,7 +98,7 @@ class DemoNights:
             graded = grader.grade_turns(sampled_conversation.conversation, stored, f"night-{number}")
             findings[sampled_conversation.conversation.id] = [turn.result.assessment for turn in graded]
         weighing = NightlyEstimates(sampled.strata, sampled.sampled, findings)
-        self._graded.insert(0, weighing.count_severe())
+        self._graded.insert(0, weighing.count_severe_failures_by_stratum())
         severe = weighing.estimate_severe_rate()
         assert isinstance(severe, RateEstimate)
         return Simulated(severe, self.planted / self.conversations, planned.width)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from flows.clock import utc_now
 from flows.runtime.run import build_run_context
-from flows.verify.alerts import observe_run
+from flows.verify.alerts import build_run_observations
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, find_judge_change
+from flows.verify.run_state import LiveRun, store_judge_change
 from monitors.config.file import parse_config
 from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import evaluate_results
@@ -135,12 +135,12 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
             else:
                 await deliver(run.save(case, came, assessment))
     if recorded:
-        find_judge_change(run)
+        store_judge_change(run)
     report = evaluate_results(run.facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
         run.context.store.load_pending(30)
-    return JudgedRun(report, tuple(run.results), observe_run(run, report), tuple(heard))
+    return JudgedRun(report, tuple(run.results), build_run_observations(run, report), tuple(heard))
 
 
 def with_key(monkeypatch: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.nightly.context import NightlyContext, build_traffic_grader
-from flows.nightly.format import format_nightly
+from flows.nightly.format import format_nightly_report
 from flows.nightly.run import NightlyRun
 from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, plan_judge
 from flows.runtime.secrets import generate_nonce
@@ -44,7 +44,7 @@ KEY_OF_NAMES = b"sixteen bytes or more"
 
 def stable_report(report: NightlyReport) -> str:
     """Return the report as the terminal shows it, without what changes with the judge's prompt: lineage and cost."""
-    text = "\n".join(format_nightly(report))
+    text = "\n".join(format_nightly_report(report))
     return re.sub(r"\$\d+\.\d+", "$COST", re.sub(r":[0-9a-f]{12}:", ":LINEAGE:", text))
 
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from flows.alerting.watchdog import run_under_watchdog
-from flows.runtime.run import stop_process
+from flows.runtime.run import end_process_immediately
 from flows.runtime.slack import build_notifier_without_run, build_recorded_heartbeat
 from monitors.alerts.liveness import Beat
 from monitors.config.file import Config, TargetConfig
@@ -25,7 +25,7 @@ async def work(folder: Path) -> None:
     while True:
         notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
         async with run_under_watchdog(
-            notifier, build_recorded_heartbeat(config, "demo"), end_after_s=600, stop=stop_process
+            notifier, build_recorded_heartbeat(config, "demo"), end_after_s=600, stop=end_process_immediately
         ):
             await asyncio.sleep(0)
         await build_recorded_heartbeat(config, "demo").ping(Beat.PROVED, run_id=notifier.run_id)
@@ -39,7 +39,7 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     config = Config.model_validate(values)
     notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
     async with run_under_watchdog(
-        notifier, build_recorded_heartbeat(config, "demo"), end_after_s=0.2, stop=stop_process
+        notifier, build_recorded_heartbeat(config, "demo"), end_after_s=0.2, stop=end_process_immediately
     ):
         os.read(os.pipe()[0], 1)  # what hangs does not ask first
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.configuration import find_free_port
-from flows.alerting.pipeline import notify, send_alerts_again
+from flows.alerting.pipeline import notify, send_undelivered_alerts_again
 from flows.alerting.send import send_outbox
 from flows.deploys.queue import DeployQueue, QueuedDeploy
-from flows.folder_identity import settle_identity
+from flows.folder_identity import claim_or_separate_data_folder
 from flows.server import prefect_server
 from monitors.errors import ConfigError
 from monitors.records.base import Severity
@@ -95,7 +95,7 @@ def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
 def copy_of(original: AlertingTestbed, folder: Path, **answer: bool) -> AlertingTestbed:
     """Copy the original's folder, answer which of the two remains, and begin there."""
     data = copy_all(original.store.database.file.parent, folder)
-    settle_identity(data, None, new_id="copy", at=original.now, **answer)
+    claim_or_separate_data_folder(data, None, new_id="copy", at=original.now, **answer)
     testbed = AlertingTestbed(data, original.slack)
     testbed.now = original.now + timedelta(minutes=1)  # the ids of segments are made of the time
     return testbed
@@ -124,7 +124,7 @@ def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp
     for testbed in (copy, original):
         before = len(slack.messages)
         testbed.skip(hours=2)
-        asyncio.run(send_alerts_again(testbed.notifier("run-4")))
+        asyncio.run(send_undelivered_alerts_again(testbed.notifier("run-4")))
         assert (len(slack.messages) > before) == (testbed is original)
     assert copy.store.query("from unsent_alerts").rows == ()
 
@@ -151,7 +151,7 @@ def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
 @pytest.mark.whole_only
 def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original):
     """A service may start with --copy each time."""
-    settle_identity(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)
+    claim_or_separate_data_folder(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)
     assert read_identity(tmp_path / "data").id == "original"
     assert live_on(original) == ALL
 
@@ -160,7 +160,9 @@ def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
     """It would mark the original's messages as left."""
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
-        settle_identity(tmp_path / "copy", "s3://bucket/journal", new_id="copy", at=original.now, copied=True)
+        claim_or_separate_data_folder(
+            tmp_path / "copy", "s3://bucket/journal", new_id="copy", at=original.now, copied=True
+        )
 
 
 def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_path):
@@ -168,7 +170,7 @@ def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_p
     event = DeployEvent(target="demo", commit="4f2a91c", occurred_at=NOON, reported_by="github")
     DeployQueue(tmp_path / "data").save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
     copy_all(tmp_path / "data", tmp_path / "copy")
-    settle_identity(tmp_path / "copy", None, new_id="copy", at=NOON, copied=True)
+    claim_or_separate_data_folder(tmp_path / "copy", None, new_id="copy", at=NOON, copied=True)
     assert [DeployQueue(tmp_path / name).has_open_deploys() for name in ("data", "copy")] == [True, False]
 
 

@@ -91,7 +91,7 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, look
     assert (report["verdict"], report["interrupted"], report["coverage"]["graded"]) == ("INCONCLUSIVE", True, 0)
     assert channels(slack) == ["C0MONITOR"]
     assert fault_kinds(tmp_path) == [IncidentKind.MONITOR_FAULT]
-    assert "Lookout stopped the questions" in json.dumps(slack.messages[0].blocks)
+    assert "Lookout stopped asking" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
     assert dog.alarm(dog.pings[-1].at_s, period_s=DAY_S, grace_s=HOUR_S)
 

@@ -1,4 +1,4 @@
-"""Run the soaks of this folder, one process after the other: `make soak`.
+"""Run all soak tests of this folder one after the other: `make soak`. A soak test runs for minutes or hours.
 
     python -m tests.soak            all parts
     python -m tests.soak doors up   two of them

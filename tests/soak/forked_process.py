@@ -1,4 +1,4 @@
-"""A child process made by fork that talks to its parent line by line."""
+"""A forked child process that exchanges lines of text with its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a command in a data folder on a small file system of its own, then again when there is room.
+"""Run a command on a small file system that gets full, then run it again with enough space.
 
 python -m tests.soak.in_small_folder FOLDER SPARE_KB WORDS…
 

@@ -1,4 +1,4 @@
-"""A run of `lookout verify` whose app, browser and own process are killed at random moments, to its end."""
+"""A run of `lookout verify` during which the app, the browser and Lookout are killed at random moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After all the kills: every case must be there exactly once, everywhere, with the answer to its own question."""
+"""Check after a run with kills: each case is stored exactly once, with the answer to its own question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat page that may be killed at any moment: what it was asked is in a file before it answers.
+"""A chat page that can be killed at any moment. It writes each question to a file before it answers.
 
 python -m tests.soak.mortal_app --port 8123 --asked asked.jsonl
 

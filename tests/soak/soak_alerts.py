@@ -1,4 +1,4 @@
-"""One incident under seeded schedules of kills and network faults, through the flow's own parts and a real warehouse.
+"""Report one incident during random kills and network faults, with the real alerting code and a real warehouse.
 
     python -m tests.soak.soak_alerts --schedules 1000
 

@@ -1,4 +1,4 @@
-"""Kill each command that writes at a random moment, and repeat it: it ends as if nobody had disturbed it.
+"""Kill each command that writes at a random moment, then repeat it: the result is as without the kill.
 
     python -m tests.soak.soak_command_kills --minutes 10 --seed 1 [--command compact]
 

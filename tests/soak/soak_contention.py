@@ -1,4 +1,4 @@
-"""Five processes append for a full minute while others load, read, and one holds the file open.
+"""Five processes append to a warehouse for a minute while others load it, read it, or hold its file open.
 
     python -m tests.soak.soak_contention --seconds 60 [--write docs/warehouse.md]
 

@@ -1,4 +1,4 @@
-"""Damage a warehouse's log and file over and over: it must be detected, and everything must be restored.
+"""Damage a warehouse's log and file many times: Lookout must detect the damage and restore all rows.
 
     python -m tests.soak.soak_damage --rounds 400 [--write docs/warehouse.md]
 

@@ -1,4 +1,4 @@
-"""Simulated nights of the demo Space's own logs: how often the interval holds the planted rate, and the plan's width.
+"""Simulate nights of the demo's logs. Count how often the interval contains the true rate, and measure its width.
 
     python -m tests.soak.soak_demo_nights --nights 100
 

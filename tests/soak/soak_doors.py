@@ -1,4 +1,4 @@
-"""Crowds of connections that never finish, at each door of Lookout: others are answered, and memory and log stay small.
+"""Open many unfinished connections to each server of Lookout: other requests are answered, and memory stays small.
 
     python -m tests.soak.soak_doors --minutes 5 --seed 1 [--door site]
 

@@ -1,4 +1,4 @@
-"""The drift test on streams without a change, looked at every night for a year, and on planted changes.
+"""Test the drift test: false alarms in a year without a change, and alarms after a planted change.
 
     python -m tests.soak.soak_drift --streams 2000
 

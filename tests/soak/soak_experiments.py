@@ -1,4 +1,4 @@
-"""Writers of an experiment that are killed anywhere, by a seed: in the end each run and each score is there once.
+"""Kill writers of an experiment at random moments: in the end each run and each score exists once.
 
 A schedule is a few writers, each a new process for LangSmith: some end at a request that a seed chooses, between a run
 and its scores as well, some lose replies or meet a limit, the last is left alone. Run 1,000 of them with

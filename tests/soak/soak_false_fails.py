@@ -1,4 +1,4 @@
-"""How often the interval of the gate's false-FAIL rate holds the truth, on suites whose noise is known.
+"""Test how often the interval of the gate's false-FAIL rate contains the true rate, on suites with known noise.
 
     python -m tests.soak.soak_false_fails --suites 100
 

@@ -1,4 +1,4 @@
-"""Damage each kind of file of a data folder in each way, alone and with the warehouse away: nothing is calm by mistake.
+"""Damage each kind of file of a data folder: each command gives a complete answer or reports the damage.
 
     python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
 

@@ -1,4 +1,4 @@
-"""Lines of a log under kills: every line in the warehouse once, and alerted once.
+"""Follow a log while Lookout is killed: each line is stored once and sends one alert.
 
     python -m tests.soak.soak_follow_log --kills 100
 

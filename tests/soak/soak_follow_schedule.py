@@ -1,4 +1,4 @@
-"""A line of a log reaches Slack within a minute by the watcher, whatever is killed on the way, and once.
+"""Kill parts of Lookout while it follows a log: each line sends one alert within a minute.
 
     python -m tests.soak.soak_follow_schedule --kills 100 --side-by-side 3
 

@@ -1,4 +1,4 @@
-"""Gates on one repository by a seed: in the end each commit's status and comment are what its own newest run says.
+"""Run gates on one repository in random order: each commit's status and comment show its newest run.
 
 A sequence has heads that work and heads that do not, two targets, two runners with a data folder each, and events:
 pull request, push, merge queue, a comment, a fork. Gates are stopped with Ctrl-C and run again; two gates of one
@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 from deployments.cli.gate import gate
 from flows.clock import utc_now
-from flows.verify.asking import ask_in_time, prepare_run
+from flows.verify.asking import ask_until_deadline, prepare_run
 from flows.verify.progress import NO_LISTENER
 from flows.verify.run_folder import VerifyRequest
 from monitors.gate.evaluate import evaluate_results
@@ -179,7 +179,7 @@ class Repository:
     async def _ask_and_evaluate(self, request: VerifyRequest, step: Step) -> RunReport | None:
         run = await prepare_run(request, NO_LISTENER, unreported=(Exception,))
         with run.context.run_folder as run_folder:
-            asking = asyncio.create_task(ask_in_time(run))
+            asking = asyncio.create_task(ask_until_deadline(run))
             new = 0
 
             async def stop_in_time(_done: int, _planned: int) -> None:

@@ -1,4 +1,4 @@
-"""1,000 seeded schedules of a push into LangSmith, killed anywhere and repeated: each case is there once, as it is.
+"""Kill and repeat 1,000 pushes to LangSmith at random moments: each case exists once and is correct.
 
 ``python -m tests.soak.soak_langsmith_pushes [SCHEDULES]``. A slice of the same seeds runs with the tests.
 """

@@ -1,4 +1,4 @@
-"""The story of a followed log for longer than the suite has time for: at least ten thousand steps.
+"""Run the test of a followed log for at least ten thousand steps, which takes too long for the suite.
 
 python -m tests.soak.soak_log_tail --examples 1000
 """

@@ -1,4 +1,4 @@
-"""Simulated nights: how often the interval holds the truth, and how well the plan knew its width.
+"""Simulate nights. Count how often the interval contains the true rate, and compare its predicted width.
 
     python -m tests.soak.soak_nights --nights 1000
 

@@ -167,13 +167,13 @@ class Installation:
         from prefect.client.orchestration import get_client
         from prefect.server.services.scheduler import schedule_deployments
 
-        from flows.folder_identity import settle_identity
+        from flows.folder_identity import claim_or_separate_data_folder
 
         began_s = time.monotonic()
         self.path = self.configure()
         happenings = list(HAPPENINGS)
         with time_machine.travel(self.begin, tick=True) as self.clock:
-            settle_identity(self.folder / "data", None, new_id=uuid.uuid4().hex, at=self.begin)
+            claim_or_separate_data_folder(self.folder / "data", None, new_id=uuid.uuid4().hex, at=self.begin)
             async with get_client() as self.client:
                 await self._register()
                 while True:
@@ -325,7 +325,7 @@ class Installation:
         """Report a deploy twice, as a sender that delivers again does, and create its run as the receiver does."""
         from flows.data_folder import open_store_in
         from flows.deploys.queue import DeployQueue, QueuedDeploy
-        from flows.deploys.runs import RunPlan, start_waiting_deploys
+        from flows.deploys.runs import RunPlan, create_runs_of_waiting_deploys
         from monitors.records.targets import DeployEvent, ReportedDeploy
 
         now = datetime.now(UTC)
@@ -338,7 +338,7 @@ class Installation:
         plan = RunPlan(deployment="verify-deploy/verify-deploy", config_path=self.path)
         for _ in range(2):
             deploys.save(queued)
-            await start_waiting_deploys(
+            await create_runs_of_waiting_deploys(
                 self.client, deploys, open_store_in(self.folder / "data").journal, plan, now=lambda: now
             )
 
@@ -494,7 +494,7 @@ def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> Resu
     (folder / "original").mkdir()
     from flows.maintenance import flow as maintenance  # it imports Prefect, which reads the variables
 
-    maintenance.read_uptime = lambda: ("one boot", (datetime.now(UTC) - begin).total_seconds())
+    maintenance.read_boot_and_uptime = lambda: ("one boot", (datetime.now(UTC) - begin).total_seconds())
     with server.serve():
         installation = Installation(folder / "original", zone, begin, days)
         with installation.slack, installation.chat:

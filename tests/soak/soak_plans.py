@@ -1,4 +1,4 @@
-"""A suite in which every question has an answer of its own; `mortal_app` answers it."""
+"""A suite in which each question has a different answer; `mortal_app` gives these answers."""
 
 from __future__ import annotations
 

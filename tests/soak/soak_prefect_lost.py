@@ -1,4 +1,4 @@
-"""Prefect's server is killed under a verification, and the command is waited for until Prefect's client gives up."""
+"""Kill Prefect's server during a verification, and wait until the command ends."""
 
 from __future__ import annotations
 

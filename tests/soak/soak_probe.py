@@ -1,4 +1,4 @@
-"""Kill Chromium, the app and Lookout itself, over and over, in one run: every case is there exactly once.
+"""Kill Chromium, the app and Lookout many times during one run: each case is stored exactly once.
 
     python -m tests.soak.soak_probe --cases 100 --kills 50 --seed 1
 

@@ -1,4 +1,4 @@
-"""Answers of random Markdown, rendered by real libraries and read off the page: every character, 10,000 times.
+"""Render 10,000 random Markdown answers with real libraries, and compare every character read from the page.
 
 Prints what was read wrong; ends with 1 when anything was. `make renderers` first.
 """

@@ -1,4 +1,4 @@
-"""Twenty kills while a local Prefect server starts: there is never more than one, and the last start finds it."""
+"""Kill a starting Prefect server twenty times: there is never more than one, and the last start finds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hundred kills of the site while people decide: nothing that was sent is lost, and nothing is there twice."""
+"""Kill the site a hundred times while people decide: each decision that was sent is stored once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An hour in which Slack limits, fails, hangs or keeps its replies: every alert arrives once, in order, and late.
+"""For an hour, Slack limits, fails or hangs: every alert arrives later, once and in order.
 
     python -m tests.soak.soak_slack_outage --minutes 60
 

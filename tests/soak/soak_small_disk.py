@@ -1,4 +1,4 @@
-"""Let the data folder's disk fill at a random moment of each command that writes: named, nothing lost, gone on with.
+"""Fill the disk during each command that writes: it names the fault, loses nothing, and can be repeated.
 
     python -m tests.soak.soak_small_disk --minutes 10 --seed 1 [--command rebuild]
 

@@ -1,4 +1,4 @@
-"""The warehouse's state machine for longer than the suite has time for.
+"""Run the warehouse's state machine test with many random sequences of steps, which takes too long for the suite.
 
 python -m tests.soak.soak_state_machine --examples 200 [--write docs/warehouse.md]
 """
@@ -33,13 +33,14 @@ def main() -> None:
     )
     run_state_machine_as_test(Warehouse, settings=longer)
     summary = (
-        f"{asked.examples} stories of up to {asked.steps} steps each ended as they must, "
+        f"{asked.examples} random sequences of up to {asked.steps} steps ran without a fault in "
         f"{time.monotonic() - started:.0f} s"
     )
     steps = ", ".join(f"{name} {times}" for name, times in STEPS_TAKEN.most_common())
     print(f"{steps}\n{summary}")
     if asked.write:
-        write_section(asked.write, "stories", [measured_where(), "", f"{summary}.", "", f"Steps: {steps}."])
+        counts = f"How often each step ran: {steps}."
+        write_section(asked.write, "stories", [measured_where(), "", f"{summary}.", "", counts])
 
 
 if __name__ == "__main__":

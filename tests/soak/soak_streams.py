@@ -1,4 +1,4 @@
-"""Random streams of answers on a page that nobody configured: how many are cut or mixed up, and how late the rest is.
+"""Stream random answers on a page without configuration: count cut or mixed answers, and measure the delay.
 
     python -m tests.soak.soak_streams --count 2000 --pages 8 --seed 44
 

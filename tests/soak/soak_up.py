@@ -1,4 +1,4 @@
-"""The whole monitor under one command, for hours, with faults: what it uses stays flat, and nothing is lost.
+"""Run `lookout up` with faults for hours: memory and open files do not grow, and nothing is lost.
 
     python -m tests.soak.soak_up --minutes 120
 
@@ -104,7 +104,7 @@ class Course:
         self._whole_s = whole_s
         self.entries = self.deliveries = 0
         self.uses: list[Use] = []
-        self._due = dict.fromkeys((self._sample, self._enter, self._deliver), 0.0)
+        self._due = dict.fromkeys((self._sample, self._enter, self._send_outbox_and_record_refusals), 0.0)
         self._left: list[tuple[float, Callable[[], None]]] = [
             (0.20, lambda: self._slack_says("429:5")),
             (0.25, lambda: self._slack_says("500")),
@@ -139,7 +139,7 @@ class Course:
             log.write(entry(self.entries))
         self.entries += 1
 
-    def _deliver(self) -> None:
+    def _send_outbox_and_record_refusals(self) -> None:
         self.deliveries += self._running.deliver(f"{self.deliveries:040x}").status_code == 202
 
     def _slack_says(self, fault: str | None) -> None:

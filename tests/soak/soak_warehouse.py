@@ -1,4 +1,4 @@
-"""Kill a warehouse's user at random moments, over and over, and prove each time that nothing is lost or doubled.
+"""Kill a process that uses the warehouse at random moments: no row is lost or stored twice.
 
     python -m tests.soak.soak_warehouse --kills 1000 [--write docs/warehouse.md]
 

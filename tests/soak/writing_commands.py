@@ -1,4 +1,4 @@
-"""The commands that write into a data folder, and what must be there once each of them has ended."""
+"""The commands that write into a data folder, and what each must have written when it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One message of every kind, made by the code that makes the real ones: for documents, previews and test sends.
+"""One example of each kind of alert, built by the real code, for documents, previews and test messages.
 
 The application, its customers and its policies are made up.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from flows.drill.wrong_answer import format_passed_message
+from flows.drill.wrong_answer import format_drill_passed_message
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.group import group_items_into_alerts
@@ -295,7 +295,7 @@ DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", s
 DRILL: Final = build_drill_observation(
     DRILL_AT,
     title="Drill, no action needed: Lookout reported a planted wrong answer here after 11 s",
-    detail=format_passed_message("a limit from an outdated index, twice what it should be", judged=True),
+    detail=format_drill_passed_message("a limit from an outdated index, twice what it should be", judged=True),
     failed=False,
 )
 BLOCKED: Final = build_drill_observation(

@@ -1,4 +1,4 @@
-"""Which product functions run between a failed assessment and the Slack request: a part of ``make shape``.
+"""List the product functions that run between a failed assessment and the request to Slack, for ``make shape``.
 
 A severe failure of a run goes the whole way, from the assessed answer to the request that `slack_sdk` is asked to
 make, on a real warehouse and a local Slack. It goes once to warm the store, the imports and the caches; the second

@@ -1,4 +1,4 @@
-"""How Slack's light theme looks, near enough to judge a message by.
+"""Render a Slack message as HTML that looks like Slack's light theme.
 
 Block Kit → HTML that looks about as Slack shows it: for documents, for looking at a message before 3 a.m.
 """

@@ -1,4 +1,4 @@
-"""Branch coverage of the product by folder: ``make coverage`` runs the tests and prints the table.
+"""Measure the branch coverage of the product by folder: ``make coverage`` runs the tests and prints the table.
 
 The data stays in ``.cache/coverage``, with the tests that ran each line, for ``make mutants``.
 """

@@ -1,4 +1,4 @@
-"""What a change touches, checked in a minute or two: ``make check``.
+"""Run the checks and tests that concern a change, in a minute or two: ``make check``.
 
 A change is everything since the branch left ``main``, committed or not; on ``main`` itself, since what was last pushed,
 or else the last commit. Its Python files are linted, formatted and typed, and the tests of its folders run, except those

@@ -1,4 +1,4 @@
-"""The page of the commands, from the commands themselves: ``python -m tests.tools.command_reference``."""
+"""Write the page of commands from the commands themselves: ``python -m tests.tools.command_reference``."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def accepted_values(parameter: Any, command: Any) -> str:
     described = parameter.display_type(command.context_class(command)).strip("<>")
     if described in KINDS:
         limits = [f"{word} {limit:g}" for word, limit in _limits(parameter, described)]
-        return " ".join([KINDS[described], ", ".join(limits)]).strip()
+        return " ".join([KINDS[described], *limits])
     return ", ".join(f"`{value}`" for value in described.split("|"))
 
 

@@ -1,4 +1,4 @@
-"""docs/configuration.md and docs/suite.md, made from the models.
+"""Write docs/configuration.md and docs/suite.md from the settings models.
 
 Renew them with: `python -m tests.tools.configuration_reference`.
 """
@@ -415,7 +415,7 @@ def accepted_values(field: FieldInfo) -> str:
     bounds = [
         f"{words} {schema[key]:g}" for key, words in BOUNDS.items() if isinstance(schema.get(key), int | float)
     ]
-    return " ".join([" or ".join(dict.fromkeys(kinds)) or "text", ", ".join(bounds)]).strip()
+    return " ".join([" or ".join(dict.fromkeys(kinds)) or "text", " ".join(bounds)]).strip()
 
 
 BOUNDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}

@@ -1,4 +1,4 @@
-"""A pytest plugin that names the running test as coverage's context, so that the tests of a line can be found.
+"""A pytest plugin that stores which test ran each line, so that the tests of a line can be found.
 
 ``-p tests.tools.coverage_contexts``. Processes that a test starts find its name in COVERAGE_TEST, which is the static context
 in the configuration (`branch_coverage`); one that the fork server forks calls `name_context`.

@@ -1,4 +1,4 @@
-"""The template part of the demo's suite, made of the demo's own policies by the pipeline that ships.
+"""Build the template part of the demo's suite from the demo's policies.
 
 ``python -m tests.tools.demo_gold_sheets`` renews it in ``suraksha.jsonl``; a test holds the file against it.
 """

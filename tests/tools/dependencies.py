@@ -1,4 +1,4 @@
-"""The bill of materials of what a user installs, and whose licence and for whom: ``python -m tests.tools.dependencies``.
+"""Write the list of packages that a user installs, with their licences: ``python -m tests.tools.dependencies``.
 
 `make lock` makes both from ``requirements/runtime.lock``: ``requirements/sbom.cdx.json`` in CycloneDX 1.6, and
 ``docs/dependencies.md`` for people. Licences are what each package says of itself, so they are read from this

@@ -1,4 +1,4 @@
-"""Names the product functions that a profile shows, and a worker of the census that notes those that it enters.
+"""Name the product functions in a profile. Also starts a census worker that records the functions that it calls.
 
 It imports next to nothing, as the worker does.
 """

@@ -1,4 +1,4 @@
-"""What of a judge's prompt stands outside its fences: no word of a graded text may be in it."""
+"""Return the part of a judge's prompt outside its fences, which must contain no word of a graded text."""
 
 from __future__ import annotations
 

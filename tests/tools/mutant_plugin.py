@@ -1,4 +1,4 @@
-"""A pytest plugin for `mutants`: runs the named tests in their order until the time is over, and reports each as it goes.
+"""A pytest plugin for `mutants`: run the named tests in order until the time is over, and report each result.
 
 It is copied into the tree whose tests run, so it imports nothing of the project.
 """

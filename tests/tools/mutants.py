@@ -1,4 +1,4 @@
-"""Mutants of product code: small faults, each of which the tests that cover its line should catch.
+"""Test the tests: make a small fault (a mutant) in product code, and check that a test fails.
 
 ``make mutants`` draws some with a fixed seed, runs each in a copy of the tree against the tests that cover its line, fastest
 first, for at most a minute, and prints what was caught. It needs the data of ``make coverage``. The list is written to a

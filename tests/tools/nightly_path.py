@@ -1,4 +1,4 @@
-"""Which product functions run between an item of live traffic and its stored grade: a part of ``make shape``.
+"""List the product functions that run between an item of live traffic and its stored grade, for ``make shape``.
 
 A night reads conversations from a file, checks all of them by rule in this process and in workers, samples them,
 grades them by rule, has a local provider judge them by their passages, and stores the grades. It goes once to warm

@@ -1,4 +1,4 @@
-"""The page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
+"""Write the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
 
 The names, words, severities and whose fault each is come from the code; what each means and what to do stands here,
 and a kind without its row stops the page from being made.

@@ -1,4 +1,4 @@
-"""Count names that do not say what they name, and texts in quaint words, in the product and in the tests.
+"""Count names that do not say what they name, and texts with unusual words, in the product and in the tests.
 
 A function is a verb phrase, a variable a noun, a constant has the field's standard prefix; a text says what something
 is ("is not a valid name", not "is no name") in the words that every engineer knows. CONTRIBUTING.md has the rules. The

@@ -1,4 +1,4 @@
-"""Base job templates of work pools whose runs are containers: Prefect's own, with what Lookout needs in it.
+"""Write the job templates of container work pools: Prefect's own templates with Lookout's settings.
 
     python -m tests.tools.pool_templates   rewrites deployments/prefect/pools/docker.json and kubernetes.json
 

@@ -1,4 +1,4 @@
-"""All of a suite asked at once, as tests and benches want it: without a run around it."""
+"""Ask all cases of a suite without a run, for tests and benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the exceptions to a rule that give no reason.
+"""Find exceptions to a rule that have no reason in a comment.
 
 An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a comment
 on its line, or one directly above the statement.

@@ -1,4 +1,4 @@
-"""Run what failed in the last run once more, alone, as `.ci/run` does before it rejects a change.
+"""Run the tests that failed in the last run once more, one by one, as `.ci/run` does before it fails.
 
 A fault of the change fails alone too. A test that only fails beside others is printed as not steady: it is to be
 fixed, and `docs/decisions/two-test-tiers.md` says why it does not hold up a change that has nothing to do with it.

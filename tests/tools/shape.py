@@ -1,4 +1,4 @@
-"""How big and how flat the product is: ``make shape``.
+"""Print figures about the size and structure of the product: ``make shape``.
 
 Counts what lies in the four product packages: files of every kind, physical lines of Python, folders with many files
 beside each other, class names that are defined more than once, small modules, lengths of functions.

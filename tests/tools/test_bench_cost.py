@@ -1,4 +1,4 @@
-"""What judging costs is tokens times prices: the bench's arithmetic against sums made by hand."""
+"""Test the cost benchmark: its results equal sums of tokens and prices that were computed by hand."""
 
 from __future__ import annotations
 

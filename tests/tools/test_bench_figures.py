@@ -1,4 +1,4 @@
-"""A figure of a bench is held against its goal as it says."""
+"""Test that a benchmark's figure is compared with its goal correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of `make bench`: every figure and every absence has its row, in the order of the requirements."""
+"""Test the table of `make bench`: each figure, also a missing one, has a row, in the order of the requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/coverage.md`` has a line for each requirement, and what a line names exists."""
+"""Test that ``docs/coverage.md`` has a line for each requirement, and that the names in it exist."""
 
 from __future__ import annotations
 

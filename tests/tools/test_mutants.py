@@ -1,4 +1,4 @@
-"""Mutants are small faults that are found again in a later tree, and tests that fail because of one catch it."""
+"""Test that mutants are found again in a later version of the code, and that failing tests catch them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a message: an answer is inert in it too."""
+"""Test the HTML preview of a message: the text of an answer is escaped."""
 
 from __future__ import annotations
 

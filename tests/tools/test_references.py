@@ -1,4 +1,4 @@
-"""The pages of commands, codes and kinds say what the code says, and everything has its line there.
+"""Test that the pages of commands, codes and kinds agree with the code and are complete.
 
 To renew them: ``python -m tests.tools.command_reference`` and ``python -m tests.tools.outcome_reference``.
 """

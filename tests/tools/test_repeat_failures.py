@@ -1,4 +1,4 @@
-"""What failed beside other tests is run alone, and only a few of them."""
+"""Test that a few failed tests are run again one by one, and that many are not."""
 
 from __future__ import annotations
 

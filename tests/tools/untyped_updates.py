@@ -1,4 +1,4 @@
-"""Find untyped updates of state records: a dictionary that the type checker does not read.
+"""Find updates of records by a dictionary, which the type checker does not check.
 
 These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of what is copied is
 inferred from annotations: of parameters, fields, properties, functions and methods of the product.

@@ -1,4 +1,4 @@
-"""The warehouse's tables and views as a page, read from the comments in the database itself."""
+"""Build the page of the warehouse's tables and views from the comments in the database."""
 
 from __future__ import annotations
 

@@ -20,7 +20,12 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.data_folder import find_data_folder, open_warehouse
-from flows.alerting.notifier import OperatorActions, apply_actions, build_operator_actions, store_action
+from flows.alerting.notifier import (
+    OperatorActions,
+    apply_waiting_actions,
+    build_operator_actions,
+    store_operator_action,
+)
 from flows.clock import utc_now
 from flows.data_folder import RUNS_FOLDER
 from monitors.alerts.message import DONE_WORDS, format_duration, format_utc, shorten_commit
@@ -56,20 +61,23 @@ class IncidentSession:
         self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str
     ) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
-        from flows.alerting.edits import find_outcome, update_alerts  # messages, and with the next line Slack's
+        from flows.alerting.edits import (  # messages, and with the next line Slack's
+            edit_messages_after_actions,
+            find_action_outcome,
+        )
         from flows.runtime.slack import build_slack_bot  # client, which a list can do without
 
         action = build_operator_action(
             kind, incidents, at=self.actions.now(), by=by, via=ActionVia.COMMAND, note=note
         )
-        store_action(self.actions, action)
+        store_operator_action(self.actions, action)
         # The action is in the journal; the next run loads it.
         with suppress(WarehouseBusy):
-            apply_actions(self.actions, wait_s=WAIT_S)
-        outcome = find_outcome(self.actions, action.id)
+            apply_waiting_actions(self.actions, wait_s=WAIT_S)
+        outcome = find_action_outcome(self.actions, action.id)
         bot = build_slack_bot(self.config) if self.config is not None else None
         if outcome is not None and bot is not None:
-            asyncio.run(update_alerts(self.actions, bot, [outcome]))
+            asyncio.run(edit_messages_after_actions(self.actions, bot, [outcome]))
         return outcome
 
 
@@ -90,7 +98,7 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
     session = _open_session(config, store)
     # What is shown may be some minutes old.
     with suppress(WarehouseBusy):
-        apply_actions(session.actions, wait_s=WAIT_S)
+        apply_waiting_actions(session.actions, wait_s=WAIT_S)
     return session
 
 

@@ -19,7 +19,7 @@ from deployments.cli.alerts.incidents import (
     format_matchers,
     format_silence_time,
 )
-from flows.alerting.notifier import apply_actions
+from flows.alerting.notifier import apply_waiting_actions
 from monitors.alerts.message import format_utc
 from monitors.alerts.redact import redact, remove_invisible_characters
 from monitors.alerts.settings import CONFIGURED_PREFIX
@@ -218,4 +218,4 @@ def _apply_actions_if_free(session: IncidentSession) -> None:
     """Apply the journal's pending actions. If the warehouse is busy, the next run does it."""
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
-        apply_actions(session.actions, wait_s=WAIT_S)
+        apply_waiting_actions(session.actions, wait_s=WAIT_S)

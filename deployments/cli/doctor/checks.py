@@ -346,12 +346,12 @@ def check_watching(context: DoctorContext) -> list[HealthCheck]:
 
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
     """Report when the last drill proved that alerts arrive, and how long that took."""
-    from flows.drill.course import read_report  # duckdb, slack_sdk
-    from flows.drill.standing import DrillState, build_standing
+    from flows.drill.course import read_drill_report_file  # duckdb, slack_sdk
+    from flows.drill.standing import DrillState, build_drill_standing
 
     if context.config is None:
         return []
-    standing = build_standing(read_report(context.data_folder), context.config.drill, context.now)
+    standing = build_drill_standing(read_drill_report_file(context.data_folder), context.config.drill, context.now)
     health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(standing.state, Health.BROKEN)
     return [HealthCheck(name="last drill", health=health, found=standing.text, to_do=standing.to_do, optional=True)]
 
@@ -359,7 +359,7 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
 def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     """Check each delivery path with a test message, unless one arrived within a day; always with ``alert_now``."""
     from flows.clock import utc_now  # duckdb
-    from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
+    from flows.maintenance.self_test import read_path_proofs, send_test_alert, store_path_proofs  # slack_sdk
 
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
@@ -373,12 +373,12 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
             )
         ]
     target = next(iter(context.config.targets))
-    past = read_proofs(context.data_folder, context.config, context.environment)
+    past = read_path_proofs(context.data_folder, context.config, context.environment)
     proofs = {} if context.alert_now else past.proofs
     outcomes = asyncio.run(
         send_test_alert(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
     )
-    save_proofs(context.data_folder, past, outcomes, utc_now())
+    store_path_proofs(context.data_folder, past, outcomes, utc_now())
     return [_report_delivery(outcome) for outcome in outcomes]
 
 

@@ -421,10 +421,10 @@ def _try_judge(context: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]
     elif not context.ask_judges:
         yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set; not tested")
     else:
-        from flows.maintenance.self_test import try_judges
+        from flows.maintenance.self_test import check_judges_on_known_answers
         from flows.runtime.secrets import generate_nonce  # as above
 
-        for outcome in asyncio.run(try_judges(plan, context.environment, nonce=generate_nonce)):
+        for outcome in asyncio.run(check_judges_on_known_answers(plan, context.environment, nonce=generate_nonce)):
             yield _report_judge(outcome)
 
 

@@ -145,10 +145,9 @@ async def _shrink_case(plan: ShrinkPlan, budget: int) -> tuple[CaseShrinker, Shr
 
 
 async def _ask_case(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
-    from flows.explain.shrink import ask_case_times  # every driver
-
     async with AsyncExitStack() as stack:
-        return await ask_case_times(await _open_asker(plan, plan.address, stack), plan.case, times)
+        asker = await _open_asker(plan, plan.address, stack)
+        return await asker.ask_case(plan.case, times)
 
 
 def _print_shrink_results(results: Sequence[CaseResult]) -> ExitCode:

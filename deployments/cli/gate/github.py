@@ -103,41 +103,43 @@ class JobResults:
             token=token,
             repository=job.repository,
             name=name,
-            patience=build_result_retry_policy(utc_now),
+            retry_policy=build_result_retry_policy(utc_now),
             pull_request=job.pull_request,
             log=job.log,
         )
         if job.pull_request and not (job.change.head and job.change.target_branch):
-            asked, errors = asyncio.run(self._place.read_change())
+            asked, errors = asyncio.run(self._place.read_pull_request_change())
             self.change = job.change.fill_missing_from(asked)
             for error in errors:
                 write_note(f"lookout: GitHub did not give the facts about this job: {error}\n")
         if self.change.head is None:
             write_note("GitHub: the commit is unknown, so Lookout sets no status\n")
         self._place = replace(self._place, commit=self.change.head)
-        self._at_start = replace(self._place, patience=build_status_retry_policy(utc_now))
+        self._at_start = replace(self._place, retry_policy=build_status_retry_policy(utc_now))
 
     @contextmanager
     def track_status(self) -> Generator[None]:
         """Set the status to pending, and to an error when the run ends without a verdict."""
-        asyncio.run(self._at_start.post_state(State.PENDING, "asking the gold questions"))
+        asyncio.run(self._at_start.post_commit_status(State.PENDING, "asking the gold questions"))
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:  # a pending status must get an end; raised again
             asyncio.run(
-                self._place.post_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
+                self._place.post_commit_status(
+                    State.ERROR, f"no verdict: {type(error).__name__}; see the job's log"
+                )
             )
             raise
 
     def report_run_stop(self) -> None:
         """Report that a person or the runner stopped the run."""
-        asyncio.run(self._place.post_state(State.ERROR, "the run was stopped before its verdict"))
+        asyncio.run(self._place.post_commit_status(State.ERROR, "the run was stopped before its verdict"))
 
     def post_results(
         self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None
     ) -> None:
         """Post status, comment, job page and annotations; one that fails does not stop the others."""
-        wrong, posted = asyncio.run(self._place.post_results(report, cases, redact))
+        wrong, posted = asyncio.run(self._place.post_comment_and_verdict(report, cases, redact))
         pull = self._job.pull_request
         if posted is not None and pull is not None:
             write_note(f"GitHub: {format_comment_result(posted, pull)}\n")

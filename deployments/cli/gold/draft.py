@@ -18,7 +18,13 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
-from flows.goldset.drafting import DraftResult, draft_questions, open_metered_model, read_document, select_model
+from flows.goldset.drafting import (
+    DraftResult,
+    draft_questions,
+    open_metered_model,
+    read_document,
+    select_drafting_model,
+)
 from flows.runtime.secrets import generate_nonce, get_environment
 from flows.terminal import write_json, write_text
 from flows.waiting import show_waiting
@@ -123,7 +129,7 @@ async def _run_drafting(
     options: DraftOptions, document: Document, environment: Mapping[str, str]
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
-    chosen, settings = select_model(config.judge, options.model)
+    chosen, settings = select_drafting_model(config.judge, options.model)
     graders, domain = find_graders(config, options.suite)
     defaults = DraftDefaults(
         count=options.count,

@@ -34,7 +34,7 @@ from deployments.cli.reviews.session import (
 )
 from flows.clock import utc_now
 from flows.goldset.drafting import build_draft_from_trace
-from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, detect_bad_reply
+from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, check_bad_reply_is_detected
 from flows.terminal import write_json, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
@@ -224,7 +224,7 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
 def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
     """Check that a case made of a draft catches the bad reply; one that does not may not join."""
     bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
-    return detect_bad_reply(
+    return check_bad_reply_is_detected(
         case,
         bad_reply,
         build_default_panel(*find_graders(config, candidate.draft.target)),

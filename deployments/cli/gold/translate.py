@@ -27,7 +27,7 @@ from flows.goldset.drafting import (
     DraftResult,
     open_metered_model,
     select_cases_to_translate,
-    select_model,
+    select_drafting_model,
     translate_cases,
 )
 from flows.runtime.secrets import generate_nonce, get_environment
@@ -87,7 +87,7 @@ def translate_command(
     languages = parse_languages(to)
     cases = _select_cases(suite, case or ())
     loaded = load_config(config)
-    chosen, settings = select_model(loaded.judge, model)
+    chosen, settings = select_drafting_model(loaded.judge, model)
     session = _TranslateSession(drafts, build_default_panel(*find_graders(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: select_cases_to_translate(cases, language, drafted)[:limit] for language in languages}

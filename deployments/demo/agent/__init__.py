@@ -1,1 +1,1 @@
-"""A small agent that triages issues of an invented repository, with faults that can be planted."""
+"""A small demo agent that triages issues of an invented repository. It can have planted faults."""

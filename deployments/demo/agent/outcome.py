@@ -36,7 +36,9 @@ def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]
     faulty = [(fault, result) for result in cases if (fault := _find_fault(result)) is not None]
     order = list(PlantedFault)
     return tuple(
-        FaultOutcome(fault, result.case.id, next(_list_objections(result, ASPECT_OF_FAULT[fault]), None))
+        FaultOutcome(
+            fault, result.case.id, next(_list_failure_reasons_of_aspect(result, ASPECT_OF_FAULT[fault]), None)
+        )
         for fault, result in sorted(faulty, key=lambda pair: order.index(pair[0]))
     )
 
@@ -47,7 +49,8 @@ def list_other_reported(cases: Sequence[CaseResult], *, faults: bool = True) -> 
     return tuple(
         result.case.id
         for result in without_fault
-        if result.assessment.outcome is not CaseOutcome.CORRECT or any(_list_objections(result, Aspect.USEFULNESS))
+        if result.assessment.outcome is not CaseOutcome.CORRECT
+        or any(_list_failure_reasons_of_aspect(result, Aspect.USEFULNESS))
     )
 
 
@@ -56,7 +59,7 @@ def _find_fault(result: CaseResult) -> PlantedFault | None:
     return find_planted_fault(task.issue.title_and_body) if task else None
 
 
-def _list_objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:
+def _list_failure_reasons_of_aspect(result: CaseResult, aspect: Aspect) -> Iterator[str]:
     for grade in result.assessment.grades:
         if not isinstance(grade, Judged) or grade.aspect is not aspect:
             continue
@@ -68,7 +71,7 @@ def _list_objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:
 
 
 def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: bool) -> Iterator[str]:
-    """The planted faults line by line, what else was found, and whether reports were rated."""
+    """Format one line for each planted fault, then the other failures and the average rating."""
     outcomes = list_fault_outcomes(cases) if faults else ()
     if outcomes:
         caught = sum(outcome.caught_by is not None for outcome in outcomes)

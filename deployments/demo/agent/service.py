@@ -49,7 +49,7 @@ class TriageJob:
     task: asyncio.Task[None] | None = None
 
     def add_event(self, kind: str, **fields: Any) -> None:
-        """Add an event, and wake the readers of the stream."""
+        """Add an event and send it to the readers of the stream."""
         self.events.append({"type": kind, **fields})
         self.news.set()
         self.news = asyncio.Event()
@@ -115,14 +115,14 @@ class TriageService:
             except StopIteration as finished:
                 job.report = finished.value
                 break
-            await self._perform(job, action)
+            await self._perform_action(job, action)
         job.add_event("agent.done", agent="investigator")
         job.add_event("graph.node_complete", node="writer")
         job.finish("done")
 
-    async def _perform(self, job: TriageJob, action: Action) -> None:
+    async def _perform_action(self, job: TriageJob, action: Action) -> None:
         if action.question is not None:
-            await self._ask(job, action.question)
+            await self._ask_user_and_wait(job, action.question)
             return
         job.node = action.tool
         job.add_event(
@@ -132,7 +132,7 @@ class TriageService:
         await asyncio.sleep(self._pause_s)
         job.add_event("agent.tool_result", agent="investigator", tool=action.tool)
 
-    async def _ask(self, job: TriageJob, question: str) -> None:
+    async def _ask_user_and_wait(self, job: TriageJob, question: str) -> None:
         job.status, job.node = "waiting", "human_input"
         job.add_event("human_input", question=question)
         await job.answer.wait()
@@ -178,7 +178,7 @@ def build_app(service: TriageService, commit: str) -> FastAPI:
         return JSONResponse({"sha": commit, "status": "ok"})
 
     async def start(request: Request) -> JSONResponse:
-        body = await _read_object(request)
+        body = await _read_json_object(request)
         job = service.start(body.get("issue_url"))
         return JSONResponse({"job_id": job.name, "status": "queued"}, 202)
 
@@ -191,7 +191,7 @@ def build_app(service: TriageService, commit: str) -> FastAPI:
 
     async def answer(request: Request) -> JSONResponse:
         job = service.find_job(request.path_params["name"])
-        await _read_object(request)
+        await _read_json_object(request)
         service.accept_answer(job)
         return JSONResponse({"job_id": job.name, "status": job.status})
 
@@ -221,7 +221,7 @@ def build_app(service: TriageService, commit: str) -> FastAPI:
     return app
 
 
-async def _read_object(request: Request) -> Mapping[str, Any]:
+async def _read_json_object(request: Request) -> Mapping[str, Any]:
     try:
         body = await request.json()
     except ValueError as error:
@@ -245,7 +245,7 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until interrupted, which is no failure. Exit code 2 when the port cannot be used."""
+    """Serve until interrupted. Return exit code 2 if the port cannot be used."""
     arguments = _parse_arguments(argv)
     try:
         listener = listen_or_exit(arguments.port)

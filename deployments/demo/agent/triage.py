@@ -136,7 +136,7 @@ class CodeSearch:
 
 @dataclass(frozen=True)
 class Action:
-    """What the agent does next: calls a tool, or stops to ask the user."""
+    """The agent's next action: a call of a tool, or a question to the user."""
 
     tool: str
     arguments: Mapping[str, Any]

@@ -18,7 +18,7 @@ from deployments.cli.alerts.silences import (
 from deployments.site.decisions import WAIT_S, build_idempotency_key, renew_copy, store_and_apply_action
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
-from flows.alerting.notifier import apply_actions
+from flows.alerting.notifier import apply_waiting_actions
 from monitors.alerts.operator_actions import can_become_gold_case
 from monitors.alerts.wording import ABOUT_AN_ANSWER, GRAVE_KINDS, KIND_WORDS, REASON_WORDS, format_fault
 from monitors.errors import ConfigError, WarehouseBusy
@@ -331,7 +331,7 @@ def _store_silence(request: PageRequest, silence: Silence) -> None:
     append_silence(actions.store.journal, silence)
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
-        apply_actions(actions, wait_s=WAIT_S)
+        apply_waiting_actions(actions, wait_s=WAIT_S)
     renew_copy(request)
 
 

@@ -9,7 +9,7 @@ from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
 from deployments.site.pages.now import TrendValue
 from flows.data_folder import RUNS_FOLDER
-from flows.nightly.format import format_rate_text, list_night_lines
+from flows.nightly.format import format_rate_text, list_nightly_finding_lines
 from monitors.records.base import Record, UtcTime
 from monitors.records.estimates import GradedStratum, RateEstimate
 from monitors.records.grades import FAILURE_WORDS
@@ -126,7 +126,7 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
         rates=tuple(mask_fields(row, mask, "text", "method") for row in rates),
         strata=report.strata,
         shortfalls=tuple(map(mask, report.shortfalls)),
-        facts=tuple(map(mask, list_night_lines(report))),
+        facts=tuple(map(mask, list_nightly_finding_lines(report))),
         examples=tuple(mask_fields(row, mask, "asked", "answered", "reason") for row in examples),
     )
 

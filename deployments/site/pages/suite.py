@@ -8,9 +8,9 @@ from typing import Final
 from deployments.site.page import Page, PageRequest
 from deployments.site.pages.cases import read_target
 from flows.repeatability.format import (
+    format_chance_failure_rate,
     format_false_fail_rate,
     format_flip_rate,
-    format_noise,
     format_rate_name,
     format_repeat_advice,
 )
@@ -111,7 +111,7 @@ class SuiteGroups:
     labels = GROUP_LABELS
     flip_text = staticmethod(format_flip_rate)
     false_fail_text = staticmethod(format_false_fail_rate)
-    noise_text = staticmethod(format_noise)
+    noise_text = staticmethod(format_chance_failure_rate)
     advice_text = staticmethod(format_repeat_advice)
     rate_name = staticmethod(format_rate_name)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.data_folder import open_store_in
-from flows.folder_identity import settle_identity
+from flows.folder_identity import claim_or_separate_data_folder
 from flows.server import prefect_server
 from tests import fork_server
 from tests.flows.chat import Chat, watched
@@ -30,7 +30,7 @@ CONFIG = '[targets.helpdesk]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a configuration, and a data folder with a run, a night and an incident."""
-    settle_identity(tmp_path / ".lookout", None, new_id="original", at=NOON)
+    claim_or_separate_data_folder(tmp_path / ".lookout", None, new_id="original", at=NOON)
     store = open_store_in(tmp_path / ".lookout")
     rows = [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())]
     store.journal.append(rows, run_id="run-1")

@@ -14,7 +14,7 @@ import pytest
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.grow import grow_command
-from flows.alerting.notifier import apply_actions, store_action
+from flows.alerting.notifier import apply_waiting_actions, store_operator_action
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.goldset.lines import format_case_line
@@ -191,13 +191,13 @@ def leak(folder: Path, slack: SlackServer) -> None:
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
     seen = observation("conversation-1", origin=Origin.TRAFFIC, expected=None)
     (alert,) = asyncio.run(notify(build_notifier(people, clock), [seen]))
-    store_action(
+    store_operator_action(
         people,
         OperatorAction(
             id="click-9", kind=ActionKind.ADD_TO_GOLD, at=NIGHT, by="U0ASHA", via=ActionVia.SLACK, alert_id=alert.id
         ),
     )
-    apply_actions(people)
+    apply_waiting_actions(people)
 
 
 def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deployments.receivers.slack_actions import parse_slack_actions
-from flows.alerting.notifier import store_action
+from flows.alerting.notifier import store_operator_action
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentState
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver, states
@@ -198,7 +198,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     (click,) = parse_slack_actions(form_of(payload), at=clock())
-    store_action(
+    store_operator_action(
         build_operator_actions(tmp_path, slack, clock, seed=3), click.action
     )  # killed right after this, before its answer
     assert states(people) == [IncidentState.OPEN]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.alerting.notifier import apply_actions
-from flows.alerting.pipeline import notify, report_load_errors
+from flows.alerting.notifier import apply_waiting_actions
+from flows.alerting.pipeline import notify, notify_of_load_errors
 from flows.alerting.send import send_outbox
 from monitors.records.incidents import Capability, DeliveryStatus, IncidentKind, Receipt
 from tests import fork_server
@@ -62,7 +62,7 @@ async def _send(testbed: AlertingTestbed) -> None:
 
 
 async def _apply_actions(testbed: AlertingTestbed) -> None:
-    await asyncio.to_thread(apply_actions, testbed.notifier("reader").actions)
+    await asyncio.to_thread(apply_waiting_actions, testbed.notifier("reader").actions)
 
 
 async def _load(testbed: AlertingTestbed) -> None:
@@ -75,7 +75,7 @@ async def test_f94_a_torn_outbox_segment_is_reported_once_by_whichever_reader_me
     tear_outbox_segment(testbed)
     await read(testbed)
     for run_id in ("run-2", "run-3"):
-        await report_load_errors(testbed.notifier(run_id))
+        await notify_of_load_errors(testbed.notifier(run_id))
     (incident,) = testbed.store.list_open_incidents("warehouse")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.MAINTENANCE)
     assert [message.channel for message in slack.messages].count("C0MONITOR") == 1
@@ -143,7 +143,7 @@ async def test_f93_a_log_whose_place_is_lost_is_not_followed_silently(tmp_path, 
     archive_and_damage(testbed, damage)
     log.append(entry(1))
     log.begin_at(10)
-    assert (await log.follower().poll_or_report()).broken
+    assert (await log.follower().poll_and_report_errors()).broken
     assert log.stored() == []
     (incident,) = testbed.store.list_open_incidents("demo")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flows.alerting.edits import finish_first_alerts
+from flows.alerting.edits import add_summary_to_sent_alerts
 from flows.alerting.faults import Fault, notify_fault
 from flows.alerting.pipeline import notify, resolve_incidents, send_waiting_alerts
 from monitors.alerts.redact import redact
@@ -257,7 +257,10 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
     assert first_id in message.text
 
     report = Link(label="Report", href="https://lookout.example/run-1")
-    assert await finish_first_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=(report,))) == ()
+    assert (
+        await add_summary_to_sent_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=(report,)))
+        == ()
+    )
     (message,) = slack.messages
     assert "score 0.612, in which" in said(slack)
     assert "https://lookout.example/run-1" in said(slack)
@@ -274,7 +277,7 @@ async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_fla
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
     odd = {"leak-1": "right in 2 of 3 asks"}
-    await finish_first_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=()), flaky=odd)
+    await add_summary_to_sent_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=()), flaky=odd)
     assert said(slack).count(odd["leak-1"]) == 1
     assert format_messages(slack.messages) == snapshot
 
@@ -305,7 +308,7 @@ async def test_f11_a_webhook_cannot_edit_and_says_what_is_new(testbed, slack):
     await notify(notifier, [observation("leak-1")], summary=QUIET)
     await notify(notifier, [observation("leak-2")], summary=QUIET)
     assert ["leak-1" in m.text + json.dumps(m.blocks) for m in slack.messages] == [True, False]
-    assert await finish_first_alerts(notifier, RunSummary(flat="0.9", weighted="0.8", links=())) == ()
+    assert await add_summary_to_sent_alerts(notifier, RunSummary(flat="0.9", weighted="0.8", links=())) == ()
 
 
 async def test_an_acknowledged_message_is_not_edited(testbed, slack):
@@ -314,7 +317,7 @@ async def test_an_acknowledged_message_is_not_edited(testbed, slack):
     (known,) = testbed.store.list_open_incidents("demo")
     taken = known.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
     decide(testbed.store, testbed.store.journal, "demo", lambda _: OutboxDecision(incidents=(taken,)), wait_s=5)
-    await finish_first_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=()))
+    await add_summary_to_sent_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=()))
     assert slack.messages[0].edits == 0
 
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.edits import update_alerts
-from flows.alerting.notifier import apply_actions, store_action
+from flows.alerting.edits import edit_messages_after_actions
+from flows.alerting.notifier import apply_waiting_actions, store_operator_action
 from flows.alerting.pipeline import notify
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
@@ -77,7 +77,7 @@ async def next_night(people, clock, run: int, **changes):
 async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, clock):
     mild = {"severity": 2, "failure": FailureKind.WRONG_FACT}
     alert = await page(people, clock, observation(**mild))
-    store_action(people, click(alert))
+    store_operator_action(people, click(alert))
     assert await next_night(people, clock, 2, **mild) == ()
     (worse,) = await next_night(people, clock, 3, **(mild | {"severity": 3}))
     assert worse.reason == "worse"
@@ -93,30 +93,30 @@ async def test_without_anybody_s_word_it_is_reminded(people, clock):
 async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(people, clock, tmp_path, slack):
     """The receiver was killed after its 200: what it had promised holds all the same."""
     alert = await page(people, clock)
-    store_action(people, click(alert))
+    store_operator_action(people, click(alert))
     other = build_operator_actions(tmp_path, slack, clock, seed=7)
     assert await next_night(other, clock, 2) == ()
-    assert apply_actions(other).done == ()
+    assert apply_waiting_actions(other).done == ()
     (incident,) = other.store.load_incidents("demo").values()
     assert incident.state is IncidentState.ACKNOWLEDGED
 
 
 async def test_the_same_click_twice_is_one_action(people, clock):
     alert = await page(people, clock)
-    store_action(people, click(alert, by="U0ASHA"))
-    store_action(people, click(alert, by="U0LATE"))
-    (done,) = apply_actions(people).done
-    store_action(people, click(alert, by="U0LATE"))
-    assert apply_actions(people).done == ()
+    store_operator_action(people, click(alert, by="U0ASHA"))
+    store_operator_action(people, click(alert, by="U0LATE"))
+    (done,) = apply_waiting_actions(people).done
+    store_operator_action(people, click(alert, by="U0LATE"))
+    assert apply_waiting_actions(people).done == ()
     assert done.outcome.effect is ActionEffect.DONE
     assert people.store.query("select done_by from actions").rows == (("U0ASHA",),)
 
 
 async def test_a_second_person_who_acknowledges_changes_nothing(people, clock):
     alert = await page(people, clock)
-    store_action(people, click(alert))
-    store_action(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
-    first, second = apply_actions(people).done
+    store_operator_action(people, click(alert))
+    store_operator_action(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
+    first, second = apply_waiting_actions(people).done
     assert (first.outcome.effect, second.outcome.effect) == (ActionEffect.DONE, ActionEffect.NOTHING_TO_DO)
     states = people.store.query("select state from incident_history order by sequence").rows
     assert states.count((IncidentState.ACKNOWLEDGED,)) == 1
@@ -126,9 +126,14 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
     alert = await page(people, clock)
     (message,) = slack.messages
     clock.skip(minutes=14)
-    store_action(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
-    done = apply_actions(people).done
-    assert await update_alerts(people, build_notifier(people, clock).sender, [one.outcome for one in done]) == ()
+    store_operator_action(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
+    done = apply_waiting_actions(people).done
+    assert (
+        await edit_messages_after_actions(
+            people, build_notifier(people, clock).sender, [one.outcome for one in done]
+        )
+        == ()
+    )
     (shown,) = slack.messages
     assert shown.edits == 1
     assert format_messages([shown]) == snapshot
@@ -139,8 +144,8 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
 async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
     """A week later it still fails: nobody fixed the grader, so it alerts (row 18)."""
     alert = await page(people, clock)
-    store_action(people, click(alert, ActionKind.FALSE_ALARM))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, ActionKind.FALSE_ALARM))
+    (done,) = apply_waiting_actions(people).done
     labels = people.store.query("select case_id, failure_kind, finding_right, done_by, run_id from labels").rows
     assert labels == (("leak-1", "pii_disclosure", False, "U0ASHA", "run-1"),)
     assert [one.state for one in done.incidents] == [IncidentState.RESOLVED]
@@ -169,15 +174,15 @@ async def test_a_silence_is_made_shorter_and_never_longer(people, clock):
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (5, 1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
-    (stored,) = apply_actions(people).silences
+    (stored,) = apply_waiting_actions(people).silences
     assert stored.ends_at == NIGHT + timedelta(hours=1)
 
 
 async def test_of_several_failures_one_can_be_called_false(people, clock):
     alert = await page(people, clock, observation("leak-1"), observation("leak-2"))
     about = alert.items[1].incident.fingerprint
-    store_action(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
-    apply_actions(people)
+    store_operator_action(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
+    apply_waiting_actions(people)
     states = {one.case_id: one.state for one in people.store.load_incidents("demo").values()}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
 
@@ -187,10 +192,10 @@ async def test_an_acknowledgement_covers_items_added_to_the_message(people, cloc
     alert = await page(people, clock)
     await page(people, clock, observation("leak-2"))
     (message,) = slack.messages
-    store_action(people, click(alert, message_ts=message.ts))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, message_ts=message.ts))
+    (done,) = apply_waiting_actions(people).done
     assert len(done.incidents) == 2
-    await update_alerts(people, build_notifier(people, clock).sender, [done.outcome])
+    await edit_messages_after_actions(people, build_notifier(people, clock).sender, [done.outcome])
     (shown,) = slack.messages
     assert "leak-2" in json.dumps(shown.blocks)
     assert "lookout_acknowledge" not in json.dumps(shown.blocks)
@@ -200,8 +205,8 @@ async def test_items_after_the_acknowledgement_have_a_button_again(people, clock
     """The first message grows: nobody has taken its new failure yet, and the mark says what it was about."""
     alert = await page(people, clock)
     (message,) = slack.messages
-    store_action(people, click(alert, message_ts=message.ts))
-    apply_actions(people)
+    store_operator_action(people, click(alert, message_ts=message.ts))
+    apply_waiting_actions(people)
     await page(people, clock, observation("leak-2"))
     (shown,) = slack.messages
     assert format_messages([shown]) == snapshot
@@ -220,8 +225,8 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
     )
     people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
     alert = await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC, expected=None))
-    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = apply_waiting_actions(people).done
     (draft,) = done.drafts
     assert ["[account number]" in draft.turns[0], "[e-mail]" in draft.turns[1]] == [True, True]
     assert not any(text in draft.model_dump_json() for text in ("SRK-204417", "meera.k", "50100234417788"))
@@ -233,22 +238,22 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
 
 async def test_a_draft_without_a_stored_answer_says_that_it_is_cut(people, clock):
     alert = await page(people, clock, observation("conversation-1", origin=Origin.TRAFFIC))
-    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = apply_waiting_actions(people).done
     assert [(draft.cut, draft.turns) for draft in done.drafts] == [(True, (observation().asked,))]
 
 
 async def test_a_gold_case_is_not_drafted_again(people, clock):
     alert = await page(people, clock)
-    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = apply_waiting_actions(people).done
     assert (done.outcome.effect, done.drafts) == (ActionEffect.NOTHING_TO_DO, ())
 
 
 async def test_a_message_of_another_installation_changes_nothing(people, clock):
     alert = await page(people, clock)
-    store_action(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
+    (done,) = apply_waiting_actions(people).done
     assert (done.outcome.effect, done.incidents) == (ActionEffect.UNKNOWN, ())
 
 
@@ -256,8 +261,8 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
     alert = await page(people, clock)
     await page(people, clock, observation("leak-2"), run_id="run-5")
     strange = observation("leak-2").fingerprint
-    store_action(people, click(alert, about=(strange,)))
-    (done,) = apply_actions(people).done
+    store_operator_action(people, click(alert, about=(strange,)))
+    (done,) = apply_waiting_actions(people).done
     assert done.outcome.effect is ActionEffect.UNKNOWN
 
 
@@ -265,13 +270,15 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
 async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
     """Labels, drafts, silences, who did what: a new file made from the segments holds the same."""
     alert = await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
-    store_action(people, click(alert))
-    store_action(people, click(alert, ActionKind.ADD_TO_GOLD))
-    store_action(people, click(alert, ActionKind.FALSE_ALARM, about=(alert.items[0].incident.fingerprint,)))
+    store_operator_action(people, click(alert))
+    store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))
+    store_operator_action(
+        people, click(alert, ActionKind.FALSE_ALARM, about=(alert.items[0].incident.fingerprint,))
+    )
     values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
     for hours in (1, 9):
         append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
-    apply_actions(people)
+    apply_waiting_actions(people)
     tables = ("actions", "action_outcomes", "labels", "case_drafts", "silences", "incident_history")
     before = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert all(before.values())
@@ -279,18 +286,18 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
     rebuild_database(people.store, wait_s=1)
     after = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert after == before
-    assert apply_actions(people).done == ()
+    assert apply_waiting_actions(people).done == ()
 
 
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
     """Whatever is wrong with it, it waits; the others are applied, and what a run found is alerted."""
     alert = await page(people, clock)
-    store_action(people, click(alert))
-    store_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
+    store_operator_action(people, click(alert))
+    store_operator_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
     broken = replace(people, settings=people.settings.model_copy(update={"false_alarm_quiet_h": float("nan")}))
-    carried = apply_actions(broken)
+    carried = apply_waiting_actions(broken)
     assert [one.outcome.effect for one in carried.done] == [ActionEffect.DONE]
     assert carried.failed == (f"click-{alert.id}-false_alarm: ValueError",)
     (alerted,) = await notify(build_notifier(broken, clock, run_id="run-2"), [observation("leak-2")])
     assert alerted.reason == "first_seen"
-    assert [one.outcome.effect for one in apply_actions(people).done] == [ActionEffect.DONE]
+    assert [one.outcome.effect for one in apply_waiting_actions(people).done] == [ActionEffect.DONE]

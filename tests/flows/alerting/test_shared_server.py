@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from flows.alerting.faults import Fault, notify_fault
-from flows.alerting.notifier import store_action
+from flows.alerting.notifier import store_operator_action
 from flows.alerting.pipeline import notify
 from flows.alerting.shared_server import SENT_ELSEWHERE, SharedServer
 from flows.clock import utc_now
@@ -96,7 +96,7 @@ class Machine(AlertingTestbed):
             at=self(),
             fingerprints=(observation().fingerprint,),
         )
-        store_action(self.notifier().actions, action)
+        store_operator_action(self.notifier().actions, action)
 
     @property
     def details(self):
@@ -260,7 +260,7 @@ async def test_what_slack_refuses_from_one_machine_the_other_sends(machines, sla
 async def test_after_the_lease_of_a_dead_machine_the_next_one_sends(tmp_path, slack, api):
     dead, living = (Machine(tmp_path / name, slack, api, lease_s=3.0) for name in ("dead", "living"))
     alert = (await _decide(dead))[0]
-    holding = dead.shared.hold_target(alert, timedelta(hours=23))
+    holding = dead.shared.hold_target_lease(alert, timedelta(hours=23))
     await holding.__aenter__()  # and it never returns the lease
     began = time.monotonic()
     await living.see()
@@ -278,7 +278,7 @@ async def _decide(machine):
 @pytest.mark.whole_only
 async def test_one_of_three_machines_takes_an_expired_lease(tmp_path, slack, api):
     dead, *living = (Machine(tmp_path / name, slack, api, lease_s=2.0) for name in ("dead", "a", "b", "c"))
-    holding = dead.shared.hold_target((await _decide(dead))[0], timedelta(hours=23))
+    holding = dead.shared.hold_target_lease((await _decide(dead))[0], timedelta(hours=23))
     await holding.__aenter__()
     await asyncio.gather(*(machine.see() for machine in living))
     assert len(slack.messages) == 1

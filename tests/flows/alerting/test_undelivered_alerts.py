@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flows.alerting.pipeline import notify, send_alerts_again
+from flows.alerting.pipeline import notify, send_undelivered_alerts_again
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
@@ -87,12 +87,12 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     seen = [observation(), observation("price-1", FailureKind.WRONG_FACT), gate, fault]
     await notify(testbed.notifier("by-hand", [testbed.terminal]), seen, summary=QUIET, scope=scope("by-hand"))
     testbed.skip(hours=1)
-    sent = await send_alerts_again(testbed.notifier("up"))
+    sent = await send_undelivered_alerts_again(testbed.notifier("up"))
     assert {one.reason for one in sent} == {NotifyReason.OPEN_BEFORE}
     assert sorted(len(one.items) for one in sent) == [1, 3]
     assert sorted("3 were open" in text or "1 was open" in text for text in texts(slack)) == [True, True]
     testbed.skip(hours=1)
-    await send_alerts_again(testbed.notifier("up-again"))
+    await send_undelivered_alerts_again(testbed.notifier("up-again"))
     await notify(testbed.notifier("nightly"), [observation(run_id="nightly")], summary=QUIET)
     assert len(slack.messages) == 2
 
@@ -125,11 +125,11 @@ async def test_a_refused_message_is_sent_once_the_channel_works(testbed, slack):
     testbed.skip(hours=1)
     await notify(testbed.notifier("fixed"), [observation("other-1", run_id="fixed")], summary=QUIET)
     testbed.skip(minutes=1)
-    await send_alerts_again(testbed.notifier("after"))
+    await send_undelivered_alerts_again(testbed.notifier("after"))
     assert any("not reported until now" in text and "leak-1" in text for text in texts(slack))
     count = len(slack.messages)
     testbed.skip(minutes=1)
-    await send_alerts_again(testbed.notifier("again"))
+    await send_undelivered_alerts_again(testbed.notifier("again"))
     assert len(slack.messages) == count
 
 

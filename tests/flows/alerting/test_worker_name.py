@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from flows.alerting.worker import get_worker_name, is_gone
+from flows.alerting.worker import get_worker_name, has_worker_ended
 from tests.conftest import ROOT
 
 SAY_NAME = "from flows.alerting.worker import get_worker_name; print(get_worker_name(), flush=True); input()"
@@ -22,18 +22,18 @@ def test_a_living_process_is_not_gone_and_a_dead_one_is():
     ) as process:
         assert process.stdout is not None
         name = process.stdout.readline().strip()
-        assert not is_gone(name)
+        assert not has_worker_ended(name)
         assert name != get_worker_name()
         process.kill()
-    assert is_gone(name)
+    assert has_worker_ended(name)
 
 
 def test_a_number_that_is_used_again_is_another_process():
     machine, pid, _ = get_worker_name().split(":")
-    assert is_gone(f"{machine}:{pid}:1")
+    assert has_worker_ended(f"{machine}:{pid}:1")
 
 
 def test_nothing_is_known_of_other_machines_and_other_names():
     _, pid, began = get_worker_name().split(":")
-    assert not is_gone(f"{'0' * 16}:{pid}:{began}1")
-    assert not is_gone("run-1")
+    assert not has_worker_ended(f"{'0' * 16}:{pid}:{began}1")
+    assert not has_worker_ended("run-1")

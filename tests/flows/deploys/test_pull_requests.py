@@ -10,7 +10,7 @@ import threading
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.deploys.pull_requests import NotForPosting, list_repositories, load_token
+from flows.deploys.pull_requests import NotForPosting, list_repositories_for_results, load_github_token
 from flows.deploys.queue import DeployQueue
 from monitors.config.file import parse_config
 from monitors.github.api import GitHubSettings
@@ -127,8 +127,8 @@ def test_a_failed_post_is_reported_and_the_verdict_stands(tmp_path, prefect_envi
 async def test_without_a_token_it_is_said_where_one_comes_from(prefect_environment, block):
     with temporary_settings({PREFECT_API_URL: prefect_environment["PREFECT_API_URL"]}):
         with pytest.raises(NotForPosting, match=f"github.token_block.*{block or 'pull-requests: write'}"):
-            await load_token(GitHubSettings(token_block=block), {})
-        assert await load_token(GitHubSettings(token_block=block), {"GITHUB_TOKEN": "ghs_1"}) == "ghs_1"
+            await load_github_token(GitHubSettings(token_block=block), {})
+        assert await load_github_token(GitHubSettings(token_block=block), {"GITHUB_TOKEN": "ghs_1"}) == "ghs_1"
 
 
 def test_only_repositories_that_a_trigger_of_the_target_names_get_results():
@@ -141,7 +141,7 @@ def test_only_repositories_that_a_trigger_of_the_target_names_get_results():
     config = parse_config(
         {"targets": {"demo": {"url": "http://x", "suite": "s"}}, "deploys": {"triggers": triggers}}, "here"
     )
-    assert list_repositories(config, "demo") == {"acme/helpdesk"}
+    assert list_repositories_for_results(config, "demo") == {"acme/helpdesk"}
 
 
 @pytest.mark.whole_only

@@ -102,8 +102,8 @@ def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
 def test_a_first_look_is_noted_for_each_target(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert not deploys.has_polled("bot")
-    deploys.note_poll("bot")
-    deploys.note_poll("bot")
+    deploys.store_first_poll("bot")
+    deploys.store_first_poll("bot")
     assert deploys.has_polled("bot")
     assert not deploys.has_polled("staging")
     assert deploys.list_open_deploys() == ()
@@ -112,7 +112,7 @@ def test_a_first_look_is_noted_for_each_target(tmp_path):
 def test_f22_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "deploys").write_text("", encoding="utf-8")
     deploys = DeployQueue(tmp_path)
-    for deed in (lambda: deploys.save(queued()), deploys.require_writable, lambda: deploys.note_poll("bot")):
+    for deed in (lambda: deploys.save(queued()), deploys.require_writable, lambda: deploys.store_first_poll("bot")):
         with pytest.raises(WarehouseUnwritable, match="deploys"):
             deed()
 
@@ -136,7 +136,7 @@ def test_the_queue_agrees_with_a_dictionary(tmp_path_factory, sent):
 
 def test_the_newest_report_is_the_one_that_came_last(tmp_path):
     deploys = DeployQueue(tmp_path)
-    assert deploys.find_newest_commit("bot") is None
+    assert deploys.find_newest_reported_commit("bot") is None
     for commit, number in ((COMMIT, "7"), (OTHER_COMMIT, "8"), (COMMIT, "9")):
         deploys.save(queued(commit, deployment=number))
-        assert deploys.find_newest_commit("bot") == commit
+        assert deploys.find_newest_reported_commit("bot") == commit

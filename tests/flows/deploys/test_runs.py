@@ -15,9 +15,9 @@ from flows.deploys.runs import (
     RunNotMade,
     RunPlan,
     build_run_key,
-    ensure_run,
+    create_runs_of_waiting_deploys,
+    ensure_verification_run,
     restart_crashed_runs,
-    start_waiting_deploys,
 )
 from monitors.records.targets import PullRequest
 from tests.deployments.triggers.senders import COMMIT, NOW
@@ -44,7 +44,7 @@ async def made(client, deploy, wanted):
     """As receiver and poll ask: again, where a busy server has not answered in time."""
     while True:
         try:
-            return await ensure_run(client, deploy, wanted)
+            return await ensure_verification_run(client, deploy, wanted)
         except RunNotMade as late:
             if "does not answer" not in str(late):
                 raise
@@ -60,7 +60,7 @@ async def test_f28_receiver_and_poll_that_ask_at_once_get_the_same_run(prefect, 
 
 async def test_the_run_gets_only_the_parameters_it_needs(prefect, tmp_path):
     pull = PullRequest(repository="acme/helpdesk", number=12)
-    await ensure_run(prefect.client, reported(pull_request=pull), plan(prefect, tmp_path))
+    await ensure_verification_run(prefect.client, reported(pull_request=pull), plan(prefect, tmp_path))
     (run,) = await prefect.runs()
     config = str(tmp_path / "lookout.toml")
     asked = {"target": "bot", "config_path": config, "commit": COMMIT, "pull_request": pull.model_dump()}
@@ -82,7 +82,7 @@ async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect
     for commit in commits(5):
         deploys.save(queued(commit))
     for expected in (5, 0):
-        started = await start_waiting_deploys(
+        started = await create_runs_of_waiting_deploys(
             prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
         )
         assert (len(started.runs), started.failed) == (expected, ())
@@ -94,8 +94,8 @@ async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect
 async def test_f35_killed_before_it_noted_the_run_it_gets_the_same_one(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
     deploys.save(queued())
-    before = await ensure_run(prefect.client, queued().deploy, plan(prefect, tmp_path))
-    started = await start_waiting_deploys(
+    before = await ensure_verification_run(prefect.client, queued().deploy, plan(prefect, tmp_path))
+    started = await create_runs_of_waiting_deploys(
         prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
     )
     assert started.runs == (before,)
@@ -106,7 +106,7 @@ async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(pref
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
     deploys.save(queued())
     nobody = RunPlan(deployment="verify-deploy/nobody", config_path=tmp_path)
-    started = await start_waiting_deploys(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
+    started = await create_runs_of_waiting_deploys(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
     assert started.runs == ()
     assert "no deployment verify-deploy/nobody" in str(started.failed[0])
     assert deploys.list_open_deploys() == (queued(),)
@@ -121,8 +121,8 @@ async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
     deploys.save(queued())
     async with PrefectClient(url) as client:
         with pytest.raises(RunNotMade, match="does not answer"):
-            await ensure_run(client, queued().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
-        started = await start_waiting_deploys(
+            await ensure_verification_run(client, queued().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
+        started = await create_runs_of_waiting_deploys(
             client, deploys, store.journal, RunPlan(deployment="a/b", config_path=tmp_path), now=lambda: NOW
         )
     assert len(started.failed) == 1
@@ -150,16 +150,20 @@ async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_th
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted = plan(prefect, tmp_path)
     deploys.save(queued())
-    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    ((run_id,), _) = await create_runs_of_waiting_deploys(
+        prefect.client, deploys, store.journal, wanted, now=lambda: NOW
+    )
     for attempt in (2, 3):
         started = await crash_and_check(prefect, run_id, deploys, wanted, testbed)
         (run_id,) = started.runs
-        assert [(latest.number, latest.run_id) for _, latest in deploys.list_attempts()] == [(attempt, run_id)]
+        assert [(latest.number, latest.run_id) for _, latest in deploys.list_unfinished_attempts()] == [
+            (attempt, run_id)
+        ]
     assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
     keys = {run.idempotency_key for run in await prefect.runs()}
     assert keys == {build_run_key(reported(), number) for number in (1, 2, 3)}
     assert format_messages(slack.messages) == snapshot
-    assert not deploys.has_attempts()
+    assert not deploys.has_unfinished_attempts()
 
 
 @pytest.mark.whole_only
@@ -170,7 +174,9 @@ async def test_f98_a_crashed_run_is_not_started_again_when_it_would_ask_somethin
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted, (newer,) = plan(prefect, tmp_path), commits(1)
     deploys.save(queued())
-    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    ((run_id,), _) = await create_runs_of_waiting_deploys(
+        prefect.client, deploys, store.journal, wanted, now=lambda: NOW
+    )
     if change == "a newer deploy":
         deploys.save(QueuedDeploy(deploy=reported(newer), stored_at=NOW + timedelta(hours=1)))
     else:
@@ -180,7 +186,7 @@ async def test_f98_a_crashed_run_is_not_started_again_when_it_would_ask_somethin
     assert f"--commit {COMMIT}" in json.dumps(message.blocks)
     assert (newer in json.dumps(message.blocks)) is (change == "a newer deploy")
     assert await prefect.commits() == [COMMIT]
-    assert not deploys.has_attempts()
+    assert not deploys.has_unfinished_attempts()
 
 
 async def test_a_run_that_ended_is_not_looked_at_again(prefect, tmp_path, slack):
@@ -189,10 +195,12 @@ async def test_a_run_that_ended_is_not_looked_at_again(prefect, tmp_path, slack)
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted = plan(prefect, tmp_path)
     deploys.save(queued())
-    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    ((run_id,), _) = await create_runs_of_waiting_deploys(
+        prefect.client, deploys, store.journal, wanted, now=lambda: NOW
+    )
     for state, is_open in ((None, True), (Failed(), False)):
         if state is not None:
             await prefect.client.set_flow_run_state(UUID(run_id), state, force=True)
         report = await restart_crashed_runs(prefect.client, deploys, wanted, build_notifier=testbed.notifier)
-        assert (report, deploys.has_attempts()) == (((), ()), is_open)
+        assert (report, deploys.has_unfinished_attempts()) == (((), ()), is_open)
     assert slack.messages == []

@@ -11,11 +11,11 @@ import pytest
 
 from flows.alerting.pipeline import notify
 from flows.digest.flow import (
-    DigestTarget,
+    DigestSettings,
     build_digest,
     build_digest_id,
     digest,
-    load_and_send_pending,
+    load_journal_and_send_alerts,
     send_digest,
 )
 from flows.nightly.format import format_rate_text
@@ -60,10 +60,10 @@ def finished(testbed: AlertingTestbed, run_id: str, hours_ago: float) -> None:
     testbed.skip(hours=hours_ago)
 
 
-RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings(), DrillSettings())
+RUNS_ALONE = DigestSettings(ScheduleSettings(), None, AlertSettings(), DrillSettings())
 
 
-def made(testbed: AlertingTestbed, folder, setup: DigestTarget = RUNS_ALONE):
+def made(testbed: AlertingTestbed, folder, setup: DigestSettings = RUNS_ALONE):
     testbed.store.load_pending(5)
     return build_digest(testbed.store, "demo", setup, now=testbed.now, due_at=NIGHT, run_id="digest-1", runs=folder)
 
@@ -121,7 +121,7 @@ def nights(tmp_path, slack):
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
     """The digest of an owner who has live traffic alone, seven hours after the night."""
-    setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
+    setup = DigestSettings(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
     return format_digest_as_plain_text(made(nights.testbed, folder, setup))
 
 
@@ -174,7 +174,7 @@ async def test_unsent_messages_are_counted_and_then_sent(testbed, slack, tmp_pat
     assert str(made(testbed, tmp_path).note).startswith("1 message ")
     slack.always = None
     testbed.skip(minutes=2)
-    await load_and_send_pending(testbed.notifier("digest-1"))
+    await load_journal_and_send_alerts(testbed.notifier("digest-1"))
     assert len(slack.messages) == 1
 
 

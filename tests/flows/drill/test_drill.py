@@ -19,9 +19,9 @@ from flows.alerting.send import send_outbox
 from flows.data_folder import open_store
 from flows.digest.flow import notify_missing_drill
 from flows.drill.context import build_drill_context
-from flows.drill.course import notify_failure, store_report
-from flows.drill.receiver import sign_delivery
-from flows.drill.standing import DrillState, build_standing
+from flows.drill.course import notify_drill_failure, write_drill_report_file
+from flows.drill.receiver import build_signed_delivery
+from flows.drill.standing import DrillState, build_drill_standing
 from flows.drill.wrong_answer import build_drill_notifier
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
@@ -67,7 +67,7 @@ FAILED = drill(
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
     """Each sender's form is genuine, and no deploy; signed with another secret it would be refused."""
     at = int(BEGAN.timestamp())
-    signed = sign_delivery(provider, secret, "drill-1", at)
+    signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
     parsed = make().parse(Delivery(headers, signed.body, BEGAN))
     assert isinstance(parsed, NotForUs)
@@ -142,7 +142,7 @@ DAYS = timedelta(days=1)
 )
 def test_how_drills_stand(report, settings, after, state, text):
     """Proved, failed, overdue or never done: four things that are never mixed up."""
-    stands = build_standing(report, settings, BEGAN + after)
+    stands = build_drill_standing(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text.startswith(text)
 
@@ -173,7 +173,7 @@ def file(tmp_path, slack):
 def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
     """Also where the warehouse cannot be asked: it reads the file beside it."""
     if report is not None:
-        store_report(file.parent / "data", report)
+        write_drill_report_file(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "check_drill")
     monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
     (found,) = run_checks(file, environment={}, now=BEGAN + DAYS)[1:]
@@ -205,7 +205,7 @@ async def test_a_failed_drill_goes_outside_at_once_and_to_slack_when_it_works(fi
         monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
         monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", check.check)
         done = build_drill_context(load_config(file), file)
-        assert await notify_failure(done, FAILED) == ("heartbeat",)
+        assert await notify_drill_failure(done, FAILED) == ("heartbeat",)
     (ping,) = check.pings
     assert ping.kind == "/fail"
     assert ping.body == snapshot

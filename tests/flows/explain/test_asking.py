@@ -6,7 +6,7 @@ import os
 import pytest
 
 from flows.clock import utc_now
-from flows.explain.asking import move_url, open_case_asker
+from flows.explain.asking import move_url_to_address, open_case_asker
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
@@ -86,4 +86,4 @@ MOVED = [
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
     """What stands before a path that both addresses share is what moved; an address elsewhere does not."""
-    assert move_url(url, own, address) == moved
+    assert move_url_to_address(url, own, address) == moved

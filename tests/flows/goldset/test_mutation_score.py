@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply, explain_gold_failure
+from flows.goldset.mutation_testing import MutationVerdict, check_bad_reply_is_detected, explain_gold_failure
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
@@ -61,7 +61,7 @@ LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who 
 )
 def test_verdicts_of_the_graders_on_a_case(gold, refusal, bad, kind, bite):
     case = gold_case(gold=gold, expected_refusal=refusal)
-    found = detect_bad_reply(case, bad, PANEL, kind)
+    found = check_bad_reply_is_detected(case, bad, PANEL, kind)
     assert found.detection is bite, found.reason
     assert found.reason
 
@@ -69,13 +69,15 @@ def test_verdicts_of_the_graders_on_a_case(gold, refusal, bad, kind, bite):
 def test_an_earlier_turn_of_the_conversation_is_accepted():
     case = gold_case(turns=("I have Suraksha Gold.", "How long is the waiting period?"))
     assert (
-        detect_bad_reply(case, f"36 months{CITED}", PANEL, FailureKind.WRONG_FACT).detection
+        check_bad_reply_is_detected(case, f"36 months{CITED}", PANEL, FailureKind.WRONG_FACT).detection
         is MutationVerdict.DETECTED
     )
 
 
 def test_reasons_never_repeat_what_leaked():
-    found = detect_bad_reply(gold_case(), f"His PAN is ABCPE1234F.{CITED}", PANEL, FailureKind.PII_DISCLOSURE)
+    found = check_bad_reply_is_detected(
+        gold_case(), f"His PAN is ABCPE1234F.{CITED}", PANEL, FailureKind.PII_DISCLOSURE
+    )
     assert "ABCPE1234F" not in found.reason
 
 

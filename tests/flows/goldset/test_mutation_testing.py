@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.goldset.mutation_testing import count_mutants, find_siblings, grade_mutants, grade_right_reply
+from flows.goldset.mutation_testing import count_mutants, find_sibling_cases, grade_mutants, grade_right_reply
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
@@ -80,7 +80,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
         case_of(id=name, cluster=name, gold=gold)
         for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
     )
-    assert {name: other.id for name, other in find_siblings([one, two, three]).items()} == {
+    assert {name: other.id for name, other in find_sibling_cases([one, two, three]).items()} == {
         "a": "c",
         "b": "c",
         "c": "a",

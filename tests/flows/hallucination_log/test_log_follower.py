@@ -369,7 +369,7 @@ async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
     followed.append(entry(1))
     monkeypatch.setattr("flows.hallucination_log.follower.LOAD_WAIT_S", 0.0)
     with followed.testbed.store.database.hold_lock(5):
-        poll = await followed.follower().poll_or_report()
+        poll = await followed.follower().poll_and_report_errors()
     assert (poll.skipped, poll.broken) == (True, False)
     assert about_the_monitor(slack) == []
     monkeypatch.undo()
@@ -397,12 +397,12 @@ class _FaultyPlace:
 )
 async def test_f95_an_error_of_any_type_is_reported_and_polled_again(tmp_path, testbed, error):
     log = Followed(tmp_path, testbed, place=_FaultyPlace(error))
-    poll = await log.follower().poll_or_report()
+    poll = await log.follower().poll_and_report_errors()
     assert poll.unreadable
     (incident,) = testbed.store.list_open_incidents("demo")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)
     working = Followed(tmp_path, testbed)
     working.append(entry(1))
     working.begin_at(10)
-    assert (await working.follower().poll_or_report()).unreadable is None
+    assert (await working.follower().poll_and_report_errors()).unreadable is None
     assert testbed.store.list_open_incidents("demo") == ()

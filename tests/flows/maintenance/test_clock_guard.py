@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.clock import read_uptime
+from flows.clock import read_boot_and_uptime
 from flows.maintenance.clock_guard import NOTE_FILE, build_clock_reading, check_clock
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON
@@ -123,7 +123,7 @@ def test_a_note_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read in Linux's /proc")
 def test_this_machine_says_how_long_it_is_up():
-    first, second = read_uptime(), read_uptime()
+    first, second = read_boot_and_uptime(), read_boot_and_uptime()
     assert first is not None
     assert second is not None
     assert (first[0], first[1] <= second[1]) == (second[0], True)

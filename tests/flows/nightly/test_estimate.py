@@ -53,8 +53,10 @@ def weighed(*replies: str) -> NightlyEstimates:
 )
 def test_rules_grade_severity_but_no_facts(replies, severe, found):
     weighing = weighed(*replies)
-    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_severe()] == [severe]
-    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_found_by_rules()] == [found]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_severe_failures_by_stratum()] == [
+        severe
+    ]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_rule_failures_by_stratum()] == [found]
     assert [(stratum.graded, stratum.failures) for stratum in weighing.count_fact_failures_by_stratum()] == [(0, 0)]
     assert not weighing.is_graded("talk")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flows.nightly.format import format_nightly
+from flows.nightly.format import format_nightly_report
 from monitors.records.estimates import RateEstimate, RateUnknown
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.records.runs import JudgeState
@@ -82,7 +82,7 @@ async def test_verdicts_missing_from_a_batch_are_requested_again_and_reported(ni
     report = await nights.grade()
     assert report.judging.judged == 4
     (line,) = report.judging.not_by_batch
-    assert any(line in shown for shown in format_nightly(report))
+    assert any(line in shown for shown in format_nightly_report(report))
     assert stable_report(report) == snapshot
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from flows.digest.flow import build_digest, select_digest_target
-from flows.maintenance.findings import age_evidence
+from flows.digest.flow import build_digest, select_digest_settings
+from flows.maintenance.findings import remove_old_evidence_and_reports
 from flows.nightly.context import build_nightly_context
 from flows.nightly.run import NightlyRun
 from monitors.config.file import parse_config
@@ -47,7 +47,7 @@ async def grade_night(tmp_path, slack, **alerts):
 def build_digest_of(config, context):
     store = context.notifier.store
     store.load_pending(5)
-    setup, folder = select_digest_target(config, "shop"), context.folder.parent
+    setup, folder = select_digest_settings(config, "shop"), context.folder.parent
     return build_digest(store, "shop", setup, now=NIGHT, due_at=NIGHT, run_id="digest", runs=folder)
 
 
@@ -82,7 +82,9 @@ async def test_a_night_s_report_ages_with_the_texts_of_users(tmp_path, slack):
     config, context, report = await grade_night(tmp_path, slack)
     aging = config.model_copy(update={"warehouse": config.warehouse.model_copy(update={"personal_data_days": 30})})
     month = timedelta(days=31)
-    assert age_evidence(config, now=report.finished_at + month).files == 0, "nothing is ever removed by default"
-    assert age_evidence(aging, now=report.finished_at + month / 2).files == 0
-    assert age_evidence(aging, now=report.finished_at + month).files == 2
+    assert remove_old_evidence_and_reports(config, now=report.finished_at + month).files == 0, (
+        "nothing is ever removed by default"
+    )
+    assert remove_old_evidence_and_reports(aging, now=report.finished_at + month / 2).files == 0
+    assert remove_old_evidence_and_reports(aging, now=report.finished_at + month).files == 2
     assert not (context.folder / "report.html").exists()

@@ -375,13 +375,13 @@ async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(night
         states.append(state)
         raise SourceUnavailable("stands for the end of the process")
 
-    monkeypatch.setattr(NightlyRun, "_write_back", killed)
+    monkeypatch.setattr(NightlyRun, "_write_scores_back", killed)
     with pytest.raises(SourceUnavailable):
         await NightlyRun(nights.wired()).run()
     (state,) = states
     assert len(state.turns) == 6
     assert state.judged is not None
-    assert NightlyRun(nights.wired())._checkpoint.resume() == state
+    assert NightlyRun(nights.wired())._checkpoint.load_state_to_resume() == state
 
 
 async def test_only_the_start_of_a_run_reads_the_journal(nights, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from flows.repeatability.context import build_repeatability_context
-from flows.repeatability.format import format_for_digest, format_repeatability, format_session_briefly
+from flows.repeatability.format import format_repeatability, format_repeatability_for_digest, format_session_briefly
 from flows.repeatability.session import RepeatabilitySession, compute_figures
 from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import load_config
@@ -69,7 +69,9 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
         found.figures.flipped,
         found.figures.noise,
     )
-    assert format_for_digest(again).partition(";")[0] == snapshot, "the rest is simulated with a seed of the run"
+    assert format_repeatability_for_digest(again).partition(";")[0] == snapshot, (
+        "the rest is simulated with a seed of the run"
+    )
     assert any("wrong fact stated" in line for line in format_repeatability(again))
 
 
