@@ -112,7 +112,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 
 
 def install_command() -> ExitCode:
-    """Install a browser for the probes if none works: a download, or the system's package if you are root.
+    """Install a browser for Lookout if none works: the system's package if you are root, else a download.
 
     Exit code 2, with what to do, where none can be had.
     """

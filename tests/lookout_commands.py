@@ -17,7 +17,7 @@ def every_command() -> dict[str, Any]:
 
 def _within(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
     for name in group.commands:
-        command = group.load(name)
+        command = group.load_command(name)
         if isinstance(command, LazyGroup):
             if command.invoke_without_command:
                 yield " ".join((*path, name)), command

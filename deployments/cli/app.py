@@ -1,6 +1,6 @@
-"""The command ``lookout``: the table of its commands, and the conversion of errors to one line and an exit code.
+"""The command ``lookout``: the table of its commands, and how an error becomes one line and an exit code.
 
-A command's module is imported when the command is run or asked for its own help; ``lookout --help`` imports none.
+A command's module is imported only when that command runs or shows its own help. ``lookout --help`` imports none.
 """
 
 from __future__ import annotations
@@ -30,79 +30,79 @@ from monitors.errors import MonitorError
 # fmt: off
 COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "lookout": {
-        "verify": ("cli.verify", "Run the suite against a live page in a real browser."),
+        "verify": ("cli.verify", "Ask a live application the questions of a suite, grade the answers and print a verdict."),
         "demo": ("demo.command",
-            "Start a demo chat page or agent with planted faults and run Lookout against it (two minutes)."),
-        "report": ("cli.report", "Write the reports of a run again from its results.json and print their paths, or print a night's report."),
-        "sql": ("cli.sql", "Query the warehouse. The query can only read; it also works during runs."),
+            "Try Lookout in two minutes: start a demo application with planted faults and run Lookout against it."),
+        "report": ("cli.report", "Write a run's reports again from its stored results. For a nightly run, print its report."),
+        "sql": ("cli.sql", "Query the warehouse, the database of all results, with SQL. A query can only read."),
         "nightly": ("cli.nightly",
-            "Grade a night of live traffic: sample real conversations, grade them, estimate the rate for all."),
+            "Grade a sample of last night's real conversations, and estimate the failure rate of all conversations."),
         "repeatability": ("cli.repeatability",
-            "Ask some cases twice, and measure how often answers flip and how often the gate fails by chance."),
+            "Ask some questions twice. Measure how often an answer changes and how often a run fails by chance."),
         "reconcile": ("cli.reconcile",
-            "Compare the app's own guard with the nightly judge, and estimate the failures that both missed."),
+            "Compare the bad replies that the app's guard and the nightly judge found. Estimate how many both missed."),
         "watch": ("cli.watch",
-            "Follow the applications' hallucination logs; store new entries and send alerts about them."),
+            "Follow the applications' hallucination logs. Store new entries and send alerts about them."),
         "slack-actions": ("cli.receive", (
-            "Receive clicks on the buttons of Slack messages; needs SLACK_SIGNING_SECRET."
+            "Receive clicks on the buttons of Slack messages. This needs SLACK_SIGNING_SECRET."
         )),
         "login": ("cli.login",
-            "Sign in to a page behind a login, in a window or with its form, and store the session for runs."),
+            "Sign in to a page that requires a login, and store the session for runs."),
         "receive": ("cli.receive",
-            "Receive deploys from Hugging Face, GitHub and others as webhooks, and verify each commit once."),
+            "Receive webhooks about deploys from Hugging Face, GitHub and others. Verify each commit once."),
         "up": ("cli.up",
-            "Run the whole monitor on this machine (server, schedules, receivers, site) until SIGTERM or Ctrl-C."),
+            "Run the whole monitor on this machine: server, schedules, receivers and site. Ctrl-C or SIGTERM stops it."),
         "down": ("cli.up",
-            "Stop the local Prefect server that runs left running, and list the servers of other data folders."),
-        "facts": ("cli.pipes", "Find quantities. Read JSON Lines with id and text from stdin; write the facts of each line."),
-        "grade": ("cli.pipes",
-            "Grade replies. Read JSON Lines (id, question, gold, answer, expected_refusal) from stdin; write verdicts."),
-        "redact": ("cli.pipes",
-            "Mask personal data and secrets. Read JSON Lines with id and text from stdin; write the masked texts."),
-        "conversations": ("cli.conversations",
-            "Show how a nightly run reads a log. Read JSON Lines from stdin; write question, answer, passages and time."),
-        "localise": ("cli.pipes",
-            "Score file lists. Read JSON Lines with id, named and gold from stdin; write precision, recall and F1."),
-        "efficiency": ("cli.pipes",
-            "Count an agent's calls. Read JSON Lines with id, calls, reference from stdin; write calls and repeats."),
-        "first-look": ("cli.pipes",
-            'Find what failed cases share. Read JSON Lines (id, cases: [{attribute: value, "failed": true}]) on stdin.'),
+            "Stop the local Prefect server that earlier runs started. List the servers of other data folders."),
+        "facts": ("cli.pipes.commands", "Find quantities, such as amounts and durations, in texts. Input on stdin: JSON Lines with id and text."),
+        "grade": ("cli.pipes.commands",
+            "Grade replies. Input on stdin: JSON Lines with id, question, gold, answer and expected_refusal."),
+        "redact": ("cli.pipes.commands",
+            "Mask personal data and secrets in texts. Input on stdin: JSON Lines with id and text."),
+        "conversations": ("cli.pipes.conversations",
+            "Show the conversations that a nightly run reads from a log. Input on stdin: the log's JSON Lines."),
+        "localise": ("cli.pipes.commands",
+            "Compute precision, recall and F1 of file lists. Input on stdin: JSON Lines with id, named and gold."),
+        "efficiency": ("cli.pipes.commands",
+            "Count an agent's tool calls and repeated calls. Input on stdin: JSON Lines with id, calls and reference."),
+        "first-look": ("cli.pipes.commands",
+            "Find what failed cases have in common. Input on stdin: JSON Lines with id and cases."),
         "bisect": ("cli.explain.bisect",
-            "Find the first bad build, if each build has an address; exit code 3 if it is not found."),
+            "Find the first build that fails. Each build must have its own address."),
         "shrink": ("cli.explain.shrink",
             "Find the shortest question that still fails in the same way as a case."),
         "review": ("cli.reviews.answers",
-            "Review a share of the graded answers. Lookout shows the verdicts after your decision."),
+            "Review a sample of the graded answers yourself. Lookout shows its own verdicts after your decision."),
         "gate": ("cli.gate.gate",
-            "Verify a staging deploy, or evaluate the results of a run again; the exit code is the verdict."),
+            "Verify a staging deploy, or evaluate the results of a run again. The exit code is the verdict."),
         "init": ("cli.init.command",
-            "Ask five questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."),
+            "Set up Lookout: answer five questions to get a lookout.toml, a first suite and instructions for webhooks."),
         "doctor": ("cli.doctor.command",
             (
-                "Show what Lookout reads on a chat page, with a picture; without an address, check everything "
-                "runs need."
+                "Check everything that runs need. With an address, show what Lookout reads on that page, with a "
+                "picture."
             )),
         "prefect-yaml": ("prefect.prefect_yaml",
-            "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
+            "Print a prefect.yaml with all deployments and schedules, for your own Prefect work pool."),
         "drill": ("cli.drill",
             "Test the alert path end to end with a planted failure."),
         "automations": ("cli.automations",
-            "Create Prefect automations that alert on missing or crashed runs (idempotent)."),
+            "Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."),
         "backup": ("cli.backup",
-            "Write the journal, keys and reports of the data folder into one file; runs continue meanwhile."),
+            "Write a backup of the data folder into one file. Runs can continue meanwhile."),
         "restore": ("cli.backup",
-            "Verify a backup, restore it into a missing or empty data folder, and rebuild the warehouse."),
+            "Verify a backup and restore it into a new or empty data folder. Then rebuild the warehouse."),
     },
     "browser": {
         "install": ("install_browser",
             (
-                "Install a browser for the probes if none works: a download, or the system's package if you are "
-                "root."
+                "Install a browser for Lookout if none works: the system's package if you are root, else a "
+                "download."
             )),
     },
     "site": {
         "export": ("cli.site.export",
-            "Write the redacted pages, a badge and figures as files for a static Space or any web server."),
+            "Write the site as static files with masked personal data, for a static Space or any web server."),
     },
     "site token": {
         "add": ("cli.site.token", (
@@ -113,85 +113,73 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "warehouse": {
         "load": ("cli.warehouse",
-            "Load new results of runs; exit code 4 if some are damaged or missing."),
+            "Load new results of runs into the warehouse."),
         "check": ("cli.warehouse",
-            "Compare the warehouse with the journal; exit code 4 if rows are missing or changed."),
-        "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal; the old file stays next to it."),
+            "Check that the warehouse has all rows of the journal, from which it is loaded."),
+        "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal. The old file stays next to the new one."),
         "compact": ("cli.warehouse", (
-            "Move old segments into Parquet archives; each archive is checked before a segment is deleted."
+            "Move old journal segments into Parquet archives. Lookout checks each archive before it deletes a segment."
         )),
         "age": ("cli.warehouse",
             "Remove personal data from old records, or from one conversation."),
         "pictures": ("cli.warehouse",
-            "Remove screenshots and traces that are older than the limits under [evidence]."),
+            "Delete screenshots and traces that are older than the limits under [evidence] in lookout.toml."),
         "export": ("cli.warehouse",
-            "Write Parquet files, one folder for each table and day; a second export gives the same files."),
+            "Export the warehouse as Parquet files, in one folder for each table and day."),
     },
     "alerts": {
         "list": ("cli.alerts.commands", "List the incidents that are not resolved, worst first."),
         "show": ("cli.alerts.commands",
             (
-                "Show a message, or the last message of an incident, with its history and evidence."
+                "Show an incident or an alert message, with its history and evidence."
             )),
-        "ack": ("cli.alerts.commands", "Acknowledge an incident: no reminder until it is worse."),
+        "ack": ("cli.alerts.commands", "Acknowledge an incident. Lookout sends no reminder until it gets worse."),
         "resolve": ("cli.alerts.commands",
             "Mark an incident as resolved. If a later run finds the fault again, Lookout sends a new alert."),
         "false-alarm": ("cli.alerts.commands",
-            "Mark an alert as a false alarm: the answer was right. No alerts about it for a week."),
+            "Mark an alert as a false alarm, because the answer was right. Lookout sends no alerts about it for a week."),
         "draft": ("cli.alerts.commands",
-            "Draft a redacted gold case for review from a real user's question and the answer."),
+            "Create a draft of a new case from an alert about a real user's question. Personal data is masked."),
         "silence": ("cli.alerts.commands",
-            "Stop alerts for some time; give your name and a reason. Remaining faults are reported at the end."),
+            "Stop alerts for some time. At the end, Lookout reports the faults that remain."),
         "silences": ("cli.alerts.commands", "List the silences with their author, reason and end."),
         "unsilence": ("cli.alerts.commands", (
-            "End a silence now; the next run reports the faults that are still there."
+            "End a silence now. The next run reports the faults that are still there."
         )),
     },
     "gold": {
         "build": ("cli.gold.build",
-            "Build cases from facts: each template asks about each policy; each gold names its field and clause."),
+            "Build cases from fact sheets: one question for each template and policy, with its right answer and clause."),
         "mutants": ("cli.gold.mutants",
-            "Create known-bad mutants of every gold, and count the mutants that graders catch without a judge."),
+            "Test the graders: make wrong answers from every gold, and count how many the rules catch without a judge."),
         "check": ("cli.gold.check",
-            (
-                "Find golds that are wrong, disclose data or cannot be graded. Exit code 1 if something must be "
-                "fixed."
-            )),
+            "Check a suite: find golds that are wrong, contain personal data or cannot be graded."),
         "freeze": ("cli.gold.freeze",
-            "Freeze a suite: a numbered copy with its hash and counts. Exit code 1 if it must be fixed first."),
+            "Freeze a version of a suite: write a numbered copy with its hash and counts."),
         "diff": ("cli.gold.freeze",
-            "List the changes between two versions of a suite, or a suite and a dataset; severity changes first."),
+            "List the changes between two versions of a suite, or between a suite and a dataset."),
         "push": ("cli.gold.datasets",
-            (
-                "Write a suite into a dataset. Lookout first shows the difference and never overwrites people's "
-                "changes."
-            )),
+            "Write a suite into a dataset. Lookout first shows the changes, and stops if people changed the dataset."),
         "pull": ("cli.gold.datasets",
             "Copy people's changes from a dataset into the suite. New entries become drafts for `gold grow`."),
         "import": ("cli.gold.import_array",
-            "Import questions from a table or from a suite of another project; give missing severities as options."),
+            "Import questions from a CSV table, or from the JSON suite of another project."),
         "draft": ("cli.gold.draft",
-            (
-                "Let a model draft users' questions about a document. A draft becomes gold only with `lookout "
-                "gold review`."
-            )),
+            "Let a model draft questions about a document. A person must accept each draft with `lookout gold review`."),
         "review": ("cli.gold.review",
             "Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."),
         "translate": ("cli.gold.translate",
-            "Let a model draft missing translations of English cases. Only `lookout gold review` makes a draft gold."),
+            "Let a model draft missing translations of English cases. A person accepts each with `lookout gold review`."),
         "grow": ("cli.gold.grow",
-            (
-                "Make gold cases from failures: drafts of incidents, Slack's \"Add to gold\", reviews and live "
-                "traffic."
-            )),
+            "Review drafts of cases that come from failures: incidents, Slack, reviews and live traffic."),
         "vary": ("cli.gold.vary",
-            "Write other wordings of a suite's questions with the same expected answers, without a model."),
+            "Write variants of a suite's questions with the same expected answers. No model is used."),
         "starter": ("cli.gold.starter",
-            "Write a starter: attacks that every application must decline, or a first domain pack."),
+            "Write files to start with: attack questions that every application must decline, or a first domain pack."),
     },
 }
 # fmt: on
-"""By group and name: the module below ``deployments`` and the first paragraph of the help.
+"""The commands by group and name. Each has its module below ``deployments`` and the first paragraph of its help.
 
 The command ``some-thing`` is the function ``some_thing_command`` of its module.
 """
@@ -211,7 +199,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
     ),
 }
-"""Who uses which commands and groups, in the order of the help. Each is listed once."""
+"""The headings of the help, and the commands and groups under each. Each command is listed once."""
 
 _PANELS: Final = {name: user for user, names in USERS.items() for name in names}
 
@@ -287,28 +275,28 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "gold starter": "adversarial --out attacks.jsonl",
 }
 # fmt: on
-"""An example of each command, as it is typed behind its name: in its help and in ``docs/commands.md``."""
+"""For each command, the arguments of the example in its help and in ``docs/commands.md``."""
 
 GROUPS: Final = {
-    "warehouse": "Look after the warehouse: load, check, rebuild, compact, age, export.",
-    "alerts": "Open incidents: list, show, ack, silence, resolve.",
-    "gold": "Build, check, freeze and compare suites of gold questions.",
+    "warehouse": "Manage the warehouse, the database of all results.",
+    "alerts": "List, show, acknowledge, silence and resolve incidents.",
+    "gold": "Build, check, freeze and compare suites, which are questions with their right answers (golds).",
 }
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""Groups inside another group, by their own name."""
-GROUP_OF_SITE: Final = "Serve the site: the present state, runs, incidents, decisions."
-GROUP_OF_BROWSER: Final = "Show which browser the probes use and whether it works; install one."
-GROUP_OF_TOKENS: Final = "Access to the site from other machines: add, list, revoke tokens."
+"""The full names of groups that are inside another group, by their own name."""
+GROUP_OF_SITE: Final = "Serve the web site with the current state, runs, incidents and decisions."
+GROUP_OF_BROWSER: Final = "Show which browser Lookout uses and whether it works, or install one."
+GROUP_OF_TOKENS: Final = "Manage the tokens that give people access to the site from other machines."
 
 
 RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
-"""Options of earlier versions, and what they are called now."""
+"""Options of earlier versions, and their present names."""
 
 
 class LazyGroup(TyperGroup):
-    """The group of `COMMANDS` that has its name: lists commands by the table, imports the one that is called."""
+    """A group of `COMMANDS`. It lists the commands of the table and imports only the command that is called."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -317,22 +305,22 @@ class LazyGroup(TyperGroup):
         listed = {name: TyperCommand(name, help=escape(line)) for name, (_, line) in self._rows.items()}
         self.commands = {**listed, **self.commands}
         if self.name == "lookout":
-            self._group_by_users()
+            self._sort_under_user_headings()
 
-    def _group_by_users(self) -> None:
-        """Sort the commands in the order of `USERS`, each under its heading."""
+    def _sort_under_user_headings(self) -> None:
+        """Sort the commands in the order of `USERS`, and put each under its heading."""
         order = [*(name for name in _PANELS if name in self.commands), *self.commands]
         self.commands = {name: self.commands[name] for name in order}
         for name, command in self.commands.items():
             setattr(command, "rich_help_panel", _PANELS.get(name))  # noqa: B010 - the base class does not declare it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The name, the command and its arguments. An unknown name is an error that offers similar ones."""
+        """Return the name, the command and its arguments. For an unknown name, the error shows similar names."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, self.load(name) if name else command, rest
+        return name, self.load_command(name) if name else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An option that has another name now is an error that names the new one."""
+        """Run the command. For an option that was renamed, the error shows the new name."""
         try:
             return super().invoke(ctx)
         except NoSuchOption as error:
@@ -340,8 +328,8 @@ class LazyGroup(TyperGroup):
                 error.possibilities = [renamed]
             raise
 
-    def load(self, name: str) -> Any:
-        """The command with its options, or the group, of this name. Raises `KeyError` for an unknown one."""
+    def load_command(self, name: str) -> Any:
+        """Import and return the command or group with this name. Raises `KeyError` for an unknown name."""
         if name not in self._rows:
             return self.commands[name]
         with show_waiting("Starting"):
@@ -349,19 +337,14 @@ class LazyGroup(TyperGroup):
         single = typer.Typer(add_completion=False)
         single.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
         path = " ".join(part for part in (self._path, name) if part != "lookout")
-        command = _escape_help(get_command(single))
+        command: Any = get_command(single)
+        for part in (command, *command.params):
+            if part.help:
+                part.help = escape(part.help)  # the renderer would take ``[[judge.models]]`` as markup
         codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
         code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
         command.epilog = escape(f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines)
         return command
-
-
-def _escape_help(command: Any) -> Any:
-    """Escape brackets in a command's help: the renderer would take ``[[judge.models]]`` as markup."""
-    for part in (command, *command.params):
-        if part.help:
-            part.help = escape(part.help)
-    return command
 
 
 def _exit_with_code(code: ExitCode | None, **_options: object) -> None:
@@ -376,17 +359,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     result_callback=_exit_with_code,
-    epilog="Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, 4 the monitor itself failed.",
+    epilog="Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or configuration, 3 INCONCLUSIVE, 4 Lookout itself failed.",
 )
 for _name, _help in GROUPS.items():
     app.add_typer(typer.Typer(cls=LazyGroup, help=_help, no_args_is_help=True), name=_name)
 
 
-def _run_site(
+def _serve_site_unless_subcommand(
     context: typer.Context,
     config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str | None, typer.Option(help="the address to listen on, instead of site.host")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="the port, instead of site.port")] = None,
+    host: Annotated[str | None, typer.Option(help="the address to listen on; default: site.host")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="the port to listen on; default: site.port")
+    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
         from deployments.cli.site.serve import serve_site  # as for every command
@@ -395,13 +380,17 @@ def _run_site(
 
 
 _site_group = typer.Typer(
-    cls=LazyGroup, help=GROUP_OF_SITE, callback=_run_site, invoke_without_command=True, no_args_is_help=False
+    cls=LazyGroup,
+    help=GROUP_OF_SITE,
+    callback=_serve_site_unless_subcommand,
+    invoke_without_command=True,
+    no_args_is_help=False,
 )
 _site_group.add_typer(typer.Typer(cls=LazyGroup, help=GROUP_OF_TOKENS, no_args_is_help=True), name="token")
 app.add_typer(_site_group, name="site")
 
 
-def _run_browser(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
+def _report_browser_unless_subcommand(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
     if context.invoked_subcommand is None:
         from deployments.install_browser import report_browser  # as for every command
 
@@ -413,7 +402,7 @@ app.add_typer(
     typer.Typer(
         cls=LazyGroup,
         help=GROUP_OF_BROWSER,
-        callback=_run_browser,
+        callback=_report_browser_unless_subcommand,
         invoke_without_command=True,
         no_args_is_help=False,
     ),
@@ -422,7 +411,7 @@ app.add_typer(
 
 
 @app.callback(invoke_without_command=True)
-def _run_root(
+def _print_version_or_help(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="print the version")] = False,
 ) -> None:
@@ -436,25 +425,25 @@ def _run_root(
 
 
 def main() -> None:
-    """Run the command; print every error as one line that says what to do, and exit with a code."""
+    """Run the command. Print every error as one line that says what to do, and exit with a code."""
     prepare_output()
     code: object = ExitCode.PASS
     try:
         with guard_output(), nullcontext() if _is_gate_command() else _disable_workflow_commands():
-            _run_app()
+            _run_app_and_exit()
     except SystemExit as end:
         code = end.code
     sys.exit(code if finish_output() else int(ExitCode.MONITOR))
 
 
 def _is_gate_command() -> bool:
-    """Whether the command writes commands to GitHub's runner itself, and switches off the others' where it must."""
+    """Whether the command is ``gate``, which itself writes commands to GitHub's runner."""
     return sys.argv[1:2] == ["gate"]
 
 
 @contextmanager
 def _disable_workflow_commands() -> Generator[None]:
-    """Let GitHub's runner execute nothing of what is printed: it may quote an application, a suite or a log."""
+    """Stop GitHub's runner from executing commands in the output, which may quote an application or a log."""
     if not os.environ.get("GITHUB_ACTIONS"):
         yield
         return
@@ -464,50 +453,47 @@ def _disable_workflow_commands() -> Generator[None]:
         yield
 
 
-def _run_app() -> None:
+def _run_app_and_exit() -> None:
     try:
         get_command(app)()
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - every error ends as a line and an exit code
-        advice = explain_import_error(error) if isinstance(error, ImportError) else _explain_bad_name(error)
+        advice = (
+            explain_import_error(error) if isinstance(error, ImportError) else _explain_invalid_file_name(error)
+        )
         with _disable_workflow_commands() if _is_gate_command() else nullcontext():
             write_note(f"lookout: {advice}\n" if advice else _format_error(error))
-        sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
+        code = exit_code_from_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
+        sys.exit(int(ExitCode.USAGE if advice else code))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
         # Prefect raises this in a run that got SIGTERM.
         prefect = sys.modules.get("prefect.exceptions")
         if not (prefect is not None and isinstance(error, prefect.TerminationSignal)):
             raise
-        write_note(f"lookout: ended by SIGTERM. {RESUME_HINT}.\n")
+        write_note(f"lookout: SIGTERM stopped the command. {RESUME_HINT}.\n")
         sys.exit(int(ExitCode.INCONCLUSIVE))
 
 
-def _explain_bad_name(error: Exception) -> str | None:
-    """Explain a name that no file can have: only the command line and the configuration give such names."""
+def _explain_invalid_file_name(error: Exception) -> str | None:
+    """Explain why a file name of the command line or the configuration is invalid; ``None`` for other errors."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return f"{str(error.filename)[:60]}… is too long for a file or folder name; use a shorter one"
+        return f"{str(error.filename)[:60]}… is too long for the name of a file or folder. Use a shorter name"
     if type(error) is ValueError and "null byte" in str(error):
-        return "a file or folder name contains a zero byte; remove it"
+        return "the name of a file or folder contains a zero byte. Remove the zero byte"
     return None
 
 
-def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:
-    if is_refused:
-        return ExitCode.USAGE
-    return exit_code_from_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
-
-
 def _format_error(error: Exception) -> str:
-    """Format the error for a person; with LOOKOUT_DEBUG also its traceback."""
+    """Format an error as one line for a person. With LOOKOUT_DEBUG, also format its traceback."""
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
     from monitors.alerts.redact import redact, redact_except_hosts
 
     text = redact_except_hosts(str(error), filter(_is_http_address, sys.argv[1:]))
     if is_server_gone(error):
-        text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
+        text = f"the Prefect server stopped answering ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):
-        text = f"internal error of Lookout: {type(error).__name__}: {text}"
+        text = f"Lookout has an internal error: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
         import traceback
 
@@ -524,7 +510,8 @@ def _is_http_address(argument: str) -> bool:
 
 
 RESUME_HINT: Final = (
-    "Answers and grades so far are stored. Run the same command again to continue (a verification: within the hour)"
+    "All answers and grades so far are stored. To continue, run the same command again; a verification continues "
+    "only within one hour"
 )
 
 

@@ -17,9 +17,9 @@ from flows.waiting import show_waiting
 def automations_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    as_json: Annotated[bool, typer.Option("--json", help="print the result for each automation as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print as JSON what changed for each automation")] = False,
 ) -> ExitCode:
-    """Create Prefect automations that alert on missing or crashed runs (idempotent)."""
+    """Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."""
     from flows.runtime.run import connect_to_prefect  # slack_sdk, duckdb
     from flows.runtime.secrets import get_environment  # slack_sdk, duckdb
     from flows.runtime.slack import build_slack_endpoint  # slack_sdk, duckdb
@@ -44,6 +44,8 @@ def automations_command(
         write_text(f"{change:<9}  {name}\n")
     if way is None:
         write_text(
-            "SLACK_BOT_TOKEN and SLACK_WEBHOOK_URL are not set: crashed runs are marked, but no message is sent.\n"
+            "Prefect marks crashed runs but sends no message, because neither SLACK_BOT_TOKEN nor "
+            "SLACK_WEBHOOK_URL "
+            "is set.\n"
         )
     return ExitCode.PASS

@@ -1,4 +1,4 @@
-"""``lookout backup`` and ``lookout restore``: a data folder in one file, and back."""
+"""``lookout backup`` writes a data folder into one file, and ``lookout restore`` restores it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.data_folder import DEFAULT_FOLDER, find_data_folder, open_warehouse, settle_folder
+from deployments.cli.data_folder import DEFAULT_FOLDER, claim_data_folder, find_data_folder, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
-from deployments.cli.warehouse import WaitOption, format_rebuild
+from deployments.cli.warehouse import WaitOption, iterate_rebuild_lines
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
 from monitors.errors import ConfigError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def backup_command(
     file: Annotated[
-        Path | None, typer.Argument(help="the new file; the default is lookout-backup-TIME.tar.gz in this folder")
+        Path | None, typer.Argument(help="the new file; default: lookout-backup-TIME.tar.gz in this folder")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -32,17 +32,17 @@ def backup_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the journal, keys and reports of the data folder into one file; runs continue meanwhile.
+    """Write a backup of the data folder into one file. Runs can continue meanwhile.
 
-    The file has everything that Lookout stored, unmasked, and the keys of sessions and of the site: only its owner
-    can read it. Not in it: lookout.toml, suites, and keys from the environment.
+    The file contains all stored data with personal data, and the keys of login sessions and of the site. Only its
+    owner can read it. It does not contain lookout.toml, suites and keys from the environment.
     """
     from flows.clock import utc_now  # duckdb
     from warehouse.backup import write_backup  # duckdb
 
     folder = find_data_folder(config, data_folder)
     if not folder.is_dir():
-        raise ConfigError(f"{folder} does not exist, so there is nothing to back up; `lookout verify` creates it")
+        raise ConfigError(f"{folder} does not exist, so there is nothing to back up. `lookout verify` creates it")
     file = file or Path(f"lookout-backup-{utc_now():%Y%m%dT%H%M%SZ}.tar.gz")
     store = open_warehouse(config, data_folder)
     with show_waiting("Writing the backup"):
@@ -53,12 +53,12 @@ def backup_command(
         return
     print_text(f"{file}: {plural(len(manifest.files), 'file')} of {folder}, {size_bytes / 1e6:.1f} MB")
     if not manifest.has_journal:
-        print_text("  without the journal, which is in an object store: back up that store, too")
-    print_text("Also save lookout.toml, the suites and the keys in the environment: they are not in this file.")
+        print_text("The journal is in an object store and not in this file. Back up that store as well.")
+    print_text("Also back up lookout.toml, the suites and the keys in the environment. They are not in this file.")
 
 
 def restore_command(
-    file: Annotated[Path, typer.Argument(help="a file that `lookout backup` wrote")],
+    file: Annotated[Path, typer.Argument(help="a backup file from `lookout backup`")],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -66,10 +66,10 @@ def restore_command(
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Verify a backup, restore it into a missing or empty data folder, and rebuild the warehouse.
+    """Verify a backup and restore it into a new or empty data folder. Then rebuild the warehouse.
 
-    If anything is wrong with the file or the folder, nothing changes. Exit code 4 when the backup's journal was
-    already incomplete: the folder is restored, and the output names what is missing.
+    If the file or the folder has a fault, nothing is changed. If the journal in the backup is incomplete, the
+    folder is restored, the output names what is missing, and the exit code is 4.
     """
     from flows.data_folder import open_store_in  # duckdb
     from flows.folder_identity import require_valid_copy_options  # duckdb
@@ -82,32 +82,34 @@ def restore_command(
     folder = (data_folder or (configured.data_folder if configured else DEFAULT_FOLDER)).resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(
-            f"{folder} is not an empty folder, and a restore overwrites nothing: move it away, or set --data-folder"
+            f"{folder} is not empty, and a restore never overwrites files. Move the folder away, or give "
+            "--data-folder"
         )
     with show_waiting("Verifying the backup"):
         manifest = read_backup(file, version=version("lookout-monitor"))
     if IDENTITY_FILE in manifest.files and not (moved or copy):
         raise ConfigError(
-            f"{file} is a copy of a data folder that may still be in use. If that one is gone, add --moved: the "
-            "restored one continues with its incidents. If both remain, add --copy: it sends nothing that the "
-            "other one sent"
+            f"{file} is a copy of a data folder, and Lookout must know whether that folder is still used. If it is "
+            "gone, add --moved: the restored folder continues its incidents. If it is still used, add --copy: the "
+            "restored folder does not send its alerts again"
         )
     journal_at = configured.warehouse.journal if configured is not None else None
     if manifest.has_journal != (journal_at is None):
         place = "inside the data folder" if manifest.has_journal else "in an object store"
         raise ConfigError(
-            f"the journal of this backup is {place}, but {config} says otherwise: change warehouse.journal there"
+            f"the journal of this backup is {place}, but warehouse.journal in {config} says something else. Change "
+            "warehouse.journal"
         )
     require_valid_copy_options(journal_at, moved=moved, copied=copy)
     with show_waiting("Restoring the data folder"), extract_backup(file, manifest, folder) as beside:
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
-    settle_folder(folder, configured, moved=moved, copied=copy)
+    claim_data_folder(folder, configured, moved=moved, copied=copy)
     if as_json:
         _print_json(manifest, data_folder=str(folder), whole=report.whole)
     else:
         made = f"made {manifest.made_at:%Y-%m-%d %H:%M} UTC by Lookout {manifest.lookout}"
         print_text(f"Restored {plural(len(manifest.files), 'file')} to {folder}, {made}")
-        for line in format_rebuild(report):
+        for line in iterate_rebuild_lines(report):
             print_text(line)
         print_text("Next: `lookout doctor` checks keys, login sessions and this machine; then `lookout up`.")
     return ExitCode.PASS if report.whole else ExitCode.MONITOR

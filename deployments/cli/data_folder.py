@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 DEMO_FOLDER = Path(".lookout-demo")
 DEFAULT_FOLDER = Path(".lookout")
 LOAD_WAIT_S: Final = 10.0
-"""How long a command that asks the warehouse waits to have it for loading."""
+"""How long a command that reads the warehouse waits for other processes before it loads new results."""
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
-    """Return the given folder, else the configuration's, else the default one, else the demo's."""
+    """Return the given data folder, else the configured one, else the default folder, else the demo's folder."""
     if data_folder is not None:
         return data_folder
     if config.exists():
@@ -31,16 +31,13 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
         if folder.exists():
             return folder
     raise ConfigError(
-        f"there is no {config} and no {DEFAULT_FOLDER} here. `lookout verify` or `lookout demo` creates a data "
-        "folder; for another place give --config or --data-folder"
+        f"this folder has no {config} and no data folder {DEFAULT_FOLDER}. Create a data folder with `lookout "
+        "verify` or `lookout demo`, or name another place with --config or --data-folder"
     )
 
 
-def settle_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
-    """Claim the data folder for a command that sends. Raises `ConfigError` for a copy.
-
-    See `claim_or_separate_data_folder`.
-    """
+def claim_data_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
+    """Claim the data folder for a command that sends alerts. Raises `ConfigError` for an undeclared copy."""
     from flows.clock import utc_now
     from flows.folder_identity import claim_or_separate_data_folder  # duckdb
     from flows.runtime.secrets import generate_nonce
@@ -52,9 +49,9 @@ def settle_folder(data_folder: Path, configured: Config | None, *, moved: bool, 
 
 
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:
-    """Open the warehouse of `find_data_folder`, with its journal where that folder's configuration puts it.
+    """Open the warehouse in the data folder that `find_data_folder` returns.
 
-    A folder that is not the configuration's has its journal inside.
+    The journal is where the configuration says. A data folder of another configuration has its journal inside.
     """
     from flows.data_folder import open_store, open_store_in  # duckdb
     from monitors.config.file import load_config  # as above
@@ -66,22 +63,22 @@ def open_warehouse(config: Path, data_folder: Path | None) -> Store:
     return open_store_in(folder)
 
 
-def load_pending(store: Store) -> Store:
-    """Load what runs have written since the last load, and return the warehouse; print what cannot be loaded.
+def load_pending_results(store: Store) -> Store:
+    """Load the new results of runs and return the warehouse. Print the results that cannot be loaded.
 
-    Raises `ConfigError` where nothing was ever written.
+    Raises `ConfigError` if no run has written anything yet.
     """
     from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER  # duckdb
 
     folder = store.database.file.parent
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder} has no warehouse yet; `lookout verify` creates one")
+        raise ConfigError(f"{folder} has no warehouse yet. `lookout verify` creates one")
     try:
         with show_waiting("Loading results of runs"):
             report = store.load_pending(LOAD_WAIT_S)
     except WarehouseError as error:
         write_note(
-            f"lookout: could not load the newest results of runs ({error}); the newest rows may be missing\n"
+            f"lookout: could not load the newest results of runs, so the newest rows may be missing: {error}\n"
         )
         return store
     for error_line in report.errors():

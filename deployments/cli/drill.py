@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -15,7 +13,6 @@ from flows.terminal import write_json, write_text
 from flows.waiting import show_waiting, update_waiting
 
 if TYPE_CHECKING:
-    from monitors.config.file import Config
     from monitors.records.self_checks import DrillReport, StationResult
 
 MARKS: Final = {"passed": "ok", "failed": "FAILED", "not set up": "-"}
@@ -25,7 +22,7 @@ def drill_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     here: Annotated[
-        bool, typer.Option("--here", help="run in this process; do not test Prefect and the worker")
+        bool, typer.Option("--here", help="run in this process, without testing Prefect and the worker")
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -33,44 +30,37 @@ def drill_command(
     from monitors.config.file import load_config
 
     loaded, path = load_config(config), config.resolve()
-    show = _show_nothing if as_json else _print_station
+
+    def show_station(result: StationResult) -> None:
+        if not as_json:
+            write_text(
+                f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n"
+            )
+            update_waiting(f"Drill: the station after {result.station.value}")
+
     with show_waiting("Drill: the first station"):
-        report = asyncio.run(_run_here(loaded, path, show) if here else _run_by_worker(loaded, path, show))
+        if here:
+            from flows.drill.context import build_drill_context
+            from flows.drill.course import Course  # duckdb, slack_sdk
+
+            report = asyncio.run(Course(build_drill_context(loaded, path), show_station).run())
+        else:
+            from flows.drill.worker import run_drill_in_worker
+            from flows.runtime.secrets import get_environment  # as above
+
+            report = asyncio.run(run_drill_in_worker(loaded, path, show_station, get_environment()))
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        write_text("\n".join(_format_ending(report)) + "\n")
+        write_text("\n".join(_format_drill_outcome(report)) + "\n")
     return ExitCode.PASS if report.passed else ExitCode.MONITOR
 
 
-async def _run_here(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.context import build_drill_context
-    from flows.drill.course import Course  # duckdb, slack_sdk
-
-    return await Course(build_drill_context(config, path), show).run()
-
-
-async def _run_by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.worker import run_drill_in_worker
-    from flows.runtime.secrets import get_environment  # as above
-
-    return await run_drill_in_worker(config, path, show, get_environment())
-
-
-def _show_nothing(_result: StationResult) -> None:
-    return
-
-
-def _print_station(result: StationResult) -> None:
-    write_text(f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n")
-    update_waiting(f"Drill: the station after {result.station.value}")
-
-
-def _format_ending(report: DrillReport) -> list[str]:
+def _format_drill_outcome(report: DrillReport) -> list[str]:
     failed = report.failed
     if failed is not None:
-        lines = [f"Drill failed at {failed.station.place}: {failed.found}"]
-        return [*lines, f"To do: {failed.to_do}"] if failed.to_do else lines
+        lines = [f"The drill failed at {failed.station.place}: {failed.found}"]
+        return [*lines, f"What to do: {failed.to_do}"] if failed.to_do else lines
     if report.message_after_s is None:
-        return ["Drill not finished: the alert path is not proved."]
-    return [f"Drill passed: Slack accepted the message {report.message_after_s:.1f} s after the wrong answer."]
+        return ["The drill did not finish, so it does not prove that alerts arrive."]
+    return [f"The drill passed. Slack accepted the alert {report.message_after_s:.1f} s after the wrong answer."]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """The same for every command."""
+    """The exit codes, which mean the same for every command."""
 
     PASS = 0
     FAIL = 1
@@ -24,47 +24,48 @@ class ExitCode(IntEnum):
 
 # fmt: off
 MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
-    ExitCode.PASS: ("Success; for a verdict, PASS.", "Nothing."),
+    ExitCode.PASS: ("Success. For a verdict: PASS.", "Nothing."),
     ExitCode.FAIL: (
-        "The application or the checked file is wrong; for a verdict, FAIL.",
-        "Read the first printed reason; the report shows each failed case next to its gold."),
+        "The application or the checked file has a fault. For a verdict: FAIL.",
+        "Read the first printed reason. The report shows each failed case next to its gold (the right answer)."),
     ExitCode.USAGE: (
-        "The command, the configuration or a file is not valid; Lookout asked nothing.",
+        "The command, the configuration or a file is not valid. Lookout asked no question.",
         "The line on standard error names the file, key or option, and the accepted values."),
     ExitCode.INCONCLUSIVE: (
-        "No verdict: too few answers could be graded, the app did not serve, or Ctrl-C or SIGTERM stopped the run.",
-        "The reasons name what was missing. Run the same command again: it continues with the stored answers."),
+        "No verdict: too few answers could be graded, the application did not answer, or the run was stopped.",
+        "Read the printed reasons. Then run the same command again: it continues with the stored answers."),
     ExitCode.MONITOR: (
-        "The monitor itself failed; this is not a result about the application.",
-        "The line on standard error names the fault; `lookout doctor` checks everything that runs need."),
+        "Lookout itself failed. This is not a result about the application.",
+        "The line on standard error names the fault. `lookout doctor` checks everything that runs need."),
 }
-"""What each code means, and what to do then."""
+"""For each code: what it means, and what to do."""
 
 _VERDICT: Final = {
-    ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also when the application did not serve",
+    ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also if the application did not answer",
 }
 _NO_LINE: Final = {ExitCode.USAGE: (
-    "no valid line; if some lines are valid, the output has an error for each invalid one"
+    "no line of the input is valid; if some are valid, the output has an error for each invalid line"
 )}
 _DAMAGED: Final = {ExitCode.MONITOR: "records are damaged, missing or changed"}
 SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "verify": _VERDICT,
     "gate": _VERDICT,
     "demo": {
-        ExitCode.FAIL: "FAIL; expected, because the demo has planted faults", ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
+        ExitCode.FAIL: "FAIL, as expected, because the demo has planted faults",
+        ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
     },
-    "nightly": {ExitCode.INCONCLUSIVE: "a nightly run could not be read or graded completely"},
-    "repeatability": {ExitCode.INCONCLUSIVE: "a session stopped early, or its answers came from several builds"},
-    "watch": {ExitCode.MONITOR: "with --once: a log or some of its lines could not be read"},
+    "nightly": {ExitCode.INCONCLUSIVE: "the traffic of a night could not be read or graded completely"},
+    "repeatability": {ExitCode.INCONCLUSIVE: "the measurement stopped early, or the build changed during it"},
+    "watch": {ExitCode.MONITOR: "with --once: a log, or some lines of it, could not be read"},
     "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
     "bisect": {ExitCode.INCONCLUSIVE: "the first bad build was not found"},
     "shrink": {
-        ExitCode.INCONCLUSIVE: "the case does not fail; with --ask: no answer could be graded",
-        ExitCode.FAIL: "with --ask: the question failed",
+        ExitCode.INCONCLUSIVE: "the case did not fail; with --ask: no answer could be graded",
+        ExitCode.FAIL: "with --ask: an answer failed",
     },
     "doctor": {
         ExitCode.FAIL: "for a page or an API: the application has a fault",
-        ExitCode.USAGE: "for an API: its settings in lookout.toml or its token are not correct for this API",
+        ExitCode.USAGE: "for an API: the settings in lookout.toml or the token are wrong",
         ExitCode.INCONCLUSIVE: "for a page: Lookout may not be able to ask it",
         ExitCode.MONITOR: "without a target: a part that runs need does not work",
     },
@@ -75,32 +76,32 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,
-    "restore": {ExitCode.MONITOR: "restored, but the backup's journal was incomplete already"},
+    "restore": {ExitCode.MONITOR: "restored, but the journal in the backup is incomplete"},
     "browser": {ExitCode.USAGE: "no browser works"},
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
-    "gold check": {ExitCode.FAIL: "something must be fixed"},
+    "gold check": {ExitCode.FAIL: "the suite has something that must be fixed"},
     "gold freeze": {ExitCode.FAIL: (
-        "something must be fixed first; with --verify: it differs from the last frozen version"
+        "something must be fixed first; with --verify: the suite is not the newest frozen version"
     )},
-    "gold mutants": {ExitCode.FAIL: "too few mutants are caught"},
-    "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push: nothing was written"},
+    "gold mutants": {ExitCode.FAIL: "the rules catch too few of the wrong answers"},
+    "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push, so nothing was written"},
     "gold pull": {ExitCode.FAIL: (
-        "a case was changed on both sides, or an entry cannot be read; these were not changed"
+        "a case was changed in both suite and dataset, or an entry cannot be read; both stay as they are"
     )},
     "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no usable draft"},
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},
 }
 # fmt: on
-"""Special meanings of codes, by command as it is typed after ``lookout``."""
+"""What a code means for one command, by the command as it is typed after ``lookout``."""
 
 
 def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
-    """Return the exit code of a verdict: each has one of its name."""
+    """Return the exit code with the name of the verdict."""
     return ExitCode[verdict.name]
 
 
 def exit_code_from_error(error: MonitorError) -> ExitCode:
-    """Return USAGE for an error that the caller can fix, else MONITOR."""
+    """Return USAGE for an error that the user can fix in the command or a file, else MONITOR."""
     match error:
         case ConfigError() | GoldSetError() | QueryInvalid():
             return ExitCode.USAGE

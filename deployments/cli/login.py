@@ -1,4 +1,4 @@
-"""``lookout login``: sign in to a page behind a login, and store the session for the runs."""
+"""``lookout login``: sign in to a page that requires a login, and store the session for runs."""
 
 from __future__ import annotations
 
@@ -22,24 +22,27 @@ from monitors.probes.settings import ProbeSettings
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 NO_SCREEN = (
-    "this machine has no screen for a window ({screens} not set). Either configure the form's user and password "
-    "(targets.{target}.login.user and .password), or sign in on a computer with a screen and copy the session: "
-    "`lookout login {target} --from FILE` imports a storage state (`playwright codegen --save-storage=FILE URL`)"
+    "this machine has no screen for a window, because {screens} are not set. You can configure the user and the "
+    "password of the login form (targets.{target}.login.user and .password). Or sign in on a computer with a "
+    "screen: "
+    "write the session with `playwright codegen --save-storage=FILE URL`, copy FILE to this machine, and import it "
+    "with `lookout login {target} --from FILE`"
 )
 
 
 def login_command(
-    target: Annotated[str, typer.Argument(help="a target of the configuration that has a login")],
+    target: Annotated[str, typer.Argument(help="a configured target that requires a login")],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     window: Annotated[
-        bool, typer.Option("--window", help="let a person sign in, even if the form's user is configured")
+        bool, typer.Option("--window", help="open a window where a person signs in, even if a user is configured")
     ] = False,
     from_file: Annotated[
-        Path | None, typer.Option("--from", help="import a storage state from another tool or machine")
+        Path | None,
+        typer.Option("--from", help="import a session file (Playwright storage state) from another machine"),
     ] = None,
 ) -> ExitCode:
-    """Sign in to a page behind a login, in a window or with its form, and store the session for runs."""
+    """Sign in to a page that requires a login, and store the session for runs."""
     from flows.runtime.probe import build_login  # duckdb
     from flows.runtime.secrets import get_environment  # duckdb
 
@@ -48,8 +51,8 @@ def login_command(
     login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(
-            f"target {target!r} has no login: add [targets.{target}.login] to {config} (docs/login.md); leave it "
-            "empty if a person signs in"
+            f"target {target!r} has no login. Add the table [targets.{target}.login] to {config}; leave the table "
+            "empty if a person signs in (docs/login.md)"
         )
     by_person = from_file is None and (window or login.settings.needs_person)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
@@ -57,17 +60,18 @@ def login_command(
     address = build_target_record(target, configured).address
     settings = configured.probe.use_browser(variables)
     state = read_storage_state(from_file) if from_file is not None else None
-    asyncio.run(_sign_in(address, settings, login, state=state, by_person=by_person))
-    write_text(f"{_format_summary(target, address, login, state is not None or by_person)}\n")
+    asyncio.run(_sign_in_and_store_session(address, settings, login, state=state, by_person=by_person))
+    write_text(f"{_format_login_summary(target, address, login, state is not None or by_person)}\n")
     return ExitCode.PASS
 
 
-async def _sign_in(
+async def _sign_in_and_store_session(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None, by_person: bool
 ) -> None:
     if by_person:
         write_note(
-            "Sign in in the window that opens. The window closes when it shows a chat; or press Enter here.\n"
+            "A window opens: sign in there. It closes as soon as it shows the chat. You can also press Enter "
+            "here.\n"
         )
         pressed = threading.Event()
         if sys.stdin.isatty():
@@ -79,13 +83,16 @@ async def _sign_in(
             await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
 
 
-def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
+def _format_login_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
     summary = f"Signed in to {target}. The chat page is {address}."
     if not by_hand and not login.settings.has_form:
-        return f"{summary} Nothing is stored: Lookout sends the headers, cookies or password of [login] each time."
+        return (
+            f"{summary} No session is stored, because Lookout sends the headers, cookies or password of [login] "
+            "each time."
+        )
     again = (
         "When the session ends, runs sign in again with the form."
         if login.settings.has_form
-        else (f"When the session ends, you get an alert; {login.login_command} renews it.")
+        else f"When the session ends, Lookout sends an alert. {login.login_command} renews the session."
     )
-    return f"{summary} The session is in {login.file.path}; only its owner can read the file. {again}"
+    return f"{summary} The session is stored in {login.file.path}, which only its owner can read. {again}"

@@ -1,4 +1,4 @@
-"""``lookout nightly``: grade the last night of live traffic, or show the plan for it."""
+"""``lookout nightly``: grade the live traffic of the last night, or show the plan for that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, cast
 
 import typer
 
-from deployments.cli.data_folder import settle_folder
+from deployments.cli.data_folder import claim_data_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
@@ -34,27 +34,28 @@ def nightly_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     plan: Annotated[
-        bool, typer.Option("--plan", help="only show the plan: sample, cost and expected intervals")
+        bool, typer.Option("--plan", help="only show the plan: size of the sample, cost and expected precision")
     ] = False,
     until: Annotated[
         datetime | None,
         typer.Option(
             formats=[f"%Y-%m-%d{time}" for time in ("", "T%H:%M", "T%H:%M:%S", "T%H:%M%z", "T%H:%M:%S%z")],
-            help="grade what was completed by then (UTC, unless it ends in an offset such as +05:30; a date is its "
-            "first minute) instead of the last night",
+            help="grade the conversations that were completed before this time instead of the last night; "
+            "UTC, or with "
+            "an offset such as +05:30; a date means its first minute",
         ),
     ] = None,
     moved: MovedOption = False,
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Grade a night of live traffic: sample real conversations, grade them, estimate the rate for all."""
+    """Grade a sample of last night's real conversations, and estimate the failure rate of all conversations."""
     due_at = until.replace(tzinfo=until.tzinfo or UTC) if until is not None else None
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)
-    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
+    claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
-        return _print_plans(loaded, names, due_at, as_json=as_json)
+        return _print_nightly_plans(loaded, names, due_at, as_json=as_json)
     with show_waiting("Checking the prerequisites of the nightly run"):
         # What is refused is refused before a server is started.
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
@@ -71,17 +72,17 @@ def nightly_command(
 
 
 GONE_AT_THE_END = (
-    "The Prefect server does not answer any more, so its pages do not show the end of this nightly run. The run "
-    "itself is complete: all results are stored and all alerts were sent."
+    "The Prefect server stopped answering, so its pages do not show the end of this nightly run. The run itself is "
+    "complete: all results are stored and all alerts were sent."
 )
 
 
 def _grade_nights(
     planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
 ) -> Sequence[NightlyReport]:
-    """Grade the nights and return the reports, also where the Prefect server ended after grading."""
+    """Grade the nights and return their reports, even if the Prefect server was lost after the grading."""
     try:
-        return asyncio.run(_run_flow(config, target, due_at))
+        return asyncio.run(_run_nightly_flow(config, target, due_at))
     except Exception as error:  # Prefect raises several kinds; only a lost server is handled
         stored = [NightlyRun(context).load_report() for context in planned] if is_server_gone(error) else []
         reports = [report for report in stored if report is not None]
@@ -91,11 +92,13 @@ def _grade_nights(
         return reports
 
 
-def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:
+def _print_nightly_plans(
+    config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool
+) -> ExitCode:
     partial = False
     for name in names:
         with show_waiting(f"{name}: reading conversations"):
-            plan, reading = asyncio.run(_build_plan(config, name, due_at))
+            plan, reading = asyncio.run(_build_nightly_plan(config, name, due_at))
         partial = partial or bool(reading.interrupted)
         if as_json:
             planned = plan.model_dump(mode="json") if plan is not None else {"strata": []}
@@ -104,28 +107,30 @@ def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, 
         else:
             lines = [
                 name,
-                *(f"  {line}" for line in (*_format_plan(plan, reading), *format_intake_warnings(reading))),
+                *(f"  {line}" for line in (*_format_nightly_plan(plan, reading), *format_intake_warnings(reading))),
             ]
             print_text("\n".join(lines))
     return ExitCode.INCONCLUSIVE if partial else ExitCode.PASS
 
 
-def _format_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
+def _format_nightly_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
     if plan is not None:
         return plan.lines
-    earlier = f" ({reading.known:,} were counted on earlier nights)" if reading.known else ""
+    earlier = f" ({reading.known:,} were already counted on earlier nights)" if reading.known else ""
     span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
-    return [f"no new conversation between {span}{earlier}, so no plan is needed"]
+    return [f"There was no new conversation between {span}{earlier}, so there is nothing to plan."]
 
 
-async def _build_plan(
+async def _build_nightly_plan(
     config: Config, target: str, due_at: datetime | None
 ) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
     return await NightlyRun(context).plan()
 
 
-async def _run_flow(config_path: Path, target: str | None, due_at: datetime | None) -> tuple[NightlyReport, ...]:
+async def _run_nightly_flow(
+    config_path: Path, target: str | None, due_at: datetime | None
+) -> tuple[NightlyReport, ...]:
     from flows.nightly.flow import grade_traffic  # Prefect takes 3 s to import, and reads its settings then
 
     # A flow that returns a state hands out the state's data.

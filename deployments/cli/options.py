@@ -1,4 +1,4 @@
-"""The options that many commands have."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ from typing import Annotated, Final
 import typer
 
 _COMMIT: Final = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*", re.ASCII)
-"""As `monitors.records.base.Identifier`, which --help can do without."""
+"""The same pattern as `monitors.records.base.Identifier`, without the import, which would slow down --help."""
 DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
-FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configured data folder")]
+FolderOption = Annotated[
+    Path | None, typer.Option("--data-folder", help="the data folder; default: the configured one")
+]
 VerboseOption = Annotated[
     bool,
-    typer.Option(
-        "--verbose", "-v", help="also print the calculation, all metrics and the reasons that did not decide"
-    ),
+    typer.Option("--verbose", "-v", help="also print the calculation, all metrics and all reasons"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 MovedOption = Annotated[
     bool,
-    typer.Option(
-        "--moved", help="the data folder was moved here and its original is gone: go on with its incidents"
-    ),
+    typer.Option("--moved", help="the data folder was moved here and the original is gone: continue its incidents"),
 ]
 CopyOption = Annotated[
     bool,
     typer.Option(
-        "--copy", help="the data folder is a copy and its original remains: send nothing that that one sent"
+        "--copy", help="the data folder is a copy and the original is still used: do not send its alerts again"
     ),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run instead of continuing a stopped run")]
 
 
-def check_commit(commit: str | None) -> str | None:
-    """Return a commit that can stand in a record and a file's name. Raises `typer.BadParameter` for any other."""
+def validate_commit(commit: str | None) -> str | None:
+    """Return the commit if it is valid in records and file names. Otherwise raise `typer.BadParameter`."""
     if commit is not None and not _COMMIT.fullmatch(commit):
-        raise typer.BadParameter("expected 1 to 200 letters, digits and . _ @ : + -, such as 4f2a91c")
+        raise typer.BadParameter(
+            "expected 1 to 200 characters: letters, digits and . _ @ : + -, for example 4f2a91c"
+        )
     return commit
 
 
-CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, if known", callback=check_commit)]
-SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]
+CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, if known", callback=validate_commit)]
+SuiteOption = Annotated[
+    Path | None, typer.Option(help="the file with the suite (JSON Lines); required if the target is an address")
+]
 AllowProductionOption = Annotated[
-    str | None, typer.Option(help="allow a CI run against production; give a reason, which is printed")
+    str | None, typer.Option(help="allow a CI run against production; give the reason, which Lookout prints")
 ]

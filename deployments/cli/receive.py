@@ -1,10 +1,12 @@
-"""``lookout receive``: serve the receiver of deploys, and run what it starts unless another process does.
+"""``lookout receive``: serve the receiver of webhooks about deploys, and run the verifications that it starts.
 
-on this machine, alone              a server, a runner and the receiver, restarted as by ``lookout up``
-beside a ``lookout up``             the receiver alone: that one runs what is due
-at a Prefect server of one's own    the receiver alone, once its deployment is registered there
+What else it starts depends on where the verifications run:
 
-``lookout slack-actions`` serves the receiver of Slack's buttons.
+alone on this machine               also a Prefect server and a runner, restarted as by ``lookout up``
+next to a ``lookout up``            only the receiver, because ``lookout up`` runs the verifications
+with the user's own Prefect server  only the receiver, after its deployment is registered at that server
+
+``lookout slack-actions`` serves the receiver of clicks on Slack's buttons.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
 
 BACKLOG: Final = 2_048
-"""Connections that the system queues in a burst until the server accepts them."""
+"""The number of connections that may wait in a burst until the server accepts them."""
 STOP_S: Final = 5
-"""For deliveries in progress at SIGTERM: as long as a body may take."""
+"""The seconds for deliveries that are in progress at SIGTERM: as long as one delivery may take."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -75,10 +77,13 @@ def receive_command(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8066,
     only: Annotated[
-        bool, typer.Option("--only", help="do not start a server and a runner; use this with a work pool")
+        bool,
+        typer.Option(
+            "--only", help="start only the receiver, without a server and a runner; use this with a work pool"
+        ),
     ] = False,
 ) -> ExitCode:
-    """Receive deploys from Hugging Face, GitHub and others as webhooks, and verify each commit once."""
+    """Receive webhooks about deploys from Hugging Face, GitHub and others. Verify each commit once."""
     loaded = load_config(config)
     return run_deploys_receiver(
         loaded, loaded.deploys, config, host=host, port=port, environment=get_environment(), receive_only=only
@@ -95,29 +100,31 @@ def run_deploys_receiver(
     environment: MutableMapping[str, str],
     receive_only: bool = False,
 ) -> ExitCode:
-    """Serve until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it listens.
+    """Serve the receiver until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it starts.
 
-    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With
-    ``receive_only`` the caller takes care of the runs.
+    ``settings`` is the table ``[deploys]``. ``config_path`` is the configuration that the runs read. With
+    ``receive_only`` the caller must run the verifications.
     """
-    secrets = _load_secrets(config, settings, environment)
+    secrets = _load_sender_secrets(config, settings, environment)
     DeployQueue(config.data_folder).require_writable()
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url is None and not receive_only:
-        from deployments.cli.up import receive_and_run  # it imports this module
+        from deployments.cli.up import run_receiver_with_server  # it imports this module
 
         try:
-            return receive_and_run(config, config_path.resolve(), host=host, port=port, environment=environment)
+            return run_receiver_with_server(
+                config, config_path.resolve(), host=host, port=port, environment=environment
+            )
         except AlreadyRuns:
             make_terminal_console(stderr=True).print(
-                "`lookout up` or another `lookout receive` already uses this data folder and verifies all deploys"
+                "Another `lookout up` or `lookout receive` uses this data folder and will verify all deploys."
             )
     # Prefect's client reads these at import. The API's address is not among them: each call names it.
     for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
         if name != "PREFECT_API_URL":
             environment.setdefault(name, value)
     if api_url is not None and not receive_only:
-        _check_registered(api_url, settings.deployment)
+        _require_registered_deployment(api_url, settings.deployment)
     check_port_free(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)
     server = _build_deploys_server(app, host, port)
@@ -125,7 +132,7 @@ def run_deploys_receiver(
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
     # SIGTERM is how a service is stopped: exit code 0.
-    with _stop_on_sigterm(), suppress(_ReceiverStopped):
+    with _raise_stopped_on_sigterm(), suppress(_ReceiverStopped):
         serve_until_signal(server)
     return ExitCode.PASS
 
@@ -134,7 +141,7 @@ def build_receiver_server(
     config: Config, config_path: Path, host: str, port: int, environment: Mapping[str, str]
 ) -> uvicorn.Server:
     """Build the server of the receiver of deploys. Raises `ConfigError` and `WarehouseUnwritable`."""
-    secrets = _load_secrets(config, config.deploys, environment)
+    secrets = _load_sender_secrets(config, config.deploys, environment)
     DeployQueue(config.data_folder).require_writable()
     check_port_free(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, config.deploys, config_path, secrets=secrets, environment=environment)
@@ -155,7 +162,7 @@ def build_deploys_receiver(
     secrets: Secrets,
     environment: Mapping[str, str],
 ) -> Starlette:
-    """Build the receiver of deploys for the configuration. Raises `ConfigError` for an invalid secret."""
+    """Build the web application that receives deploys. Raises `ConfigError` for an invalid secret."""
     from deployments.receivers.deploys import (
         ReceiverMetrics,
         RunStarter,
@@ -165,7 +172,7 @@ def build_deploys_receiver(
     from flows.deploys.runs import RunPlan
 
     deploys, metrics = DeployQueue(config.data_folder), ReceiverMetrics()
-    api, journal = make_api_lookup(config, environment), open_store(config).journal
+    api, journal = make_prefect_api_lookup(config, environment), open_store(config).journal
     readiness = Readiness(deploys, journal, api, settings.deployment)
     starter = RunStarter(
         deploys,
@@ -176,11 +183,14 @@ def build_deploys_receiver(
         now=utc_now,
         build_notifier=lambda target: build_notifier_without_run(config, target, Capability.VERIFY),
     )
-    return build_application(build_parsers(secrets, settings), starter, metrics, readiness, now=utc_now)
+    return build_application(build_trigger_parsers(secrets, settings), starter, metrics, readiness, now=utc_now)
 
 
-def build_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
-    """Build a parser for every sender that has a secret. Raises `ConfigError` naming the variable."""
+def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
+    """Build a parser for every sender with a secret.
+
+    Raises `ConfigError` that names the variable of a bad secret.
+    """
     makers = {
         DeploySender.GITHUB: GitHubParser,
         DeploySender.HUGGINGFACE: HuggingFaceParser,
@@ -195,8 +205,8 @@ def build_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerPar
     return parsers
 
 
-def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
-    """Return a function that finds Prefect's API: configured, in the environment, or the data folder's server."""
+def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
+    """Return a function that finds the address of Prefect's API: configured, in the environment, or local."""
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:
         return lambda: api_url
@@ -208,19 +218,21 @@ def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[
     return find_local_api
 
 
-def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
-    """Load the senders' secrets. Refuses an incomplete configuration: such a receiver could start nothing."""
+def _load_sender_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
+    """Load the secrets of all senders. Raises `ConfigError` if the configuration could start no run."""
     if not settings.triggers:
-        raise ConfigError("there is no [[deploys.triggers]], so no delivery can start a run; add one")
+        raise ConfigError(
+            "the configuration has no [[deploys.triggers]], so no webhook can start a run. Add a trigger"
+        )
     for trigger in settings.triggers:
         config.require_target(trigger.target)
     secrets = load_secrets(settings.providers, environment)
-    build_parsers(secrets, settings)
+    build_trigger_parsers(secrets, settings)
     return secrets
 
 
-def _check_registered(api: str, deployment: str) -> None:
-    """Raise `ConfigError` if the server lacks the deployment. One that does not answer is accepted."""
+def _require_registered_deployment(api: str, deployment: str) -> None:
+    """Raise `ConfigError` if the server has no such deployment. A server that does not answer is accepted."""
     from prefect.exceptions import PrefectException
 
     from deployments.receivers.readiness import find_deployment, is_prefect_up  # brings Prefect's client
@@ -233,9 +245,9 @@ def _check_registered(api: str, deployment: str) -> None:
 
     if asyncio.run(is_missing()):
         raise ConfigError(
-            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so received "
-            "deploys would not be verified. Start `lookout up`, or for a work pool run `lookout prefect-yaml` and "
-            "`prefect deploy --all`"
+            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
+            "verify received deploys. Start `lookout up`. For a work pool, run `lookout prefect-yaml` and `prefect "
+            "deploy --all`"
         )
 
 
@@ -247,16 +259,16 @@ def _print_deploys_status(
         targets = ", ".join(sorted({row.target for row in rows}))
         console.print(f"Receiving deploys of {targets} at {address}/deploys/{provider.value}", soft_wrap=True)
     for name in list_unused_variables(settings.providers, environment):
-        console.print(f"[yellow]{name} is set, but there is no trigger for its sender[/]", soft_wrap=True)
+        console.print(f"[yellow]{name} is set, but no [[deploys.triggers]] uses its sender[/]", soft_wrap=True)
 
 
 class _ReceiverStopped(BaseException):
-    """SIGTERM arrived, and everything was closed properly."""
+    """The server was stopped by SIGTERM and has closed everything."""
 
 
 @contextmanager
-def _stop_on_sigterm() -> Generator[None]:
-    """Raise `_ReceiverStopped` when the server, after a clean stop on SIGTERM, raises the signal again."""
+def _raise_stopped_on_sigterm() -> Generator[None]:
+    """Raise `_ReceiverStopped` when the server repeats SIGTERM after its clean stop."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _ReceiverStopped
@@ -271,13 +283,13 @@ def _stop_on_sigterm() -> Generator[None]:
 def slack_actions_command(
     *, config: ConfigOption = DEFAULT_CONFIG, host: HostOption = "127.0.0.1", port: PortOption = 8067
 ) -> None:
-    """Receive clicks on the buttons of Slack messages; needs SLACK_SIGNING_SECRET."""
+    """Receive clicks on the buttons of Slack messages. This needs SLACK_SIGNING_SECRET."""
     variables = get_environment()
     parse_signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)
     server = build_actions_server(loaded, host, port, variables)
     console = make_terminal_console(stderr=True)
-    _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
+    _print_slack_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
     serve_until_signal(server)
 
 
@@ -285,25 +297,27 @@ def build_actions_server(config: Config, host: str, port: int, environment: Mapp
     """Build the server of the receiver of Slack's buttons. Raises `ConfigError`."""
     secrets = parse_signing_secrets(environment.get(SECRET_VARIABLE))
     check_port_free(host, port, "the receiver of Slack's buttons")
-    app = build_actions_receiver(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
+    app = build_slack_actions_receiver(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
     return build_bounded_server(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
 
 
-def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """Build the receiver of Slack's buttons; with a bot token it edits messages itself."""
+def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
+    """Build the web application that receives clicks on Slack's buttons. With a bot token it can edit messages."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))
     return build_application(secrets=secrets, now=utc_now, worker=aftermath)
 
 
-def _print_actions_status(console: Console, config: Config, environment: Mapping[str, str], address: str) -> None:
+def _print_slack_actions_status(
+    console: Console, config: Config, environment: Mapping[str, str], address: str
+) -> None:
     console.print(f"Receiving clicks on Slack's buttons at {address} (pid {os.getpid()})", soft_wrap=True)
     if not config.alerts.slack_buttons:
-        console.print("[yellow]alerts.slack_buttons is false, so messages have no buttons[/]", soft_wrap=True)
+        console.print("[yellow]Messages have no buttons, because alerts.slack_buttons is false.[/]", soft_wrap=True)
     if not environment.get(TOKEN_VARIABLE):
         console.print(
-            f"[yellow]{TOKEN_VARIABLE} is not set: Lookout edits a message through the address in the click, "
-            "which Slack accepts for 30 minutes[/]",
+            f"[yellow]{TOKEN_VARIABLE} is not set. So Lookout can edit a message only within 30 minutes after a "
+            "click.[/]",
             soft_wrap=True,
         )

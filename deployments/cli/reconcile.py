@@ -1,6 +1,7 @@
-"""``lookout reconcile``: compare the guard's log, the nightly runs and people's labels.
+"""``lookout reconcile``: compare what the application's guard and the nightly judge found.
 
-It prints what two detectors found and missed, in words for a first-time reader.
+The guard is the part of the application that blocks bad replies. The command prints what the guard and the judge
+found, and an estimate of what both missed. It uses the guard's log, the nightly runs and people's labels.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.data_folder import load_pending
+from deployments.cli.data_folder import load_pending_results
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import mark_log_figures_unknown, reconcile_detectors
@@ -25,103 +26,106 @@ from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconcilia
 
 
 def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
-    """Yield one line for each figure; the first names target and time. An unknown figure says why."""
+    """Yield the lines of the report: the target and the period, then one line for each figure, then notes."""
     counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
-    yield f"  {_format_guard(reconciliation)}"
-    yield from (f"  {line}" for line in _format_judge_estimate(reconciliation))
-    recall = _format_recall(reconciliation)
-    yield f"  The guard's recall (the share of all bad replies that it blocked): {recall}."
-    yield f"  Missed by both: {_format_missed(reconciliation)}."
+    yield f"  {_format_guard_line(reconciliation)}"
+    yield from (f"  {line}" for line in _iterate_judge_lines(reconciliation))
+    if isinstance(reconciliation.recall, Interval):
+        judge_note = "" if reconciliation.corrected else ", not corrected for errors of the judge"
+        recall = f"{_format_percent_interval(reconciliation.recall)}{judge_note}"
+    else:
+        recall = f"unknown, because {reconciliation.recall.why}"
+    yield f"  The guard's recall, which is its share of all bad replies: {recall}."
+    yield f"  Bad replies that both missed: {_format_missed_by_both(reconciliation)}."
     if isinstance(reconciliation.judge_blind, Interval):
-        judge_blind = _format_figure(reconciliation.judge_blind)
-        yield f"  Even if the judge graded all conversations, it would pass {judge_blind} bad ones."
-    yield f"  Estimate from the replies that both graded: {_format_two_detectors(reconciliation)}."
-    yield from (f"  Note: {note}." for note in _list_notes(reconciliation))
+        judge_blind = _format_estimate(reconciliation.judge_blind)
+        yield f"  If the judge graded all conversations, it would still miss {judge_blind} bad conversations."
+    yield f"  Another estimate, from replies that both checked: {_format_total_from_both(reconciliation)}."
+    yield from (f"  Note: {note}." for note in _iterate_reader_notes(reconciliation))
 
 
-def _format_guard(reconciliation: Reconciliation) -> str:
+def _format_guard_line(reconciliation: Reconciliation) -> str:
     guard = reconciliation.counts.guard
     held_back = f"The guard blocked {plural(guard.entries, 'reply', 'replies')}"
     if not guard.entries:
         unread = isinstance(reconciliation.recall, Unknown) and reconciliation.recall.why == NO_LOG
-        return f"Blocked by the guard: unknown, because {NO_LOG}." if unread else f"{held_back}."
+        return f"Replies that the guard blocked: unknown, because {NO_LOG}." if unread else f"{held_back}."
     if not isinstance(reconciliation.precision, Interval):
-        alarms = f"; people marked {guard.wrong:,} of them as false alarms" if guard.wrong else ""
-        return f"{held_back}{alarms} → precision unknown, because {reconciliation.precision.why}."
-    right = _format_figure(reconciliation.held_back_rightly)
+        alarms = f". People marked {guard.wrong:,} of them as false alarms" if guard.wrong else ""
+        return f"{held_back}{alarms}. The guard's precision is unknown, because {reconciliation.precision.why}."
+    right = _format_estimate(reconciliation.held_back_rightly)
     return (
-        f"{held_back}; people marked {guard.wrong:,} of {guard.labelled:,} as false alarms → precision "
-        f"{_format_percent(reconciliation.precision)}: {right} were correctly blocked."
+        f"{held_back}. People checked {guard.labelled:,} of them and marked {guard.wrong:,} as false alarms. So "
+        "the "
+        f"guard's precision is {_format_percent_interval(reconciliation.precision)}: {right} were blocked "
+        "correctly."
     )
 
 
-def _format_judge_estimate(reconciliation: Reconciliation) -> Iterator[str]:
+def _iterate_judge_lines(reconciliation: Reconciliation) -> Iterator[str]:
     nightly, flagged = reconciliation.counts.nightly, reconciliation.flagged
     if not isinstance(flagged, RateEstimate):
-        yield f"Bad conversations served: unknown, because {flagged.why}."
+        yield f"Bad conversations that users saw: unknown, because {flagged.why}."
         return
     coverage = f" (the judge graded {100 * flagged.coverage:.0f} % of them)" if flagged.coverage < 1 else ""
     yield (
         f"Of {plural(nightly.conversations, 'conversation')} in {plural(nightly.nightly_runs, 'night')} "
-        f"the judge graded {nightly.graded:,} and failed {nightly.found:,} → {flagged.text} of all{coverage}."
+        f"the judge graded {nightly.graded:,} and failed {nightly.found:,}. Estimate for all: "
+        f"{flagged.text}{coverage}."
     )
     if reconciliation.corrected:
         wrong, right = reconciliation.reviewed_wrong, reconciliation.reviewed_right
-        record = f"people reviewed {wrong:,.0f} wrong and {right:,.0f} right answers"
-        bad = _format_figure(reconciliation.served_bad)
-        yield f"Corrected for the judge's own errors ({record}): {bad} bad conversations served."
+        record = f"{wrong:,.0f} wrong and {right:,.0f} right answers"
+        bad = _format_estimate(reconciliation.served_bad)
+        yield f"People reviewed {record} of the judge. Corrected for its errors, users saw {bad} bad conversations."
 
 
-def _format_recall(reconciliation: Reconciliation) -> str:
-    if not isinstance(reconciliation.recall, Interval):
-        return f"unknown, because {reconciliation.recall.why}"
-    judge_note = "" if reconciliation.corrected else ", according to the judge alone"
-    return f"{_format_percent(reconciliation.recall)}{judge_note}"
-
-
-def _format_missed(reconciliation: Reconciliation) -> str:
+def _format_missed_by_both(reconciliation: Reconciliation) -> str:
     if not isinstance(reconciliation.missed, Interval):
         return f"unknown, because {reconciliation.missed.why}"
     served = plural(reconciliation.counts.nightly.conversations, "conversation")
     return f"about {reconciliation.missed.value:,.0f} of {served} {_format_limits(reconciliation.missed)}"
 
 
-def _format_two_detectors(reconciliation: Reconciliation) -> str:
+def _format_total_from_both(reconciliation: Reconciliation) -> str:
     if not isinstance(reconciliation.total_bad, Interval):
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both
-    total = _format_figure(reconciliation.total_bad)
-    return f"both found {both:,} → {total} bad replies in all, blocked or served"
+    total = _format_estimate(reconciliation.total_bad)
+    return f"both found {both:,} bad replies, so there were {total} in all, blocked or not"
 
 
-def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:
-    """Yield what a reader must know to interpret the figures."""
+def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
+    """Yield the notes that a reader needs to understand the figures."""
     counts = reconciliation.counts
     nightly = counts.nightly
     confidence = 100 * reconciliation.confidence
-    yield f"in about {confidence:.0f} of 100 such reports, the true value is within the brackets"
+    yield f"in about {confidence:.0f} of 100 such reports, the true value is between the two numbers in brackets"
     if counts.guard.labelled:
-        yield "precision assumes that the labelled entries are representative of all entries"
+        yield "the precision is right only if the entries that people checked are typical of all entries"
     if reconciliation.corrected:
-        yield "the correction assumes that the judge errs on live traffic as often as on the reviewed answers"
+        yield (
+            "the correction is right only if the judge is wrong as often on live traffic as on the reviewed answers"
+        )
     if nightly.bad_replies > nightly.found:
         yield (
-            f"the {nightly.found:,} bad conversations contain {nightly.bad_replies:,} bad replies, and the guard "
-            "counts replies: its recall is a little lower than shown"
+            f"the guard counts replies, and the {nightly.found:,} bad conversations contain "
+            f"{nightly.bad_replies:,} "
+            "bad replies. So the guard's real recall is a little lower"
         )
     if counts.overlap.matched:
         yield (
-            f"{plural(counts.overlap.matched, 'entry', 'entries')} belong to a sampled conversation; in "
-            f"{counts.overlap.same_reply:,} the nightly run graded the same reply"
+            f"{plural(counts.overlap.matched, 'entry', 'entries')} of the guard's log belong to a sampled "
+            f"conversation. For {counts.overlap.same_reply:,} of them, the nightly run graded the same reply"
         )
     if isinstance(reconciliation.total_bad, Interval):
-        yield "this total is too low if both detectors miss the same replies"
+        yield "the other estimate is too low if the guard and the judge miss the same replies"
     if counts.runs_left_out:
-        yield f"{plural(counts.runs_left_out, 'earlier night')} skipped, because another judge graded them"
+        yield f"{plural(counts.runs_left_out, 'earlier night')} skipped, because a different judge graded them"
 
 
-def _format_figure(estimate: Figure) -> str:
+def _format_estimate(estimate: Figure) -> str:
     assert isinstance(estimate, Interval)
     return f"about {estimate.value:,.0f} {_format_limits(estimate)}"
 
@@ -130,7 +134,7 @@ def _format_limits(estimate: Interval) -> str:
     return f"[{estimate.low:,.0f}, {estimate.high:,.0f}]"
 
 
-def _format_percent(estimate: Interval) -> str:
+def _format_percent_interval(estimate: Interval) -> str:
     return f"{100 * estimate.value:.0f} % [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
 
 
@@ -141,10 +145,10 @@ def reconcile_command(
     target: Annotated[str | None, typer.Argument(help="a target; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    days: Annotated[int, typer.Option(min=1, help="the number of days")] = 7,
+    days: Annotated[int, typer.Option(min=1, help="the number of past days to compare")] = 7,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Compare the app's own guard with the nightly judge, and estimate the failures that both missed."""
+    """Compare the bad replies that the app's guard and the nightly judge found. Estimate how many both missed."""
     from flows.clock import utc_now  # slack_sdk
     from flows.data_folder import open_store  # slack_sdk
 
@@ -152,7 +156,7 @@ def reconcile_command(
     names = tuple(configured.targets) if target is None else (target,)
     for name in names:
         configured.require_target(name)
-    store, until = load_pending(open_store(configured)), utc_now()
+    store, until = load_pending_results(open_store(configured)), utc_now()
     for name in names:
         with show_waiting(f"{name}: comparing guard and judge"):
             reconciliation = reconcile_detectors(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)

@@ -1,4 +1,4 @@
-"""``lookout repeatability``: ask some cases twice, and report how often answers differ by chance."""
+"""``lookout repeatability``: ask some cases twice, and measure how often answers differ by chance."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ def repeatability_command(
     cases: Annotated[
         int | None, typer.Option(min=1, help="the number of cases to ask twice, instead of the configured number")
     ] = None,
-    show: Annotated[bool, typer.Option("--figures", help="ask nothing; only show the recorded figures")] = False,
+    show: Annotated[
+        bool, typer.Option("--figures", help="ask nothing; only show the figures of earlier measurements")
+    ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Ask some cases twice, and measure how often answers flip and how often the gate fails by chance."""
+    """Ask some questions twice. Measure how often an answer changes and how often a run fails by chance."""
     loaded = load_config(config)
     names = list_measured_targets(loaded, target)
     if show:
@@ -45,7 +47,7 @@ def repeatability_command(
         update_waiting("Waiting for the Prefect server")
         connect_to_prefect(loaded)
         update_waiting("Starting")
-        sessions = asyncio.run(_run_flow(config, target, cases))
+        sessions = asyncio.run(_run_repeatability_flow(config, target, cases))
     for session in sessions:
         _print_session(session, as_json=as_json)
     return ExitCode.INCONCLUSIVE if any(session.void or session.stopped for session in sessions) else ExitCode.PASS
@@ -67,7 +69,9 @@ def _print_figures(repeatability: Repeatability, *, as_json: bool) -> None:
         print_text("\n".join(format_repeatability(repeatability)))
 
 
-async def _run_flow(config_path: Path, target: str | None, cases: int | None) -> Sequence[RepeatabilityRun]:
+async def _run_repeatability_flow(
+    config_path: Path, target: str | None, cases: int | None
+) -> Sequence[RepeatabilityRun]:
     from flows.repeatability.flow import measure_repeatability  # Prefect takes 3 s, and reads its settings then
 
     # A flow that returns a state hands out the state's data.

@@ -1,4 +1,4 @@
-"""``lookout report``: write a run's reports again from its results.json; needs no page and no server."""
+"""``lookout report``: write a run's reports again from its results.json. It needs no application and no server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.data_folder import find_data_folder, load_pending, open_warehouse
+from deployments.cli.data_folder import find_data_folder, load_pending_results, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
@@ -27,7 +27,8 @@ from warehouse.queries.traffic import find_nightly_report
 
 def report_command(
     run: Annotated[
-        str | None, typer.Argument(help="a run's or a night's id, or a run's folder; the newest run when left out")
+        str | None,
+        typer.Argument(help="the id of a run or a nightly run, or the folder of a run; default: the newest run"),
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -35,14 +36,14 @@ def report_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write the reports of a run again from its results.json and print their paths, or print a night's report."""
-    if run is not None and (night := _find_night(run, config, data_folder)) is not None:
+    """Write a run's reports again from its stored results. For a nightly run, print its report."""
+    if run is not None and (night := _find_nightly_report(run, config, data_folder)) is not None:
         if as_json:
             write_json(night.model_dump_json() + "\n")
         else:
             print_text("\n".join(format_nightly_report(night)))
         return ExitCode.PASS
-    folder = _find_run_folder(run, config, data_folder)
+    folder = _require_run_folder(run, config, data_folder)
     with show_waiting("Writing the reports"):
         report, cases = read_results(folder / "results.json")
         paths = write_reports(folder, report, cases, redact=redact)
@@ -54,23 +55,23 @@ def report_command(
     return ExitCode.PASS
 
 
-def _find_night(run: str, config: Path, data_folder: Path | None) -> NightlyReport | None:
-    """Return the stored report of a night; ``None`` for another id, or without a warehouse."""
+def _find_nightly_report(run: str, config: Path, data_folder: Path | None) -> NightlyReport | None:
+    """Return the stored report of a nightly run; ``None`` for another id, or without a warehouse."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists():
         return None
-    return find_nightly_report(load_pending(open_warehouse(config, data_folder)), run)
+    return find_nightly_report(load_pending_results(open_warehouse(config, data_folder)), run)
 
 
-def _find_run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
+def _require_run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
     if run is not None and (Path(run) / "results.json").exists():
         return Path(run)
     runs = find_data_folder(config, data_folder) / "runs"
     finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
     if not finished:
-        raise ConfigError(f"{runs} has no finished run yet; start one with `lookout verify` or `lookout demo`")
+        raise ConfigError(f"{runs} has no finished run yet. Start a run with `lookout verify` or `lookout demo`")
     if run is None:
         return runs / finished[-1]
     if run not in finished:
-        raise ConfigError(f"{runs} has no finished run {run!r}; the newest runs are {', '.join(finished[-3:])}")
+        raise ConfigError(f"{runs} has no finished run {run!r}. The newest runs are {', '.join(finished[-3:])}")
     return runs / run

@@ -1,6 +1,6 @@
-"""``lookout sql``: query the warehouse.
+"""``lookout sql``: query the warehouse with SQL.
 
-Its CSV is safe: a spreadsheet shows the rows and never runs them.
+The CSV output is safe for spreadsheets: they show all cells as text and run no formula.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typer
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from deployments.cli.data_folder import load_pending, open_warehouse
+from deployments.cli.data_folder import load_pending_results, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import write_data, write_json, write_note, write_text
@@ -29,19 +29,19 @@ from monitors.reports.invisible import write_invisible_as_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
-"""Put before a formula's sign, so that a spreadsheet shows the cell as text."""
+"""Written before the sign of a formula, so that a spreadsheet shows the cell as text."""
 EMPTY_ROW: Final = '""'
-"""A row with nothing in its one column: readers skip an empty line."""
+"""Written for a row whose only cell is empty, because readers skip an empty line."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"
 )
-"""Where a formula would start (OWASP, CSV injection): at a cell's start, and where a spreadsheet with another
-separator than the comma starts a cell. The signs are those that NFKC turns into ``=``, ``+``, ``-`` and ``@``."""
+"""Finds where a formula could start (OWASP, CSV injection): at the start of a cell, and after a character that some
+spreadsheets use instead of the comma. NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``."""
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format a header and rows as CSV (RFC 4180): texts quoted and formulas in them marked, numbers as they are."""
+    """Format a header and rows as CSV (RFC 4180). Texts are quoted, and formulas in them are marked as text."""
     lines = (",".join(map(format_csv_cell, row)) for row in (columns, *rows))
     return "".join(f"{line or EMPTY_ROW}\r\n" for line in lines)
 
@@ -64,52 +64,52 @@ def format_csv_cell(value: object) -> str:
 
 
 def escape_formula_cell(text: str) -> str:
-    """Mark each place of ``text`` where a spreadsheet would run a formula, also with blanks before the sign."""
+    """Mark each place in ``text`` where a spreadsheet would start a formula."""
     return _FORMULA_START.sub(TEXT_MARK, text)
 
 
 WAIT_S = 10.0
 MIN_WHOLE_NUMBER = 1000.0
-"""Floats from here on are printed without a fraction."""
+"""Floats of at least this value are printed without decimals."""
 
 MAX_GRID_COLUMNS = 3
-"""Up to this many columns are printed as a table even when their text wraps."""
+"""A result with at most this number of columns is printed as a table, even if its text wraps."""
 
 
 def sql_command(
-    query: Annotated[str | None, typer.Argument(help="a query; default: list the views")] = None,
+    query: Annotated[str | None, typer.Argument(help="an SQL query; default: list the views")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
 ) -> ExitCode:
-    """Query the warehouse. The query can only read; it also works during runs."""
-    store = load_pending(open_warehouse(config, data_folder))
+    """Query the warehouse, the database of all results, with SQL. A query can only read."""
+    store = load_pending_results(open_warehouse(config, data_folder))
     if as_csv:
         table = _run_query(store, query or VIEWS_SQL)
         write_data(format_csv(table.columns, table.rows))
         return ExitCode.PASS
-    _print_result(_run_query(store, query or VIEWS_SQL), as_json=as_json)
+    _print_query_result(_run_query(store, query or VIEWS_SQL), as_json=as_json)
     if query is None and sys.stdin.isatty():
-        _run_prompt(store, as_json=as_json)
+        _run_query_prompt(store, as_json=as_json)
     return ExitCode.PASS
 
 
 def _run_query(store: Store, query: str) -> Table:
-    with show_waiting("Asking the warehouse"):
+    with show_waiting("Querying the warehouse"):
         return store.query(query, wait_s=WAIT_S)
 
 
-def _print_result(table: Table, *, as_json: bool) -> None:
+def _print_query_result(table: Table, *, as_json: bool) -> None:
     if as_json:
-        _print_json(table)
+        _print_rows_as_json(table)
     else:
         _print_table(table)
 
 
-def _run_prompt(store: Store, *, as_json: bool) -> None:
-    """Read one query a line until the end of input; an invalid one prints its error."""
+def _run_query_prompt(store: Store, *, as_json: bool) -> None:
+    """Read and run one query for each line until the input ends. Print the error of an invalid query."""
     while True:
         try:
             query = input("lookout> ").strip()
@@ -119,20 +119,22 @@ def _run_prompt(store: Store, *, as_json: bool) -> None:
         if not query:
             continue
         try:
-            _print_result(_run_query(store, query), as_json=as_json)
+            _print_query_result(_run_query(store, query), as_json=as_json)
         except WarehouseError as error:
             write_note(f"{error}\n")
 
 
-def _print_json(table: Table) -> None:
+def _print_rows_as_json(table: Table) -> None:
     for row in table.rows:
         write_json(
-            json.dumps(dict(zip(table.columns, row, strict=True)), default=_to_json_value, ensure_ascii=False)
+            json.dumps(
+                dict(zip(table.columns, row, strict=True)), default=_convert_to_json_value, ensure_ascii=False
+            )
             + "\n"
         )
 
 
-def _to_json_value(value: object) -> object:
+def _convert_to_json_value(value: object) -> object:
     match value:
         case Decimal():
             return format(value.normalize(), "f")
@@ -143,11 +145,11 @@ def _to_json_value(value: object) -> object:
 
 
 def _print_table(table: Table) -> None:
-    """Print a table where it fits the terminal, else one block for each row."""
-    rows = [tuple(map(write_invisible_as_code_points, map(_format_cell, row))) for row in table.rows]
+    """Print the rows as a table if it fits the terminal, else as one block for each row."""
+    rows = [tuple(map(write_invisible_as_code_points, map(_format_terminal_cell, row))) for row in table.rows]
     width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:
-        _print_grid(table.columns, rows)
+        _print_rows_as_grid(table.columns, rows)
     else:
         _print_rows_as_blocks(table.columns, rows)
     make_terminal_console(stderr=True).print(f"[dim]{plural(len(rows), 'row')}[/]")
@@ -160,7 +162,7 @@ def _print_rows_as_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]])
         write_text(f"{block}\n\n")
 
 
-def _print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_rows_as_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     grid = RichTable(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         grid.add_column(column, overflow="fold")
@@ -169,7 +171,7 @@ def _print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     make_terminal_console().print(grid)
 
 
-def _format_cell(value: object) -> str:
+def _format_terminal_cell(value: object) -> str:
     match value:
         case None:
             return ""

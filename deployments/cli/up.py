@@ -1,6 +1,6 @@
-"""``lookout up``: the whole monitor on one machine, in the foreground, with one log, until SIGTERM or SIGINT.
+"""``lookout up``: run the whole monitor on one machine, with one log, until SIGTERM or SIGINT.
 
-``lookout down`` ends the local Prefect server of a data folder, and lists what else is running.
+``lookout down`` stops the local Prefect server of a data folder, and lists the servers of other data folders.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from deployments.cli.data_folder import find_data_folder, settle_folder
+from deployments.cli.data_folder import claim_data_folder, find_data_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
@@ -40,19 +40,19 @@ from warehouse.folder_identity import read_identity
 def up_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str, typer.Option(help="the address on which receivers listen")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="the address on which the receivers listen")] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
             min=1,
             max=MAX_RECEIVER_PORT,
-            help="port for deploys; Slack's buttons use the next port, and the site the port after that",
+            help="the port for deploys; Slack's buttons use the next port, and the site uses the one after it",
         ),
     ] = 8066,
     moved: MovedOption = False,
     copy: CopyOption = False,
 ) -> NoReturn:
-    """Run the whole monitor on this machine (server, schedules, receivers, site) until SIGTERM or Ctrl-C."""
+    """Run the whole monitor on this machine: server, schedules, receivers and site. Ctrl-C or SIGTERM stops it."""
     absolute = config.resolve()
     loaded = load_config(absolute)
     with ExitStack() as stack:
@@ -60,7 +60,7 @@ def up_command(
             lock = stack.enter_context(
                 hold_data_folder(loaded.data_folder, utc_now)
             )  # before the ports: the other installation uses them
-            settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
+            claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
         except WarehouseUnwritable:
             check_installation(
                 loaded, host=host, port=port, environment=get_environment()
@@ -81,37 +81,44 @@ def up_command(
 
 
 def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note for each part that is off, though the owner may believe it is on."""
+    """Yield a note for each part that is off, although the user may expect that it is on."""
     if not config.deploys.triggers:
         is_polled = any(target.space is not None for target in config.targets.values())
-        polled = "; Lookout polls the running commit of each Space instead" if is_polled else ""
-        yield f"there is no [[deploys.triggers]], so Lookout receives no deploys{polled}"
+        polled = ". Instead, it regularly asks for the running commit of each Space" if is_polled else ""
+        yield (
+            f"the configuration has no [[deploys.triggers]], so Lookout receives no webhooks about deploys{polled}"
+        )
     if config.judge is not None:
         missing = sorted({model.key_from for model in config.judge.models if not variables.get(model.key_from)})
         if missing:
             yield (
-                f"the judge is off, because {', '.join(missing)} is not set; answers that rules cannot grade stay "
+                f"the judge is off, because {', '.join(missing)} is not set. Answers that rules cannot grade stay "
                 "ungraded"
             )
     if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
-        yield f"alerts are only written to this log: {WEBHOOK_VARIABLE} and {TOKEN_VARIABLE} are not set"
+        yield f"alerts are only written to this log, because neither {WEBHOOK_VARIABLE} nor {TOKEN_VARIABLE} is set"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
-        yield f"messages have no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
+        yield (
+            f"{SLACK_SECRET} is set, but messages have no buttons. To get buttons, set slack_buttons = true "
+            "under [alerts]"
+        )
 
 
-def receive_and_run(
+def run_receiver_with_server(
     config: Config, config_path: Path, *, host: str, port: int, environment: Mapping[str, str]
 ) -> NoReturn:
     """Run the receiver of deploys with a server and a runner, until SIGTERM or SIGINT; exit code 0.
 
-    ``config_path`` is absolute. Raises `AlreadyRuns` when a ``lookout up`` runs over the data folder, and
-    `ConfigError` for a deployment that is not Lookout's to register, or a port that is taken.
+    ``config_path`` is absolute. Raises `AlreadyRuns` if a ``lookout up`` uses the data folder. Raises `ConfigError`
+    if the configured deployment is the user's own, or if a port is taken.
     """
     planned = {deployment.full_name for deployment in plan_deployments(config, config_path, config.schedules)}
     if config.deploys.deployment not in planned:
         raise ConfigError(
-            f"deploys.deployment = {config.deploys.deployment!r} is your own deployment. Serve it at the Prefect "
-            "server in prefect.api_url, or start `lookout receive --only` and run it yourself"
+            f"deploys.deployment = {config.deploys.deployment!r} is your own Prefect deployment, which Lookout "
+            "cannot "
+            "run. Serve it at the Prefect server in prefect.api_url, or start `lookout receive --only` and run it "
+            "yourself"
         )
     with hold_data_folder(config.data_folder, utc_now) as lock:
         check_deploys(config, host=host, port=port, environment=environment)
@@ -129,7 +136,7 @@ def _log_parts(config_path: Path, parts: Sequence[SupervisedProcess]) -> None:
 
 
 class ShutdownReport(Record):
-    """What ``lookout down`` did: the server that it ended, ``None`` when none ran, and other folders' servers."""
+    """The result of ``lookout down``: the server that it stopped, if any, and the servers that still run."""
 
     data_folder: Path
     ended: LocalServer | None
@@ -140,24 +147,24 @@ def down_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
-    force: Annotated[bool, typer.Option("--force", help="also while a run needs it")] = False,
+    force: Annotated[bool, typer.Option("--force", help="stop the server even if a run needs it")] = False,
     moved: MovedOption = False,
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Stop the local Prefect server that runs left running, and list the servers of other data folders."""
+    """Stop the local Prefect server that earlier runs started. List the servers of other data folders."""
     folder = find_data_folder(config, data_folder).resolve()
     if moved or copy:
-        settle_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)
+        claim_data_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)
     read_identity(folder)  # refuses a copy
     home = folder / PREFECT_FOLDER
     own_process = next(
         (server for server in prefect_server.list_servers_on_machine() if server.home.resolve() == home), None
     )
     if not force:
-        _refuse_while_used(folder)
+        _require_unused_folder(folder)
     noted = prefect_server.find_server_process(home)
-    with show_waiting("Ending the Prefect server"):
+    with show_waiting("Stopping the Prefect server"):
         ended = noted if prefect_server.stop_server(home) else None
     report = ShutdownReport(data_folder=folder, ended=ended, running=prefect_server.list_servers_on_machine())
     if as_json:
@@ -170,17 +177,19 @@ def down_command(
     return ExitCode.PASS
 
 
-def _refuse_while_used(folder: Path) -> None:
+def _require_unused_folder(folder: Path) -> None:
     if is_locked(folder / LOCK_NAME):
         raise ConfigError(
-            f"`lookout up` uses {folder} and would start its server again. Stop `lookout up` first (Ctrl-C, or "
-            "systemctl stop lookout)"
+            f"`lookout up` uses {folder} and would start the server again. First stop `lookout up` with Ctrl-C or "
+            "`systemctl stop lookout`"
         )
     runs = folder / RUNS_FOLDER
     locks = [lock for pattern in ("*/*.lock", ".*.lock") for lock in runs.glob(pattern) if is_locked(lock)]
     if locks:
         run_name = locks[0].parent.name if locks[0].parent != runs else "a nightly run"
-        raise ConfigError(f"{folder}: {run_name} is running and needs the server; wait for it, or use --force")
+        raise ConfigError(
+            f"{folder}: {run_name} is running and needs the server. Wait until it ends, or use --force"
+        )
 
 
 def _format_shutdown(
@@ -192,10 +201,10 @@ def _format_shutdown(
     else:
         yield f"No local Prefect server of {report.data_folder} is running."
     if configured_server is not None:
-        yield f"{configured_server} is your own Prefect server, so Lookout did not stop it."
+        yield f"Lookout did not stop {configured_server}, because it is your own Prefect server."
     if report.running:
-        yield "These servers belong to other data folders; do not stop them if they are not yours:"
+        yield "These servers of other data folders are still running. Stop only servers that are yours:"
     for process in report.running:
         yield f"  {process.server.ui_url}  {process.memory_mb:.0f} MB  {process.home.parent}"
     if report.running:
-        yield "`lookout down --data-folder FOLDER` stops one of them."
+        yield "To stop one of them, run `lookout down --data-folder FOLDER`."

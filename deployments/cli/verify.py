@@ -1,11 +1,11 @@
-"""``lookout verify``: verify a configured target by its name, or any page by its address.
+"""``lookout verify``: verify a configured target by its name, or any page or API by its address.
 
-It runs the verify flow with a Prefect server, shows a bar and a line for each case that is not right, and ends with
-the verdict and an exit code.
+It runs the verify flow with a Prefect server, and shows a progress bar and a line for each case that is not
+correct. At the end it prints the verdict.
 
-In CI a run never touches production: it stops before its first request when its settings point there. Production
-is: a target with that environment, an address on such a target's host, the channel of production's alerts, and
-the watchdog that alerts when production's monitor is silent.
+In CI, a run stops before its first request if its settings point at production. Production is a target with that
+environment, an address on the host of such a target, the Slack channel for alerts about production, and the address
+for heartbeats of the production monitor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 from rich.text import Text
 
-from deployments.cli.data_folder import settle_folder
+from deployments.cli.data_folder import claim_data_folder
 from deployments.cli.exit_codes import ExitCode, exit_code_from_verdict
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import (
@@ -66,33 +66,34 @@ from monitors.records.targets import Environment, GitChange
 
 FLAG = "--allow-production"
 MIN_REASON_CHARACTERS = 10
-"""Enough characters for a ticket and a word."""
+"""Enough for the id of a ticket and a word."""
 
 
 def refuse_production_in_ci(
     config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None
 ) -> str | None:
-    """Raises `ConfigError` naming everything of production that a run of ``target`` in CI would touch.
+    """Raise `ConfigError` if a CI run of ``target`` would touch production. The error lists what it would touch.
 
-    With a reason in ``allowed`` the run goes on; the returned text says why. Outside CI nothing is checked.
+    With a reason in ``allowed``, return a text with the reason instead. Outside CI, return ``None`` without a
+    check.
     """
     if allowed is not None and len(allowed.strip()) < MIN_REASON_CHARACTERS:
         raise ConfigError(f"{FLAG} needs a reason of at least {MIN_REASON_CHARACTERS} characters")
     if not is_ci(environment):
         return None
-    findings = list(_explain_production_use(config, target, environment))
+    findings = list(_iterate_production_uses(config, target, environment))
     if not findings:
         return None
     if allowed is not None:
-        return f"Running against production; reason: {allowed.strip()}"
+        return f"This CI run is allowed to touch production. Reason: {allowed.strip()}"
     problems = "".join(f"\n  {line}" for line in findings)
     raise ConfigError(
-        f"this is a CI run, and its settings point at production. Lookout asked nothing.{problems}\nTo allow this "
-        f"run, add {FLAG} with a reason."
+        f"this is a CI run, and its settings point at production. Lookout asked no question.{problems}\nTo allow "
+        f"this run, add {FLAG} with a reason."
     )
 
 
-def _explain_production_use(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _iterate_production_uses(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
     from flows.runtime.slack import (  # as below
         FALLBACK_VARIABLE,
         HEARTBEAT_VARIABLE,
@@ -105,41 +106,39 @@ def _explain_production_use(config: Config, target: str, environment: Mapping[st
     }
     if target in production:
         yield (
-            f'targets.{target}.environment is "production": choose a staging target, or set environment = '
-            '"staging" if it is one'
+            f'targets.{target}.environment is "production". Choose a staging target; if this is one, set '
+            'environment = "staging"'
         )
-    host = _find_host(config, target)
+    host = _format_target_host(config, target)
     for name in sorted(production - {target}):
-        if _find_host(config, name) == host:
-            yield (
-                f"{host} is the host of the production target targets.{name}: give the address of a staging deploy"
-            )
+        if _format_target_host(config, name) == host:
+            yield (f"{host} is also the host of the production target {name}. Give the address of a staging deploy")
     slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
     if slack and production:
         yield (
-            f"{' and '.join(slack)} would send this run's alerts to the production channel: remove it from the "
-            "job, or use a configuration without production targets"
+            f"{' and '.join(slack)} would send alerts of this run to the production channel. Remove it from the "
+            "environment of the job, or use a configuration without production targets"
         )
     if environment.get(HEARTBEAT_VARIABLE):
-        yield f"{HEARTBEAT_VARIABLE} would send a heartbeat of the production monitor: remove it from the job"
+        yield f"{HEARTBEAT_VARIABLE} would send a heartbeat for the production monitor. Remove it from the job"
 
 
-def _find_host(config: Config, target: str) -> str:
-    """Return host and port in lower case."""
+def _format_target_host(config: Config, target: str) -> str:
+    """Return the host and port of the target's address in lower case."""
     return urlsplit(build_target_record(target, config.require_target(target)).address).netloc.lower()
 
 
 NO_ANSWER = "[yellow]∅[/]"
 MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
 MAX_LINES = 40
-"""Lines printed during a run; the report has them all."""
+"""The maximum number of lines for incorrect cases during a run. The report has all."""
 
 
 class TerminalProgress:
-    """A `ProgressListener` on ``console``. Use as a context manager."""
+    """Shows the progress of a run on a console. Use it as a context manager."""
 
     def __init__(self, console: Console, address: str = "") -> None:
-        """``address`` of the target is not redacted."""
+        """``address`` is the target's address, which is never masked in the output."""
         self._console = console
         self._address = address
         self._bar = Progress(
@@ -170,32 +169,32 @@ class TerminalProgress:
         self._bar.stop()
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """Start the progress bar, and print how many answers are resumed."""
+        """Start the progress bar. For a resumed run, print how many answers are already there."""
         self._starting.close()
         self._bar.start()
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
-                f"Continuing run {run_id}: {resumed} of {cases} questions already have an answer and are not "
-                "asked again (--fresh starts a new run)."
+                f"Lookout continues run {run_id}: {resumed} of {cases} questions already have an answer. To start "
+                "a new run instead, use --fresh."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
     def on_result(self, result: CaseResult) -> None:
-        """Advance the bar, and print a line for a result that is not correct."""
+        """Advance the bar, and print a line for an incorrect result."""
         self.answered += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
             if isinstance(result.result, NoAnswer):
                 self._unanswered.append(result)  # one cause takes many answers: one line says it for all
             else:
-                self._say(result)
+                self._print_incorrect_result(result)
         if self._task is not None:
-            wrong = f"[red]{self._wrong} not right[/]" if self._wrong else ""
+            wrong = f"[red]{self._wrong} not correct[/]" if self._wrong else ""
             self._bar.update(self._task, advance=1, wrong=wrong)
 
     def on_stage(self, name: str) -> None:
-        """Show the run's current stage, after printing the unanswered questions of the previous one."""
+        """Print the unanswered questions of the previous stage, then show the name of the current stage."""
         self._print_no_answer_causes()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
@@ -203,7 +202,7 @@ class TerminalProgress:
             update_waiting(name.capitalize())
 
     def on_ended(self, text: str, report: str) -> None:
-        """Print the outcome of the alerts; the report's path is printed with the verdict."""
+        """Print what happened to the alerts. The path of the report is printed later, with the verdict."""
         del report
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -217,7 +216,7 @@ class TerminalProgress:
                 Text.assemble(" ", Text.from_markup(NO_ANSWER), " "),
             )
 
-    def _say(self, result: CaseResult) -> None:
+    def _print_incorrect_result(self, result: CaseResult) -> None:
         if self._wrong > MAX_LINES:
             return
         assessment = result.assessment
@@ -227,16 +226,20 @@ class TerminalProgress:
         mark = Text.from_markup(MARKS[assessment.outcome])
         print_wrapped(self._console, escape(line), Text.assemble(" ", mark, " "))
         if self._wrong == MAX_LINES:
-            self._console.print("   … the report shows more")
+            self._console.print("   More cases are not correct; the report shows all of them.")
 
 
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield a line for each cause of missing answers; questions that were not asked count to the first cause."""
-    asked = [result for result in results if _find_no_answer_reason(result) is not NoAnswerReason.CIRCUIT_OPEN]
+    """Yield a line for each cause of missing answers. Questions that were not asked count for the first cause."""
+    asked = [
+        result
+        for result in results
+        if not isinstance(result.result, NoAnswer) or result.result.reason is not NoAnswerReason.CIRCUIT_OPEN
+    ]
     spared = len(results) - len(asked)
     causes = Counter(result.assessment.reason for result in asked).most_common()
     if not causes and results:
-        yield f"{plural(spared, 'question')} not asked: {results[0].assessment.reason.partition(': ')[2]}"
+        yield f"Lookout did not ask {plural(spared, 'question')}: {results[0].assessment.reason.partition(': ')[2]}"
     for number, (cause, count) in enumerate(causes):
         case_ids = [result.assessment.case_id for result in asked if result.assessment.reason == cause]
         named = (
@@ -246,19 +249,19 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
             yield named
         else:
             first = "the first failed" if len(asked) == 1 else f"the first {len(asked)} failed"
-            yield f"{count + spared} questions without an answer: {cause}; {spared} of them not asked after {first}"
-
-
-def _find_no_answer_reason(result: CaseResult) -> NoAnswerReason | None:
-    return result.result.reason if isinstance(result.result, NoAnswer) else None
+            yield (
+                f"{count + spared} questions without an answer: {cause}. Lookout did not ask {spared} of them "
+                "after "
+                f"{first}"
+            )
 
 
 def explain_unreachable(address: str, environment: Mapping[str, str]) -> str:
-    """Return why nothing can answer at the address; empty if it might, since a sleeping app accepts connections."""
+    """Return why no application can answer at the address; empty if one may answer."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     if any(environment.get(name) or environment.get(name.lower()) for name in PROXIES):
-        return ""  # names are looked up elsewhere
+        return ""  # the proxy looks up the host name
     try:
         socket.create_connection((host, port), timeout=CONNECT_S).close()
     except ConnectionRefusedError:
@@ -274,8 +277,11 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 CONNECT_S = 5.0
 
 
-def _is_unreachable(request: VerifyRequest) -> bool:
-    """Whether nothing listens at the target; prints it. Not checked where a run would send an alert."""
+def _print_if_unreachable(request: VerifyRequest) -> bool:
+    """Print the reason if no application listens at the target's address, and return whether that is so.
+
+    A run that would send an alert about this is never stopped here.
+    """
     from flows.data_folder import get_prefect_home
     from flows.runtime.run import load_request_config
     from flows.runtime.secrets import get_environment
@@ -296,13 +302,13 @@ def _is_unreachable(request: VerifyRequest) -> bool:
     why = explain_unreachable(target.url, variables)
     if why:
         count = plural(len(load_suite(target.suite).cases), "question")
-        to_do = f"Start the app, or fix targets.{request.target}.url."
-        console.print(f"{count} not asked: {why}. {to_do}", highlight=False, markup=False, soft_wrap=True)
+        to_do = f"Start the application, or correct targets.{request.target}.url."
+        console.print(f"Lookout did not ask {count}: {why}. {to_do}", highlight=False, markup=False, soft_wrap=True)
     return bool(why)
 
 
-def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
-    """Verify, print the verdict, and return its exit code."""
+def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
+    """Verify the target, print the verdict, and return its exit code."""
     from flows.data_folder import get_runs_folder  # as below
     from flows.runtime.run import load_request_config  # as below
     from monitors.reports.results_json import read_incorrect_cases
@@ -322,11 +328,10 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
 
 
 def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
-    """Run a verification and return its report; ``None`` when a person stopped it. Answers stay stored.
+    """Run a verification and return its report; ``None`` if a person stopped it. Its answers stay stored.
 
-    With ``check_address`` also ``None`` where nothing listens at the address, which is printed.
-
-    A run whose Prefect server was lost is complete if the run itself finished.
+    With ``check_address``, also return ``None`` if no application listens at the address. The reason is printed.
+    If the Prefect server is lost at the end, the report is returned if the run itself finished.
     """
     from flows.data_folder import get_runs_folder  # as below
     from flows.runtime.run import load_request_config, require_valid_request  # as below
@@ -335,10 +340,10 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
     from flows.verify.early import verify  # as below
 
     config = load_request_config(request)
-    _print_request(console, config, request)
+    _print_run_heading(console, config, request)
     with show_waiting("Checking what the run needs"):
         require_valid_request(request)
-        if check_address and _is_unreachable(request):
+        if check_address and _print_if_unreachable(request):
             return None
     address = build_target_record(request.target, config.require_target(request.target)).address
     with TerminalProgress(console, address) as progress:
@@ -348,7 +353,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
             _print_run_stop(console, progress, "Stopped", fresh=request.fresh)
             return None
         except PrefectUnavailable:
-            _print_run_stop(console, progress, "No Prefect server is available", fresh=request.fresh)
+            _print_run_stop(console, progress, "There is no Prefect server", fresh=request.fresh)
             raise
         except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = (
@@ -361,13 +366,14 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
 
 
 GONE_AT_THE_END = (
-    "The Prefect server does not answer any more, so its pages do not show the end of this run. The run itself is "
-    "complete: all results are stored and all alerts were sent."
+    "The Prefect server stopped answering, so its pages do not show the end of this run. The run itself is "
+    "complete: "
+    "all results are stored and all alerts were sent."
 )
 
 
 def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
-    """Load the report of a finished run; ``None`` where something is left to do."""
+    """Load the report of a finished run; ``None`` if the run is not finished."""
     from flows.verify.run_folder import is_run_complete  # as below
     from monitors.reports.results_json import read_results
 
@@ -376,8 +382,8 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
     return read_results(runs / run_id / "results.json")[0]
 
 
-def _print_request(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Print what will be asked, before anything slow starts, so that a broken suite shows at once."""
+def _print_run_heading(console: Console, config: Config, request: VerifyRequest) -> None:
+    """Print what Lookout will ask. This happens first, so that an error in the suite shows at once."""
     target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)
@@ -391,7 +397,7 @@ def _print_request(console: Console, config: Config, request: VerifyRequest) -> 
 
 
 def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
-    """Return why a run without a judge may stay below the coverage floor; empty if it will not."""
+    """Return why a run without a judge may grade too few answers for a verdict; empty if it grades enough."""
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
     from flows.runtime.judge import plan_judge  # as below
     from flows.runtime.secrets import get_environment  # as below
@@ -409,22 +415,26 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
 
 def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
     if progress.run_id is None:
-        console.print(f"\n{why}; Lookout asked nothing yet.")
+        console.print(f"\n{why}. Lookout has asked no question yet.")
         return
     console.print(
-        f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
-        + ("If you run the same command again, it asks all questions again." if fresh else GOES_ON)
+        f"\n{why}. {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
+        + ("The same command would ask all questions again." if fresh else GOES_ON)
     )
 
 
-GOES_ON = "Run the same command within the hour to continue, if nothing changed; --fresh starts a new run."
+GOES_ON = (
+    "To continue the run, run the same command again within one hour without changing anything. To start a new "
+    "run, "
+    "use --fresh."
+)
 
 MAX_NAME_CHARACTERS = 60
 
 
 def verify_command(
     target: Annotated[
-        str, typer.Argument(help="a target of the configuration, or the address of any chat page or API")
+        str, typer.Argument(help="the name of a configured target, or the address of any chat page or API")
     ],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -438,30 +448,31 @@ def verify_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Run the suite against a live page in a real browser."""
+    """Ask a live application the questions of a suite, grade the answers and print a verdict."""
     from flows.runtime.secrets import get_environment  # duckdb: half a second that --help can save
 
-    loaded = load_config(config) if config.exists() or not is_address(target) else None
+    loaded = load_config(config) if config.exists() or not is_web_address(target) else None
     name, loaded = resolve_target(target, loaded, suite)
     note = refuse_production_in_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
     refuse_production_settings(loaded, name, get_environment())
-    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
-    loaded = complete_address(target, name, loaded, get_environment())
+    claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
+    loaded = detect_address_settings(target, name, loaded, get_environment())
     if concurrency is not None:
-        loaded = _set_concurrency(loaded, name, concurrency=concurrency)
+        settings = loaded.targets[name]
+        loaded = loaded.with_target(name, settings.with_probe(settings.probe.with_concurrency(concurrency)))
     environment = get_environment()
     change = parse_job(environment).change if is_actions(environment) else None
-    is_unknown = is_ci(environment) and not is_run_resumable(loaded, name, commit, change)
+    is_unknown = is_ci(environment) and not is_build_known(loaded, name, commit, change)
     request = VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh or is_unknown, change=change)
-    return verify_and_print(request, as_json=as_json, verbose=verbose)
+    return verify_and_print_verdict(request, as_json=as_json, verbose=verbose)
 
 
-def is_run_resumable(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
-    """Whether anything says which application a run asks: a commit, or the build that the target names.
+def is_build_known(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
+    """Whether the build of the application is known, from a commit or from the target itself.
 
-    Where nothing does, answers of a stopped run are no evidence about the application that a CI job checks.
+    If it is unknown, a CI run must not continue a stopped run, which may have asked another build.
     """
     settings = config.require_target(target)
     record = build_target_record(target, settings)
@@ -469,16 +480,16 @@ def is_run_resumable(config: Config, target: str, commit: str | None, change: Gi
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
-    """Return the target's name and a configuration that has it, with the command line's suite if given."""
-    if not is_address(target):
+    """Return the target's name, and a configuration that has it with the suite of the command line, if given."""
+    if not is_web_address(target):
         if config is None:
-            raise ConfigError(f"target {target!r} does not exist: there is no configuration")
+            raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
-            raise ConfigError(f"target {target!r} does not exist; for an address, write {scheme}://{target}")
+            raise ConfigError(f"target {target!r} does not exist. If it is an address, write {scheme}://{target}")
         settings = config.require_target(target)
         if suite is not None:
-            settings = settings.model_copy(update={"suite": suite.absolute()})
+            settings = settings.with_suite(suite.absolute())
         return target, config.with_target(target, settings)
     configured_pages = {
         name: settings for name, settings in (config.targets if config else {}).items() if settings.url == target
@@ -487,46 +498,39 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         return next(iter(configured_pages)), config
     if suite is None:
         raise ConfigError(
-            "an address needs a file with gold questions: --suite FILE. To create a first one, run `lookout "
-            "init`; docs/suite.md explains the format"
+            "to verify an address, also give a file with questions and right answers: --suite FILE. `lookout init` "
+            "creates a first suite; docs/suite.md explains the format"
         )
-    name = name_from_address(target)
+    name = derive_target_name(target)
     try:
         page = TargetConfig(url=target, suite=suite.absolute())
         urlsplit(target)
     except ValidationError as error:
         raise ConfigError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
     except ValueError:
-        raise ConfigError("the address is not valid; copy it from the address bar of a browser") from None
+        raise ConfigError("the address is not valid. Copy it from the address bar of a browser") from None
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
     return name, config.with_target(name, page)
 
 
-def complete_address(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
-    """Find out whether an address without settings of its own is a page or an API. Raises `ConfigError`."""
+def detect_address_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
+    """Detect whether an address is a page or an API, and add the settings for asking it. Raises `ConfigError`."""
     settings = config.targets[name]
-    if not is_address(target) or settings.probe != ProbeSettings():
+    if not is_web_address(target) or settings.probe != ProbeSettings():
         return config
     from deployments.cli.init.api import find_address_settings  # what it looks with takes half a second to import
 
     probe = find_address_settings(target, environment, write_note)
-    changed = settings.model_copy(update={"probe": probe})
-    return config.model_copy(update={"targets": {**config.targets, name: changed}})
+    return config.with_target(name, settings.with_probe(probe))
 
 
-def is_address(target: str) -> bool:
-    """Whether ``target`` is a page's address, not a configured target's name."""
+def is_web_address(target: str) -> bool:
+    """Whether ``target`` is an address and not the name of a configured target."""
     return target.startswith(("http://", "https://"))
 
 
-def name_from_address(address: str) -> str:
-    """Derive a target's name from its address, in letters, digits and hyphens."""
+def derive_target_name(address: str) -> str:
+    """Derive a target's name from its address. The name has only letters, digits and hyphens."""
     bare = re.sub(r"^https?://", "", address)
     return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or "page"
-
-
-def _set_concurrency(config: Config, name: str, *, concurrency: int) -> Config:
-    target = config.targets[name]
-    probe = target.probe.model_copy(update={"concurrency": concurrency})
-    return config.with_target(name, target.model_copy(update={"probe": probe}))

@@ -1,4 +1,4 @@
-"""``lookout warehouse``: load, check, rebuild, compact, age and export what runs have stored."""
+"""``lookout warehouse``: load, check, rebuild, compact, age and export the stored results of runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from warehouse.database.load import LoadReport  # duckdb, which --help can do without
     from warehouse.database.rebuild import RebuildReport
 
-WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="the longest wait for other processes")]
+WaitOption = Annotated[
+    float, typer.Option("--wait-s", min=0, help="the maximum number of seconds to wait for other processes")
+]
 
 
 def load_command(
@@ -33,10 +35,10 @@ def load_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Load new results of runs; exit code 4 if some are damaged or missing."""
+    """Load new results of runs into the warehouse."""
     with show_waiting("Loading results of runs"):
         report = open_warehouse(config, data_folder).load_pending(wait_s)
-    _print_report(report, "\n".join(_format_load(report)), as_json=as_json)
+    _print_report(report, "\n".join(_iterate_load_lines(report)), as_json=as_json)
     return ExitCode.MONITOR if report.damaged or report.restored or report.missing else ExitCode.PASS
 
 
@@ -47,7 +49,7 @@ def check_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Compare the warehouse with the journal; exit code 4 if rows are missing or changed."""
+    """Check that the warehouse has all rows of the journal, from which it is loaded."""
     from warehouse.database.check import check_database
 
     with show_waiting("Comparing the warehouse with the journal"):
@@ -55,8 +57,10 @@ def check_command(
     if as_json:
         _print_json(report)
     else:
-        state = "sound" if report.is_sound else "NOT SOUND"
-        print_text(f"{state}: {plural(report.loaded, 'segment')} loaded, {report.pending} waiting to be loaded")
+        state = "No problem found" if report.is_sound else "PROBLEMS FOUND"
+        print_text(
+            f"{state}. {plural(report.loaded, 'segment')} of the journal loaded, {report.pending} not loaded yet."
+        )
         for problem in report.problems:
             print_text(f"  {problem.kind}: {problem.text}")
     return ExitCode.PASS if report.is_sound else ExitCode.MONITOR
@@ -69,31 +73,31 @@ def rebuild_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
     journal_only: Annotated[
-        bool, typer.Option("--journal-only", help="drop rows that only the old file has")
+        bool, typer.Option("--journal-only", help="do not copy rows that only the old file has")
     ] = False,
 ) -> ExitCode:
-    """Rebuild the warehouse from the journal; the old file stays next to it.
+    """Rebuild the warehouse from the journal. The old file stays next to the new one.
 
-    Exit code 4 when the journal no longer gives everything: the output names the segments, and rows of them that
-    the old file still has are copied.
+    If a part of the journal is missing, its rows are copied from the old file, the output names it, and the exit
+    code is 4.
     """
     from warehouse.database.rebuild import rebuild_database
 
     with show_waiting("Rebuilding the warehouse from the journal"):
         report = rebuild_database(open_warehouse(config, data_folder), wait_s=wait_s, journal_only=journal_only)
-    _print_report(report, "\n".join(format_rebuild(report)), as_json=as_json)
+    _print_report(report, "\n".join(iterate_rebuild_lines(report)), as_json=as_json)
     return ExitCode.PASS if report.whole else ExitCode.MONITOR
 
 
 def compact_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="move segments older than this number of days")] = 7,
+    days: Annotated[int, typer.Option(min=0, help="move segments that are older than this number of days")] = 7,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Move old segments into Parquet archives; each archive is checked before a segment is deleted."""
+    """Move old journal segments into Parquet archives. Lookout checks each archive before it deletes a segment."""
     from flows.clock import utc_now  # duckdb
     from warehouse.database.retention import compact_segments
 
@@ -106,9 +110,13 @@ def compact_command(
 
 def age_command(
     *,
-    days: Annotated[int | None, typer.Option(min=0, help="redact records older than this number of days")] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(min=0, help="remove personal data from records that are older than this number of days"),
+    ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="redact this conversation now, whatever its age: its id in `conversations`")
+        str | None,
+        typer.Option(help="remove personal data from this conversation now: its id in the view `conversations`"),
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -117,7 +125,7 @@ def age_command(
 ) -> None:
     """Remove personal data from old records, or from one conversation.
 
-    Keys become pseudonyms, made with LOOKOUT_AGE_KEY. Give either --days or --conversation.
+    Give either --days or --conversation. Ids of conversations become pseudonyms, which LOOKOUT_AGE_KEY makes.
     """
     from flows.clock import utc_now  # duckdb
     from flows.data_folder import RUNS_FOLDER  # duckdb
@@ -137,70 +145,85 @@ def age_command(
             before = utc_now() - timedelta(days=days or 0)
             report = remove_personal_data(store, before=before, key=key, wait_s=wait_s)
     removed = f"{plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}"
-    text = f"Personal data removed from {removed}"
+    text = f"Removed personal data from {removed}."
     if isinstance(report, ConversationReport):
         folders = (store.database.file.parent / RUNS_FOLDER / run_id for run_id in report.run_ids)
-        reports = (f"  {folder} has reports that may quote it: delete it" for folder in folders if folder.exists())
+        reports = (
+            f"  {folder} has reports that may quote the conversation. Delete this folder."
+            for folder in folders
+            if folder.exists()
+        )
         text = "\n".join((text, *reports))
     _print_report(report, text, as_json=as_json)
 
 
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
-    """Remove screenshots and traces that are older than the limits under [evidence]."""
+    """Delete screenshots and traces that are older than the limits under [evidence] in lookout.toml."""
     from flows.clock import utc_now
     from flows.maintenance.findings import remove_old_evidence_and_reports  # pydantic's models
     from monitors.config.file import load_config
 
-    with show_waiting("Removing old pictures"):
+    with show_waiting("Deleting old screenshots and traces"):
         removed = remove_old_evidence_and_reports(load_config(config), now=utc_now())
     files = plural(removed.files, "screenshot or trace", "screenshots and traces")
-    _print_report(removed, f"{files} removed, {removed.bytes / 1e6:.1f} MB", as_json=as_json)
+    _print_report(removed, f"Deleted {files}, {removed.bytes / 1e6:.1f} MB.", as_json=as_json)
 
 
 def export_command(
-    goal: Annotated[Path, typer.Argument(help="the folder for the Parquet files, by table and day")],
+    goal: Annotated[Path, typer.Argument(help="the folder for the Parquet files")],
     *,
-    since: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="first day, UTC")],
-    until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="last day, UTC")],
+    since: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="the first day to export, UTC")],
+    until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="the last day to export, UTC")],
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Write Parquet files, one folder for each table and day; a second export gives the same files."""
+    """Export the warehouse as Parquet files, in one folder for each table and day."""
     from warehouse.database.parquet import export_parquet
 
     store = open_warehouse(config, data_folder)
-    with show_waiting(f"Writing Parquet files under {goal}"):
+    with show_waiting(f"Writing Parquet files to {goal}"):
         report = export_parquet(store, goal, since=_to_utc_date(since), until=_to_utc_date(until), wait_s=wait_s)
     written = f"{plural(report.rows, 'row')} in {plural(report.files, 'file')}"
-    _print_report(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
+    _print_report(report, f"Exported {written} to {os.path.relpath(goal)}.", as_json=as_json)
 
 
-def _format_load(report: LoadReport) -> Iterator[str]:
-    yield f"{plural(report.segments, 'segment')} loaded, {plural(sum(report.rows.values()), 'row')}"
+def _iterate_load_lines(report: LoadReport) -> Iterator[str]:
+    yield f"Loaded {plural(report.segments, 'segment')} with {plural(sum(report.rows.values()), 'row')}."
     if report.restored:
-        yield f"  {report.restored} of them were loaded before and missing from the file; they are restored"
+        yield (
+            f"  {report.restored} of them were loaded before and had disappeared from the warehouse. They are "
+            "loaded again."
+        )
     if report.too_new:
-        yield f"  {report.too_new} wait for a newer Lookout"
+        yield f"  {report.too_new} not loaded, because a newer version of Lookout wrote them. Update Lookout."
     yield from (f"  {error}" for error in report.errors())
 
 
-def format_rebuild(report: RebuildReport) -> Iterator[str]:
-    """Yield the lines about a rebuild for a person: its counts, then what is missing and how to restore it."""
-    backup = f"; the old file is {report.stored_at}" if report.stored_at else ""
+def iterate_rebuild_lines(report: RebuildReport) -> Iterator[str]:
+    """Yield the lines about a rebuild: its counts, then what is missing and how to restore it."""
+    backup = f" The old file is now {report.stored_at}." if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
-    yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"
+    yield (
+        f"Rebuilt the warehouse from {plural(report.loaded.segments, 'segment')} with "
+        f"{plural(rows, 'row')}.{backup}"
+    )
     if report.whole:
         return
-    yield "INCOMPLETE: the journal no longer has all written records"
+    yield "INCOMPLETE: some records are missing from the journal."
     yield from (f"  {error}" for error in report.errors())
     if report.loaded.too_new:
-        yield f"  waiting for a newer Lookout: {plural(report.loaded.too_new, 'segment')}"
+        yield (
+            f"  {plural(report.loaded.too_new, 'segment')} not loaded, because a newer version of Lookout wrote "
+            "them."
+        )
     damaged = {segment.stored_at for segment in report.loaded.damaged}
     for place in report.set_aside:
         if place not in damaged:
-            yield f"  {place} was set aside earlier: restore it from a backup and rebuild, or delete it"
+            yield (
+                f"  {place} was damaged and set aside earlier. Restore it from a backup and rebuild, or delete it."
+            )
 
 
 def _to_utc_date(moment: datetime) -> date:

@@ -19,7 +19,7 @@ import typer
 from deployments.cli.data_folder import DEMO_FOLDER
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
-from deployments.cli.verify import verify_and_print
+from deployments.cli.verify import verify_and_print_verdict
 from deployments.demo.agent.outcome import format_outcomes
 from deployments.demo.configuration import JudgeAddress, find_free_port, write_config
 from deployments.demo.space import DEFAULT_PORT, HOST
@@ -85,7 +85,7 @@ def demo_command(
     fresh: Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Start a demo chat page or agent with planted faults and run Lookout against it (two minutes)."""
+    """Try Lookout in two minutes: start a demo application with planted faults and run Lookout against it."""
     from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
     from flows.runtime.run import connect_to_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk
@@ -107,7 +107,7 @@ def demo_command(
         )
         request = VerifyRequest(target=app.target, config=config, commit=commit, fresh=fresh)
         try:
-            code = verify_and_print(request, as_json=as_json)
+            code = verify_and_print_verdict(request, as_json=as_json)
             _print_next_steps(app, folder, code, faults=faults)
             if keep:
                 _wait_for_interrupt(f"The page: http://{HOST}:{free}   Prefect: {connect_to_prefect(config)}")

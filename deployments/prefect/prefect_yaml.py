@@ -74,7 +74,7 @@ def prefect_yaml_command(
         ),
     ] = False,
 ) -> None:
-    """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
+    """Print a prefect.yaml with all deployments and schedules, for your own Prefect work pool."""
     loaded, config_path = load_config(config), at or config.resolve()
     pool = pool or loaded.prefect.tag
     if deploy:

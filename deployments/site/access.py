@@ -34,12 +34,12 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder, open_without_links
 
 LOCAL: Final = "loopback"
-"""Used as the session when no login is needed."""
+"""The session of all visitors if no login is needed."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
-"""The prefix of the login page's own files."""
+"""The prefix of the files that the login page uses."""
 ACTION_RESULT_FIELDS: Final = frozenset({"done", "seal"})
-"""Query parameters with the message of a finished action; they are not filters."""
+"""The query parameters with the message of a finished action, which are not filters."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -57,13 +57,13 @@ _PROXY_HEADERS: Final = (
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
     *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
 )
-"""Headers that only a proxy sends."""
+"""Headers that only a reverse proxy sends."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 """Characters that addresses of pages, files and ids cannot contain."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
-"""A customer has at least a network of this size: all its addresses count as one visitor."""
+"""The size of a network whose IPv6 addresses count as one visitor, because a customer gets at least this much."""
 
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The sender of a request. Forms are bound to ``session``; empty for a program with a token in its header."""
+    """The sender of a request. ``session`` is empty for a program that sends its token in a header."""
 
     name: str
     role: Role
@@ -85,7 +85,7 @@ class Visitor:
 
 
 class PageView(Record):
-    """A logged page view, with its filters. ``personal_data``: the page was shown unmasked."""
+    """A logged view of a page, with its filters. ``personal_data`` is true if personal data was shown."""
 
     at: UtcTime
     who: str
@@ -98,12 +98,12 @@ class PageView(Record):
 
 @dataclass(frozen=True, slots=True)
 class ViewLog:
-    """The log of page views: one line each in a monthly file that only its owner can read."""
+    """The log of page views. Each month has a file with one line for each view."""
 
     folder: Path
 
     def append(self, view: PageView) -> None:
-        """Log a page view. Raises `OSError`; then the page must not be shown."""
+        """Log a page view. If this raises `OSError`, the page must not be shown."""
         make_private_folder(self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         handle = open_without_links(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
@@ -114,26 +114,29 @@ class ViewLog:
 
 
 def build_cookie_name(prefix: str) -> str:
-    """Return the session cookie's name. ``__Host-`` makes browsers reject cookies that sibling hosts set."""
+    """Return the name of the session cookie. With ``__Host-``, browsers reject cookies from other hosts."""
     return "__Secure-lookout" if prefix else "__Host-lookout"
 
 
 def needs_login(settings: SiteSettings, host: str) -> bool:
-    """Whether a token is required: always, except on this machine only and without a proxy."""
+    """Whether visitors must log in.
+
+    They need not if the site is only reachable from this machine, without a proxy.
+    """
     return settings.login or bool(settings.trusted_proxies) or not is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine."""
+    """Whether a host name or an address means this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() in _LOCAL_NAMES
 
 
-def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
-    """Raise `ConfigError` if a login is needed but there is no token."""
-    if needs_login(settings, host) and not tokens.load_all():
+def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
+    """Raise `ConfigError` if visitors must log in but there is no token."""
+    if needs_login(settings, host) and not tokens.load_tokens():
         raise ConfigError(
             f"the site on {host} requires a token, but there are none. Create the first with `lookout site token "
             "add NAME --role operate`"
@@ -142,10 +145,10 @@ def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
 
 @dataclass
 class AttemptLimit:
-    """Limit wrong tokens in a period, per address and in total.
+    """Limits the number of wrong tokens in a period, for each address and in total.
 
-    For an address that has sent a good token only its own wrong tokens count, so that an attacker with a thousand
-    addresses does not lock out the people on call.
+    The total limit does not apply to an address that has sent a good token, so that an attacker with many addresses
+    cannot lock out the people on call.
     """
 
     now: Callable[[], datetime]
@@ -158,39 +161,39 @@ class AttemptLimit:
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def wait_s(self, address: str) -> int:
-        """Seconds until ``address`` may try again; 0 for now."""
+        """Return the seconds until ``address`` may try again; 0 if it may try now."""
         key = compute_visitor_network(address)
-        own_s = self._compute_wait_s(self._wrong.get(key, ()), self.max_per_address)
-        return own_s if key in self._welcome else max(own_s, self._compute_wait_s(self._all, self.max_total))
+        own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
+        return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
 
-    def note_wrong(self, address: str) -> None:
-        """Count a wrong token."""
+    def count_wrong_token(self, address: str) -> None:
+        """Count a wrong token from an address."""
         key, at = compute_visitor_network(address), self.now()
         earlier = self._wrong.pop(key, [])
         self._wrong[key] = [*earlier, at][-self.max_per_address :]
         self._all = [*self._all, at][-self.max_total :]
-        _drop_oldest(self._wrong, self.max_addresses)
+        _drop_oldest_addresses(self._wrong, self.max_addresses)
 
-    def note_good(self, address: str) -> None:
-        """Remember the address of a good token."""
+    def remember_good_token(self, address: str) -> None:
+        """Remember that a good token came from an address."""
         key = compute_visitor_network(address)
         self._welcome.pop(key, None)
         self._welcome[key] = None
-        _drop_oldest(self._welcome, self.max_addresses)
+        _drop_oldest_addresses(self._welcome, self.max_addresses)
 
-    def _compute_wait_s(self, wrong: Sequence[datetime], limit: int) -> int:
+    def _compute_window_wait_s(self, wrong: Sequence[datetime], limit: int) -> int:
         since = self.now() - self.window
         recent = [at for at in wrong if at > since]
         return max(1, round((recent[-limit] - since).total_seconds())) if len(recent) >= limit else 0
 
 
-def _drop_oldest(by_address: dict[str, _Value], max_addresses: int) -> None:
+def _drop_oldest_addresses(by_address: dict[str, _Value], max_addresses: int) -> None:
     while len(by_address) > max_addresses:
         by_address.pop(next(iter(by_address)))
 
 
 def compute_visitor_network(address: str) -> str:
-    """Return the network that counts as one visitor: an IPv4 address, or the network of an IPv6 address."""
+    """Return what counts as one visitor: an IPv4 address, or the network of an IPv6 address."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))
@@ -198,7 +201,7 @@ def compute_visitor_network(address: str) -> str:
 
 
 def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
-    """Return the client of a connection from ``peer``: for a trusted proxy, the nearest address before them."""
+    """Return the address of the client. Behind trusted proxies, it is the nearest address before the proxies."""
     if not _is_in_networks(peer, trusted_proxies):
         return peer
     forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
@@ -222,7 +225,7 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class EntryRefused(Exception):
-    """A refused request. ``text`` says why and what to do, ``wait_s`` when to try again if not 0."""
+    """A request is refused. ``text`` says why and what to do; after ``wait_s`` the visitor may try again."""
 
     def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:
         super().__init__(text)
@@ -237,7 +240,7 @@ Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
 
 @dataclass(frozen=True)
 class AccessControl:
-    """ASGI middleware around the pages. ``host`` is the address that the site listens on."""
+    """Checks each request before it reaches the pages. ``host`` is the address on which the site listens."""
 
     app: ASGIApp
     settings: SiteSettings
@@ -251,12 +254,12 @@ class AccessControl:
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request to the pages, or refuse it."""
+        """Pass an allowed request to the pages, and answer a refused one."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         try:
-            admitted = self._admit(scope)
+            admitted = self._admit_request(scope)
         except EntryRefused as refusal:
             request = Request(scope)
             request.scope.setdefault("state", {}).setdefault(
@@ -268,36 +271,36 @@ class AccessControl:
             return
         await self.app(admitted, receive, _add_security_headers(send))
 
-    def _admit(self, scope: Scope) -> Scope:
-        """Return the request for the pages: its path without prefix and ``.json``, and its visitor.
+    def _admit_request(self, scope: Scope) -> Scope:
+        """Return the request with its visitor, and with its path without prefix and ``.json``.
 
         Raises `EntryRefused`.
         """
         if _CONTROL.search(scope["path"]):
             raise EntryRefused(HTTPStatus.NOT_FOUND, "This page does not exist.")
         headers = Headers(scope=scope)
-        client, host = self._resolve_client(scope, headers), self._resolve_host(scope, headers)
-        _check_host_name(host, self.settings.host_names)
-        path, as_json = _strip_path(scope["path"], self.settings.path_prefix)
+        client, host = self._resolve_client(scope, headers), self._resolve_host_name(scope, headers)
+        _require_known_host(host, self.settings.host_names)
+        path, as_json = _strip_prefix_and_json(scope["path"], self.settings.path_prefix)
         state = {
             "wants_json": as_json or "application/json" in headers.get("accept", ""),
             "client": client,
             "host": host,
-            "is_plain": self._is_plain(scope, headers, host),
+            "is_plain": self._is_plain_http(scope, headers, host),
         }
         scope.setdefault("state", {}).update(state)
         if not is_public_path(path):
             visitor = self._identify_visitor(headers, client)
             if visitor is None:
                 raise EntryRefused(
-                    HTTPStatus.UNAUTHORIZED, ("Log in first. This page is only for people with a token.")
+                    HTTPStatus.UNAUTHORIZED, ("Log in first. Only people with a token can see this page.")
                 )
             state["visitor"] = visitor
-            self._log_view(visitor, scope, path)
+            self._log_page_view(visitor, scope, path)
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
 
     def _resolve_client(self, scope: Scope, headers: Headers) -> str:
-        """Return the client's address. Raises `EntryRefused` for an unknown proxy when no login is needed."""
+        """Return the client's address. Raises `EntryRefused` for a proxy that is not configured."""
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
             return find_forwarded_client(peer, headers, self.settings.trusted_proxies)
@@ -309,13 +312,13 @@ class AccessControl:
             )
         return peer
 
-    def _resolve_host(self, scope: Scope, headers: Headers) -> str:
-        """Return the host name that the browser used, as reported by a trusted proxy."""
+    def _resolve_host_name(self, scope: Scope, headers: Headers) -> str:
+        """Return the host name that the browser used. A trusted proxy reports it in a header."""
         called = headers.get("x-forwarded-host", "").partition(",")[0].strip()
         return called if called and self._is_proxy(_read_peer_address(scope)) else headers.get("host", "")
 
-    def _is_plain(self, scope: Scope, headers: Headers, host: str) -> bool:
-        """Whether the browser uses plain http over a network; then no session cookie is set."""
+    def _is_plain_http(self, scope: Scope, headers: Headers, host: str) -> bool:
+        """Whether the browser uses unencrypted http over a network, so that no session cookie is set."""
         if is_loopback(_strip_port(host)):
             return False
         if self._is_proxy(_read_peer_address(scope)):
@@ -330,7 +333,10 @@ class AccessControl:
             return self._find_visitor(headers, client)
         except MonitorError as error:
             log.warning("%s", error)
-            text = "The login does not work now, because the tokens cannot be read. For the cause, see the log."
+            text = (
+                "The login does not work now, because the site cannot read the tokens. For the cause, see the "
+                "log of the site."
+            )
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
     def _find_visitor(self, headers: Headers, client: str) -> Visitor | None:
@@ -354,12 +360,12 @@ class AccessControl:
             )
         owner = self.tokens.find_owner(token)
         if owner is None:
-            self.attempts.note_wrong(client)
+            self.attempts.count_wrong_token(client)
             return None
-        self.attempts.note_good(client)
+        self.attempts.remember_good_token(client)
         return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
 
-    def _log_view(self, visitor: Visitor, scope: Scope, path: str) -> None:
+    def _log_page_view(self, visitor: Visitor, scope: Scope, path: str) -> None:
         if path.startswith("/assets/"):
             return
         query = QueryParams(scope.get("query_string", b""))
@@ -389,7 +395,7 @@ def _read_peer_address(scope: Scope) -> str:
     return scope["client"][0] if scope.get("client") else ""
 
 
-def _check_host_name(host: str, known_names: Sequence[str]) -> None:
+def _require_known_host(host: str, known_names: Sequence[str]) -> None:
     name = _strip_port(host)
     if _parse_address(name) or name in _LOCAL_NAMES or name in {known_name.lower() for known_name in known_names}:
         return
@@ -401,11 +407,11 @@ def _check_host_name(host: str, known_names: Sequence[str]) -> None:
 
 
 def is_public_path(path: str) -> bool:
-    """Whether an address is open without a token."""
+    """Whether a path is open to visitors without a token."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 
-def _strip_path(path: str, prefix: str) -> tuple[str, bool]:
+def _strip_prefix_and_json(path: str, prefix: str) -> tuple[str, bool]:
     """Return the path without the proxy's prefix and ``.json``, and whether it had ``.json``."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"

@@ -9,7 +9,7 @@ How a page is made
 2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, runs the queries on
    ``request.site.store`` (a copy, which no writer can lock), and returns a `Page` with one record: everything that
    the template shows. The record is also the page's JSON, so it holds values and no HTML.
-3. **Filters are in the address**: ``request.read_choice(...)``, ``request.read_text(...)`` and
+3. **Filters are in the address**: ``request.read_choice_filter(...)``, ``request.read_text_filter(...)`` and
    ``request.read_paging()`` read them, and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that
    names what is accepted.
 4. **Texts of users and of the application** go through ``request.redact_text(text, target)``, each one, in the page
@@ -47,7 +47,7 @@ from starlette.routing import BaseRoute, Route
 
 from deployments.site.access import ACTION_RESULT_FIELDS
 from deployments.site.figures import serve_metrics, serve_target_badge
-from deployments.site.forms import check_form, read_form
+from deployments.site.forms import read_form, require_valid_form
 from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
 from deployments.site.pages.cases import build_case_page, build_cases_page
@@ -56,16 +56,16 @@ from deployments.site.pages.gold_drafts import build_gold_drafts_page, decide_go
 from deployments.site.pages.grown_drafts import build_grown_drafts_page, decide_grown_draft
 from deployments.site.pages.hallucinations import build_hallucinations_page
 from deployments.site.pages.incidents import (
+    apply_incident_decision,
     build_incident_page,
     build_incidents_list_page,
-    decide_incident,
     end_incident_silence,
     silence_incident,
 )
 from deployments.site.pages.judge import build_judge_page
 from deployments.site.pages.nightly import build_nightly_page
 from deployments.site.pages.now import build_now_page
-from deployments.site.pages.review import build_review_page, name_reviewer, save_review
+from deployments.site.pages.review import build_review_page, store_review, store_reviewer_name
 from deployments.site.pages.runs import build_run_page, build_runs_page, serve_run_report
 from deployments.site.pages.suite import build_suite_page
 from deployments.site.refresher import Refresher
@@ -75,7 +75,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """An address and the function that builds its page."""
+    """The address of a page, and the function that builds the page."""
 
     path: str
     make: PageMaker
@@ -83,10 +83,10 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class ActionRoute:
-    """An address that a form is posted to, and the function that applies it."""
+    """The address that a form is sent to, and the function that applies the form."""
 
     path: str
-    carry_out: ActionMaker
+    apply_action: ActionMaker
 
 
 PAGES: Final[tuple[PageRoute, ...]] = (
@@ -110,11 +110,11 @@ PAGES: Final[tuple[PageRoute, ...]] = (
 """All pages. Each is also served as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
 ACTIONS: Final[tuple[ActionRoute, ...]] = (
-    ActionRoute("/incidents/{incident}/decide/{decision}", decide_incident),
+    ActionRoute("/incidents/{incident}/decide/{decision}", apply_incident_decision),
     ActionRoute("/incidents/{incident}/silence", silence_incident),
     ActionRoute("/incidents/{incident}/silence/{silence}/end", end_incident_silence),
-    ActionRoute("/review/name", name_reviewer),
-    ActionRoute("/review/answer", save_review),
+    ActionRoute("/review/name", store_reviewer_name),
+    ActionRoute("/review/answer", store_review),
     ActionRoute("/review/drafts/{draft}", decide_gold_draft),
     ActionRoute("/review/incidents/{draft}", decide_grown_draft),
 )
@@ -141,7 +141,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
     routes: list[BaseRoute] = [
         *(Route(route.path, _build_page_endpoint(site, renderer, route.make), methods=["GET"]) for route in PAGES),
         *(
-            Route(route.path, _build_action_endpoint(site, renderer, route.carry_out), methods=["POST"])
+            Route(route.path, _build_action_endpoint(site, renderer, route.apply_action), methods=["POST"])
             for route in ACTIONS
         ),
         *(Route(path, _build_file_endpoint(site, read), methods=["GET"]) for path, read in FILES),
@@ -152,7 +152,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
     ]
 
     async def answer_error(request: Request, error: Exception) -> Response:
-        status, text = _explain_error(error)
+        status, text = _choose_error_response(error)
         return await run_in_threadpool(renderer.render_refusal, request, status, text)
 
     handled = (HTTPException, PageRefused, MonitorError, Exception)
@@ -174,11 +174,11 @@ def _build_page_endpoint(site: Site, renderer: Renderer, make: PageMaker) -> Ans
     return answer_in_thread
 
 
-def _build_action_endpoint(site: Site, renderer: Renderer, carry_out: ActionMaker) -> Answer:
+def _build_action_endpoint(site: Site, renderer: Renderer, apply_action: ActionMaker) -> Answer:
     async def answer(request: Request) -> Response:
         form = await read_form(request)
-        check_form(request, renderer.signer, form)
-        done = await run_in_threadpool(carry_out, _build_page_request(site, request), form)
+        require_valid_form(request, renderer.signer, form)
+        done = await run_in_threadpool(apply_action, _build_page_request(site, request), form)
         if request.state.wants_json:
             return JSONResponse({"done": done.text})
         return RedirectResponse(renderer.build_next_address(done), HTTPStatus.SEE_OTHER)
@@ -211,8 +211,8 @@ def _build_health_endpoint(refresher: Refresher) -> Answer:
     return answer
 
 
-def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
-    """Return status and text for an error. Unexpected errors show only their type: their text may hold a secret."""
+def _choose_error_response(error: Exception) -> tuple[HTTPStatus, str]:
+    """Return the status and the text for an error. Of an unexpected error, only the type is shown."""
     match error:
         case PageRefused():
             return error.status, error.text
@@ -227,5 +227,5 @@ def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
         case _:
             return (
                 HTTPStatus.INTERNAL_SERVER_ERROR,
-                f"Internal error of Lookout: {type(error).__name__}. For details, see its log.",
+                f"Lookout has an internal error: {type(error).__name__}. For details, see the log of the site.",
             )

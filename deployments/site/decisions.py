@@ -1,7 +1,7 @@
 """Apply a person's decision on a page, in the same way as Slack's buttons and `lookout alerts`.
 
-A decision is stored first. It is applied by the next process that has the warehouse (usually this one, at once).
-Then the copy that the pages read is renewed, so that the next page shows it.
+The site stores a decision first and then applies it. If the warehouse is busy, another process applies it later. At
+the end, the site renews the copy of the warehouse that its pages read, so that the next page shows the decision.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from monitors.records.incidents import ActionKind, ActionVia, Incident
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
-"""Timeout for the warehouse and its copy; after it the decision is still applied, a little later."""
-PENDING_TEXT: Final = "Stored. Lookout applies it when the warehouse is free."
+"""The longest wait for the warehouse. After it, the decision is applied a little later."""
+PENDING_TEXT: Final = "Your decision is stored. Lookout applies it as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +48,7 @@ def store_and_apply_action(
     # The action is in the journal, and the page says that it is pending.
     with suppress(WarehouseBusy):
         apply_waiting_actions(actions, wait_s=WAIT_S)
-    renew_copy(request)
+    refresh_copy_if_free(request)
     action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
     if not action_outcomes:
         return PENDING_TEXT
@@ -61,12 +61,12 @@ def store_and_apply_action(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id that is the same for the same form, so that sending it again counts once."""
+    """Return an id that is the same if the same form is sent twice, so that it counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
-def renew_copy(request: PageRequest) -> None:
-    """Renew the copy now if the warehouse is free, so that the next page shows the change; else later."""
+def refresh_copy_if_free(request: PageRequest) -> None:
+    """Renew the copy of the warehouse if it is free, so that the next page shows the change."""
     try:
         request.site.snapshot.refresh(WAIT_S)
     except MonitorError as error:

@@ -1,10 +1,10 @@
-"""Export the site as static files: redacted, without forms, for a static Space, a web server or a folder.
+"""Export the site as static files with masked personal data and without forms.
 
-The export follows links: each linked page is written too, up to a limit. Only filters in `OWN_PAGES` have their
-own files: a link with another filter leads to the page without it. A new export replaces only the last one's files.
+The export follows links and writes each linked page, up to a limit. Only the filters in `OWN_PAGES` have their own
+files. A link with another filter leads to the page without that filter.
 
-All files are first written to `STAGED` and then moved into place: new files first, then replaced ones; obsolete
-files are removed last. So a reader meanwhile, or after a kill, finds every file whole and every link valid.
+All files are first written to the folder `STAGED` and then moved into place: first new files, then replaced files.
+Old files are removed last. So all files are complete and all links valid, even if the export is interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 
 from deployments.site.access import Visitor
 from deployments.site.application import PAGES, PageRoute
-from deployments.site.figures import format_badge_word, format_metrics, load_cards
+from deployments.site.figures import format_badge_word, format_metrics, load_target_cards
 from deployments.site.page import PageRefused, PageRequest, Site, StaticAddress
 from deployments.site.rendering import ASSETS, Renderer, load_asset
 from deployments.site.tokens import Role
@@ -31,12 +31,12 @@ from monitors.reports.badge import render_badge
 from monitors.storage import build_unwritable_error, move, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
-"""The list of the files that an export wrote: the next one may replace only these."""
+"""The file with the list of exported files. The next export may replace only these files."""
 STAGED: Final = ".lookout-site-new"
-"""The staging folder inside the export's folder. A killed export leaves it, and the next one removes it."""
+"""The temporary folder in the folder of the export. An interrupted export leaves it; the next one removes it."""
 MAX_PAGES: Final = 2_000
 OWN_PAGES: Final = ("target", "night", "page")
-"""Filters with one file per value; their order is that of the parts of the file name."""
+"""The filters whose values each have a file, in the order of the parts of the file name."""
 LEFT_OUT_PAGE: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
     "This page is not in this copy, because a copy has at most {most:,} pages. Open it on the site itself."
@@ -45,7 +45,7 @@ _ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
 
 class ExportedFiles(Record):
-    """The written files. ``left_out`` counts pages beyond `MAX_PAGES`."""
+    """The exported files. ``left_out`` counts the pages that were not written because of `MAX_PAGES`."""
 
     files: tuple[str, ...]
     pages: int
@@ -54,23 +54,25 @@ class ExportedFiles(Record):
 
 @dataclass
 class FolderLinks:
-    """Relative links between the pages of a folder. Up to ``most`` linked pages are noted, to be written."""
+    """Builds relative links between exported pages, and remembers up to ``most`` linked pages to write."""
 
     most: int = MAX_PAGES
     noted: dict[StaticAddress, None] = field(default_factory=dict[StaticAddress, None])
     left_out: set[StaticAddress] = field(default_factory=set[StaticAddress])
 
     def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
-        """Return the relative link from one page to another. Other files are one folder below the first page."""
-        if find_route(address) is None:
+        """Return the relative link from one page to another page or file."""
+        if find_page_route(address) is None:
             return _build_relative_path(here, address.lstrip("/"))
         chosen = {name: str(filters[name]) for name in OWN_PAGES if filters.get(name) not in (None, "")}
         if chosen.get("page") == "1":
             del chosen["page"]
-        return _build_relative_path(here, build_file_name(self.note("/" if address == "/now" else address, chosen)))
+        return _build_relative_path(
+            here, build_file_name(self.register_page("/" if address == "/now" else address, chosen))
+        )
 
-    def note(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
-        """Return the page to link to: the wanted one, or the page about missing pages when there are too many."""
+    def register_page(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
+        """Remember a page to write and return it. If there are too many, return the page about missing pages."""
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
             self.left_out.add(goal)
@@ -79,8 +81,8 @@ class FolderLinks:
         return goal
 
 
-def find_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
-    """Return the page at an address, with the address's parameters."""
+def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
+    """Return the page at an address, and the parameters in the address."""
     for page in PAGES:
         match, scope = Route(page.path, _ignore_request).matches({"type": "http", "method": "GET", "path": address})
         if match is Match.FULL:
@@ -93,13 +95,13 @@ def _ignore_request() -> None:
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Return the file of a page. No page name begins with ``_``, so names and filter parts cannot be confused."""
+    """Return the file name of a page. Parts for filters begin with ``_``, which names of pages never do."""
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _build_relative_path(here: StaticAddress, goal: str) -> str:
-    """Return the relative path to a file. A first part with a colon would be read as a scheme (``data:``)."""
+    """Return the relative path to a file. It begins with ``./`` if a colon would look like a scheme."""
     way = posixpath.relpath(goal, posixpath.dirname(build_file_name(here)) or ".")
     return f"./{way}" if ":" in way.partition("/")[0] else way
 
@@ -110,17 +112,17 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
     Raises `ConfigError` for a folder with files that no export wrote, and `WarehouseUnwritable`.
     """
     previous = _load_previous_files(folder)
-    cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
+    cards = load_target_cards(build_export_request(site, StaticAddress("/"), {}))
     badges = {f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_word(card))) for card in cards}
     files = {"metrics": format_metrics(cards).decode(), **badges}
     links, done = FolderLinks(max_pages), 0
-    links.note("/", {})
+    links.register_page("/", {})
     while done < len(links.noted):
         files |= _render_page_files(site, renderer, links, list(links.noted)[done])
         done += 1
     if links.left_out:
         request = build_export_request(site, LEFT_OUT_PAGE, {}, links)
-        files |= _name_page_files(
+        files |= _build_page_files(
             LEFT_OUT_PAGE, *renderer.render_static_refusal(request, _TOO_MANY.format(most=max_pages))
         )
     files |= {f"assets/{name}": load_asset(name) for name in ASSETS}
@@ -130,9 +132,9 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
 
 
 def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles) -> None:
-    """Replace the files of the last export. Raises as `export_site`, and then leaves the old files."""
-    _check_foreign_files(folder, previous, written)
-    _make_folder(folder)
+    """Replace the files of the last export. If this raises an error, the old files stay."""
+    _refuse_foreign_files(folder, previous, written)
+    _make_readable_folder(folder)
     staged = folder / STAGED
     shutil.rmtree(staged, ignore_errors=True)
     try:
@@ -144,7 +146,7 @@ def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, st
     combined = written.model_copy(update={"files": tuple(sorted({*written.files, *previous}))})
     write_atomically(folder / MANIFEST, combined.model_dump_json(indent=1))
     for name in sorted(files, key=set(previous).__contains__):
-        _make_folder((folder / name).parent)
+        _make_readable_folder((folder / name).parent)
         move(staged / name, folder / name, within=folder)
     for old in {*previous} - {*written.files}:
         (folder / old).unlink(missing_ok=True)
@@ -152,41 +154,41 @@ def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, st
     shutil.rmtree(staged, ignore_errors=True)
 
 
-def _make_folder(place: Path) -> None:
-    """Make a folder with the permissions of the umask, so that a web server can read it, unlike data folders."""
+def _make_readable_folder(place: Path) -> None:
+    """Create a folder with default permissions, so that a web server can read it."""
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise build_unwritable_error(place, error) from None
 
 
-def _check_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
-    """Raise `ConfigError` if a file of another origin, or a link out of the folder, is in the way."""
+def _refuse_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
+    """Raise `ConfigError` if a file that no export wrote, or a link out of the folder, would be replaced."""
     for name in (*written.files, *previous):
         place = folder / name
         links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
         if any(part.is_symlink() for part in links):
-            raise ConfigError(f"{place}: a link leads out of the folder; remove it, or choose another folder")
+            raise ConfigError(f"{place} is a link out of the folder. Remove it, or choose another folder")
         if name not in previous and name != MANIFEST and place.exists():
-            raise ConfigError(f"{place} was not written by an export; move it away, or choose another folder")
+            raise ConfigError(f"{place} was not written by an export. Move it away, or choose another folder")
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """Render a page and its JSON; for a page that no longer exists, a page that says so."""
-    match = find_route(goal.address)
+    """Render a page and its JSON. If the page no longer exists, render a page that says so."""
+    match = find_page_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:
         page = match[0].make(request) if match else None
     except PageRefused as refusal:
-        return _name_page_files(goal, *renderer.render_static_refusal(request, refusal.text))
+        return _build_page_files(goal, *renderer.render_static_refusal(request, refusal.text))
     return (
-        _name_page_files(goal, renderer.render_static_page(page, request), renderer.format_json(page))
+        _build_page_files(goal, renderer.render_static_page(page, request), renderer.format_page_json(page))
         if page
         else {}
     )
 
 
-def _name_page_files(goal: StaticAddress, html: str, json: str) -> dict[str, str]:
+def _build_page_files(goal: StaticAddress, html: str, json: str) -> dict[str, str]:
     file = build_file_name(goal)
     return {file: html, f"{file.removesuffix('index.html')}index.json": json}
 
@@ -213,9 +215,9 @@ def _load_previous_files(folder: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         if folder.exists() and any(path.name != STAGED for path in folder.iterdir()):
             raise ConfigError(
-                f"{folder} has files that were not written by an export; choose an empty or new folder"
+                f"{folder} has files that were not written by an export. Choose an empty or new folder"
             ) from None
         return ()
     except (OSError, ValidationError):
-        raise ConfigError(f"{file} cannot be read; choose an empty or new folder") from None
+        raise ConfigError(f"{file} cannot be read. Choose an empty or new folder") from None
     return tuple(name for name in names if not name.startswith("/") and ".." not in name.split("/"))

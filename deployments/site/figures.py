@@ -1,6 +1,6 @@
-"""Serve metrics for Prometheus and a badge for each target.
+"""Serve metrics for Prometheus, and a badge for each target.
 
-Missing values are not zero: a target without a score has no such series.
+A missing value is never shown as zero. A target without a score has no metric for the score.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def serve_metrics(request: PageRequest) -> Response:
-    """Serve scores, rates with intervals, and incident counts by target, in Prometheus' format."""
-    return Response(format_metrics(load_cards(request)), media_type=CONTENT_TYPE)
+    """Serve the scores, rates and numbers of incidents of all targets in Prometheus' text format."""
+    return Response(format_metrics(load_target_cards(request)), media_type=CONTENT_TYPE)
 
 
 def serve_target_badge(request: PageRequest) -> Response:
     """Serve the badge of one target."""
     name = request.path["target"]
-    card = next((card for card in load_cards(request) if card.target == name), None)
+    card = next((card for card in load_target_cards(request) if card.target == name), None)
     if card is None:
         raise build_not_found_error(f"Target {name[:80]} is not configured and has no runs.")
     return Response(render_badge(name, format_badge_word(card)), media_type="image/svg+xml")
 
 
-def load_cards(request: PageRequest) -> tuple[TargetCard, ...]:
+def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
     """Return the state of every target, as on the page Now."""
     data = build_now_page(request).data
     return data.cards if isinstance(data, NowData) else ()
 
 
 def format_badge_word(card: TargetCard) -> str:
-    """Return the last verdict; `NO_DATA` if there is none or it is too old."""
+    """Return the last verdict for the badge; `NO_DATA` if there is none or it is too old."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA
 
@@ -53,23 +53,25 @@ def format_metrics(cards: Iterable[TargetCard]) -> bytes:
 
 
 class _Figures:
-    """The metric series of one response."""
+    """The metrics of one response."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._weighted = self._gauge("weighted_score", "severity-weighted score of the last finished run")
-        self._flat = self._gauge("flat_pass_rate", "flat pass rate of the last finished run")
-        self._verdict = self._gauge("verdict", "1 for the verdict of the last finished run", "verdict")
-        self._finished = self._gauge("last_run_timestamp_seconds", "time at which the last run finished")
-        self._coverage = self._gauge("graded_ratio", "share of the last run's cases that were graded")
-        self._open = self._gauge("open_incidents", "open incidents that are not acknowledged", "severity")
-        self._acknowledged = self._gauge("acknowledged_incidents", "acknowledged incidents", "severity")
-        self._severe = self._gauge("severe_rate", "share of last night's conversations with a severity-3 failure")
-        self._bounds = self._gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
-        self._recent = self._gauge("is_recent", "1 if a case was graded lately, else 0")
+        self._weighted = self._build_gauge("weighted_score", "severity-weighted score of the last finished run")
+        self._flat = self._build_gauge("flat_pass_rate", "flat pass rate of the last finished run")
+        self._verdict = self._build_gauge("verdict", "1 for the verdict of the last finished run", "verdict")
+        self._finished = self._build_gauge("last_run_timestamp_seconds", "time at which the last run finished")
+        self._coverage = self._build_gauge("graded_ratio", "share of the last run's cases that were graded")
+        self._open = self._build_gauge("open_incidents", "open incidents that are not acknowledged", "severity")
+        self._acknowledged = self._build_gauge("acknowledged_incidents", "acknowledged incidents", "severity")
+        self._severe = self._build_gauge(
+            "severe_rate", "share of last night's conversations with a severity-3 failure"
+        )
+        self._bounds = self._build_gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
+        self._recent = self._build_gauge("is_recent", "1 if a case was graded lately, else 0")
 
     def add(self, card: TargetCard) -> None:
-        """Add a target's series."""
+        """Add the metrics of one target."""
         name, last = card.target, card.last
         self._recent.labels(name).set(last is not None and card.state not in (CardState.OLD, CardState.NONE))
         if last is not None:
@@ -87,9 +89,9 @@ class _Figures:
             self._acknowledged.labels(name, str(level)).set(
                 sum(incident.acknowledged for incident in level_incidents)
             )
-        self._add_rate(card)
+        self._add_severe_rate(card)
 
-    def _add_rate(self, card: TargetCard) -> None:
+    def _add_severe_rate(self, card: TargetCard) -> None:
         rate = card.nightly[-1] if card.nightly else None
         if rate is None or rate.value is None:
             return
@@ -98,5 +100,5 @@ class _Figures:
             if value is not None:
                 self._bounds.labels(card.target, end).set(value)
 
-    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+    def _build_gauge(self, name: str, description: str, *labels: str) -> Gauge:
         return Gauge(f"lookout_{name}", description, ("target", *labels), registry=self.registry)

@@ -1,4 +1,4 @@
-"""Read posted forms with a size limit, and only from a page of this site."""
+"""Read forms, with a limit of their size, and check that they come from a page of this site."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from deployments.site.page import PageRefused
 from deployments.site.tokens import SessionSigner
 
 MAX_FORM_BYTES: Final = 64 * 1024
-"""Limit of a form in bytes; notes are short."""
+"""The maximum size of a form."""
 
 
 async def read_form(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form. Raises `PageRefused` for one that is too long or cannot be read."""
+    """Return the fields of a form. Raises `PageRefused` if the form is too long or invalid."""
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -30,10 +30,10 @@ async def read_form(request: Request) -> Mapping[str, str]:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "The site could not read the form; send it again.") from None
 
 
-def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
-    """Check that a decision comes from this site and a visitor who may decide. Raises `PageRefused`.
+def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
+    """Raise `PageRefused` if a form is not from a page of this site, or if the visitor may not decide.
 
-    A program with a token in its header has no session that another site could misuse, so it needs no form token.
+    A program that sends its token in a header needs no form token, because another site cannot misuse its session.
     """
     visitor: Visitor = request.state.visitor
     if visitor.session and not (
@@ -51,7 +51,7 @@ def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str])
 
 
 def is_same_origin(request: Request) -> bool:
-    """Whether a page of this site sent the request, by the browser's headers; true if there are none."""
+    """Whether a page of this site sent the request, according to the browser's headers; true without headers."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"

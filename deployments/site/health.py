@@ -1,7 +1,7 @@
 """Check the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, disk space.
 
-Slow checks (Prefect's server, the names of all segments) run in a background thread, and pages show their last
-results. A result that is not available is shown as unknown: neither good nor bad.
+Slow checks, such as asking Prefect's server, run in a background thread. Pages show their last results. A missing
+result is shown as unknown, neither good nor bad.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ if TYPE_CHECKING:
 
 REFRESH_INTERVAL: Final = timedelta(seconds=30)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
-"""Segments of finished runs are loaded at once: one that waits longer than this is not being loaded."""
+"""Results of finished runs are loaded at once, so a segment that waits longer is a fault."""
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)
-"""How long a started `lookout up` may lack schedules: a start takes 15 s, and results are up to 30 s old."""
+"""The time after the start of `lookout up` in which missing schedules are normal."""
 MIN_FREE_DISK_GB: Final = 5.0
 _GIGABYTE: Final = 1e9
 _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.FAILED: "a run failed"}
 
 
 class HealthLine(Record):
-    """One check of the monitor itself. ``ok`` is ``None`` if unknown.
+    """The result of one check of the monitor itself. ``ok`` is ``None`` if unknown; then ``unknown`` is shown.
 
-    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the time zone of its schedule. ``unknown`` is
-    the word to show if unknown.
+    ``to_do`` and ``command`` say what to do. ``next_at`` is shown in the time zone of its schedule.
     """
 
     what: str
@@ -63,7 +62,7 @@ class HealthLine(Record):
 
 @dataclass(frozen=True, slots=True)
 class SlowFacts:
-    """The results of the background checks, and their time. ``None`` means no answer."""
+    """The results of the checks in the background, and their time. ``None`` means that there was no answer."""
 
     asked_at: datetime
     schedules: Mapping[str, ScheduleState] | None
@@ -71,14 +70,14 @@ class SlowFacts:
 
 
 class HealthWatch:
-    """Run slow checks in the background. `slow` has the last results, ``None`` before the first."""
+    """Runs the slow checks. `slow` has their last results; ``None`` before the first."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.slow: SlowFacts | None = None
 
     def renew(self, site: Site) -> None:
-        """Run the checks, unless the last results are recent. Never raises a `MonitorError`."""
+        """Run the slow checks, unless their last results are recent. Never raises a `MonitorError`."""
         now = site.now()
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:
             config = site.config
@@ -101,7 +100,7 @@ def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None
 
 
 def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
-    """Return all checks of the monitor, the schedules last."""
+    """Return the results of all checks of the monitor. The schedules are last."""
     slow = site.health.slow
     return (
         *_build_heartbeat_lines(site),
@@ -183,15 +182,15 @@ def _build_segments_line(waiting: WaitingSegments | None, now: datetime) -> Heal
 
 
 def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None = None) -> Iterator[HealthLine]:
-    """Yield a line only if disk space is short."""
-    free = (free_gb or _measure_free_gb)(data_folder)
+    """Yield a line only if the disk has little free space."""
+    free = (free_gb or _measure_free_disk_gb)(data_folder)
     if free < MIN_FREE_DISK_GB:
         to_do = "Free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)."
         yield HealthLine(what="disk", ok=False, text=f"{free:.1f} GB are left", to_do=to_do)
 
 
 def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
-    """Yield a line if logs, Spaces or deploys were ever watched."""
+    """Yield a line if logs, Spaces or deploys were watched before."""
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)
         text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"
@@ -199,7 +198,7 @@ def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]
         yield HealthLine(what="watching", ok=not late, text=text, at=at, to_do=f"{WATCH_TO_DO}." if late else "")
 
 
-def _measure_free_gb(folder: Path) -> float:
+def _measure_free_disk_gb(folder: Path) -> float:
     existing_folder = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(existing_folder).free / _GIGABYTE
 
@@ -208,7 +207,7 @@ def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None
     installation = find_holder(site.config.data_folder, site.now())
     if (
         installation is not None
-        and not _has_runner_for_all(site, states)
+        and not _has_state_of_every_schedule(site, states)
         and _is_in_start_period(installation, site.now())
     ):
         since = installation.started_at
@@ -223,18 +222,18 @@ def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None
         to_do = "Prefect's server does not answer. To start it and the schedules:"
         yield HealthLine(what="schedules", ok=None, text="unknown.", to_do=to_do, command="lookout up")
         return
-    for planned in _list_scheduled(site):
+    for planned in _iterate_scheduled_deployments(site):
         yield _build_schedule_line(planned, states.get(planned.name), site.now(), is_up=installation is not None)
 
 
-def _list_scheduled(site: Site) -> Iterator[PlannedDeployment]:
+def _iterate_scheduled_deployments(site: Site) -> Iterator[PlannedDeployment]:
     planned = plan_deployments(site.config, Path("lookout.toml"), site.config.schedules)
     return (deployment for deployment in planned if deployment.when is not None)
 
 
-def _has_runner_for_all(site: Site, states_by_name: Mapping[str, ScheduleState] | None) -> bool:
+def _has_state_of_every_schedule(site: Site, states_by_name: Mapping[str, ScheduleState] | None) -> bool:
     states = (
-        [states_by_name.get(deployment.name) for deployment in _list_scheduled(site)]
+        [states_by_name.get(deployment.name) for deployment in _iterate_scheduled_deployments(site)]
         if states_by_name is not None
         else [None]
     )
@@ -242,7 +241,7 @@ def _has_runner_for_all(site: Site, states_by_name: Mapping[str, ScheduleState] 
 
 
 def _is_in_start_period(installation: Holder, now: datetime) -> bool:
-    """Whether it was started so recently that its schedules may not exist yet."""
+    """Whether `lookout up` was started so recently that its schedules may not exist yet."""
     return installation.started_at is not None and now - installation.started_at < START_TIMEOUT
 
 

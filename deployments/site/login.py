@@ -1,4 +1,4 @@
-"""Log in with a token, and log out."""
+"""The pages and forms to log in with a token and to log out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRONG: Final = "This token is not valid: it was mistyped or revoked."
 
 
 class LoginPages:
-    """The login's routes. ``attempts`` counts wrong tokens together with `AccessControl`."""
+    """The pages of the login. `AccessControl` uses the same ``attempts`` to count wrong tokens."""
 
     def __init__(self, site: Site, renderer: Renderer, attempts: AttemptLimit) -> None:
         self._site = site
@@ -27,53 +27,57 @@ class LoginPages:
         self._attempts = attempts
 
     def build_routes(self) -> list[Route]:
-        """Build the routes."""
+        """Return the routes of the login and logout."""
         return [
-            Route("/login", self.show_form, methods=["GET"]),
+            Route("/login", self.show_login_form, methods=["GET"]),
             Route("/login", self.log_in, methods=["POST"]),
             Route("/logout", self.log_out, methods=["POST"]),
         ]
 
-    async def show_form(self, request: Request) -> Response:
+    async def show_login_form(self, request: Request) -> Response:
         """Show the login form."""
         next_url = request.query_params.get("next", "/")
         return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", next_url)
 
     async def log_in(self, request: Request) -> Response:
-        """Start a session for a good token; count a wrong one for the client's address."""
+        """Start a session if the token is good. Count a wrong token for the address of the client."""
         client = request.state.client
         form = await read_form(request)
         next_url = form.get("next", "/")
         wait_s = self._attempts.wait_s(client)
         if wait_s:
             text = f"Too many wrong tokens came from your address. Try again in {wait_s} s."
-            return self._refuse(request, HTTPStatus.TOO_MANY_REQUESTS, text, next_url, {"retry-after": str(wait_s)})
+            return self._answer_refusal(
+                request, HTTPStatus.TOO_MANY_REQUESTS, text, next_url, {"retry-after": str(wait_s)}
+            )
         if not is_same_origin(request):
-            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", next_url)
+            return self._answer_refusal(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", next_url)
         signer = self._renderer.signer
         owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count
         if owner is None:
-            self._attempts.note_wrong(client)
-            return self._refuse(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
-        self._attempts.note_good(client)
+            self._attempts.count_wrong_token(client)
+            return self._answer_refusal(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
+        self._attempts.remember_good_token(client)
         answer = RedirectResponse(
             self._site.prefix + sanitize_local_address(next_url, self._site.prefix), HTTPStatus.SEE_OTHER
         )
-        self._set_cookie(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
+        self._set_cookie(
+            answer, signer.create_session_cookie(owner, self._site.now()), round(signer.lasts.total_seconds())
+        )
         return answer
 
     async def log_out(self, request: Request) -> Response:
-        """End the session, in this browser and in all copies of its cookie."""
+        """End the session, also for copies of its cookie in other browsers."""
         form, session = await read_form(request), request.state.visitor.session
         signer = self._renderer.signer
         if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):
-            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
-        await run_in_threadpool(signer.end, session, self._site.now())
+            return self._answer_refusal(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
+        await run_in_threadpool(signer.end_session, session, self._site.now())
         answer = RedirectResponse(f"{self._site.prefix}/login", HTTPStatus.SEE_OTHER)
         self._set_cookie(answer, "", 0)
         return answer
 
-    def _refuse(
+    def _answer_refusal(
         self, request: Request, status: HTTPStatus, text: str, next_url: str, headers: dict[str, str] | None = None
     ) -> Response:
         if request.state.wants_json:

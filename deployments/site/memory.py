@@ -1,6 +1,6 @@
-"""Caches between requests: values of one warehouse copy, and judges' verdicts on reviewed answers.
+"""Caches between requests: values of one copy of the warehouse, and judges' verdicts on reviewed answers.
 
-Both caches are only for speed: clearing them does not change a page.
+Both caches only make pages faster.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from warehouse.database.store import Store
 from warehouse.queries.site.reviewing import PeopleVerdict, list_judge_verdicts, list_people_verdicts
 
 MAX_AGE: Final = timedelta(hours=1)
-"""The age at which entries are read again, since a run may be graded again under the same name."""
+"""Older entries are read again, because a run may be graded again under the same name."""
 MAX_FIGURES: Final = 64
 Figure = TypeVar("Figure")
 
 
 @dataclass
 class CopyMemory:
-    """Cached values that depend only on the copy; each is computed once per copy. Thread-safe."""
+    """A thread-safe cache of values that are computed once for each copy of the warehouse."""
 
     snapshot: Snapshot
     _copy: str = ""
@@ -32,7 +32,7 @@ class CopyMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Figure]) -> Figure:
-        """Return the result of ``compute`` for ``key`` and this copy. Concurrent calls may both compute it."""
+        """Return the value for ``key`` in this copy of the warehouse. Compute it if it is not cached."""
         copy = self.snapshot.copy_name
         with self._guard:
             if copy != self._copy or len(self._known) >= MAX_FIGURES:
@@ -49,7 +49,7 @@ class CopyMemory:
 
 @dataclass
 class ReviewMemory:
-    """Reviewed answers with the judges' verdicts. Only newly reviewed answers are looked up in the grades."""
+    """A cache of reviewed answers with the judges' verdicts on them."""
 
     _answers_by_id: dict[AnswerId, tuple[ReviewedAnswer, ...]] = field(
         default_factory=dict[AnswerId, tuple[ReviewedAnswer, ...]]
@@ -58,16 +58,16 @@ class ReviewMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def load_answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
-        """Return the answers of `warehouse.queries.reviews.list_reviewed_answers`, unordered."""
+        """Return all reviewed answers with the judges' verdicts, in any order."""
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:
                 self._answers_by_id, self._since = {}, now
-            self._cache_reviewed_answers(store, [verdict for verdict in verdicts if not self._is_current(verdict)])
+            self._cache_reviewed_answers(store, [verdict for verdict in verdicts if not self._is_cached(verdict)])
             answers = [answer for verdict in verdicts for answer in self._answers_by_id[verdict.answer_id]]
         return tuple(verdict for verdict in answers if target in {None, verdict.target})
 
-    def _is_current(self, verdict: PeopleVerdict) -> bool:
+    def _is_cached(self, verdict: PeopleVerdict) -> bool:
         stored = self._answers_by_id.get(verdict.answer_id)
         return stored is not None and all(
             (answer.people_right, answer.inclusion_probability) == (verdict.right, verdict.inclusion_probability)

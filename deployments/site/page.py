@@ -1,4 +1,4 @@
-"""The types of pages: the request with its filters, the page with its record and template."""
+"""The types that all pages share: the request with its filters, and the page with its data and template."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from warehouse.database.snapshot import Snapshot
 from warehouse.database.store import Store
 
 DEFAULT_ROWS: Final = 50
-"""Default rows of a table per page; the parameter ``rows`` overrides it."""
+"""The default number of rows of a table. The parameter ``rows`` changes it."""
 MAX_ROWS: Final = 200
 MAX_PAGES: Final = 1_000_000
 MAX_FILTER_CHARACTERS: Final = 200
 
 
 class PageRefused(Exception):
-    """A page that is not shown: ``status`` and ``text`` say why, and what to do."""
+    """A page is not shown. ``text`` says why and what to do; ``status`` is the HTTP status."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -41,16 +41,16 @@ class PageRefused(Exception):
 
 
 def build_not_found_error(text: str) -> PageRefused:
-    """Build a 404 error."""
+    """Build the error for a page that does not exist (404)."""
     return PageRefused(HTTPStatus.NOT_FOUND, text)
 
 
 @dataclass(frozen=True)
 class Site:
-    """The context of all pages: the configuration, the copy that they read, and the services for decisions.
+    """What all pages use: the configuration, a copy of the warehouse, and the services for decisions.
 
-    ``store`` reads the copy and is never written. ``watch`` has the runs without a report, ``health`` the state of
-    the monitor itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and
+    ``store`` only reads the copy. ``watch`` knows the runs without a report. ``health`` has the state of the
+    monitor itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and
     ``bot`` edits the Slack messages about them.
     """
 
@@ -74,14 +74,14 @@ class Site:
 
 
 class StaticAddress(NamedTuple):
-    """A page of a static export: its address and its filters, as names and values."""
+    """A page of a static export: its address, and the names and values of its filters."""
 
     address: str
     parts: tuple[tuple[str, str], ...] = ()
 
 
 class StaticLinks(Protocol):
-    """Links between the pages of a static export."""
+    """Builds links between the pages of a static export."""
 
     def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
         """Return the relative link from one page to another."""
@@ -89,7 +89,7 @@ class StaticLinks(Protocol):
 
 
 class FilterField(Record):
-    """A filter of a form: ``options`` are its accepted values, empty for free text."""
+    """A filter of a page. ``options`` are the accepted values; empty for free text."""
 
     name: str
     label: str
@@ -97,12 +97,12 @@ class FilterField(Record):
     options: tuple[str, ...] = ()
 
     def select(self, value: str | None) -> Self:
-        """Return the field with a value that the page has chosen, such as the newest run; ``None`` is empty."""
+        """Return the field with a value that the page chose, such as the newest run."""
         return self.model_copy(update={"value": value or ""})
 
 
 class Paging(Record):
-    """The shown page of a table. ``number`` counts from 1; ``total`` is set by `with_total`."""
+    """The shown part of a long table. ``number`` is the number of the part, from 1; ``total`` counts all rows."""
 
     number: int = 1
     rows: int = DEFAULT_ROWS
@@ -110,38 +110,38 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """The number of rows before this page, for SQL's ``offset``."""
+        """The number of rows before this part."""
         return (self.number - 1) * self.rows
 
     @property
     def page_count(self) -> int:
-        """The number of pages, at least 1."""
+        """The number of parts, at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
     def first(self) -> int:
-        """The number of the first row shown, from 1; 0 if there is none."""
+        """The number of the first shown row, from 1; 0 if there is no row."""
         return min(self.offset + 1, self.total)
 
     @property
     def last(self) -> int:
-        """The number of the last row shown."""
+        """The number of the last shown row."""
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
-        """Return this page with the total number of rows."""
+        """Return this part with the total number of rows."""
         return Paging(number=self.number, rows=self.rows, total=total)
 
     def with_one_row(self, total: int) -> Paging:
-        """Return a page of one row, such as the next draft, out of ``total``: the last one beyond the end."""
+        """Return a part with one row of ``total``, such as the next draft. After the end, return the last row."""
         return Paging(number=min(self.number, max(1, total)), rows=1, total=total)
 
 
 @dataclass
 class PageRequest:
-    """A request for a page. Filters are recorded when read, so that the page can show their form.
+    """A request for a page. Each filter that a page reads is recorded, so that the page can show its form.
 
-    ``static`` is set for a static export, where links are relative and there are no filters and decisions.
+    ``static`` is set for a static export, which has relative links, no filters and no decisions.
     """
 
     site: Site
@@ -152,7 +152,7 @@ class PageRequest:
     fields: list[FilterField] = field(default_factory=list[FilterField])
     static: StaticLinks | None = None
 
-    def read_choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
+    def read_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
         """Return a filter, one of ``options``; ``None`` if it is not set. Raises `PageRefused` for other values."""
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
@@ -163,7 +163,7 @@ class PageRequest:
             )
         return value or None
 
-    def read_text(self, name: str, label: str) -> str | None:
+    def read_text_filter(self, name: str, label: str) -> str | None:
         """Return a free-text filter; ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
@@ -174,7 +174,7 @@ class PageRequest:
         return value or None
 
     def read_paging(self) -> Paging:
-        """Return the requested page of the table (``page``, from 1, and ``rows``)."""
+        """Return the requested part of the table, from the parameters ``page`` and ``rows``."""
         return Paging(
             number=self._read_number("page", 1, MAX_PAGES), rows=self._read_number("rows", DEFAULT_ROWS, MAX_ROWS)
         )
@@ -190,30 +190,31 @@ class PageRequest:
 
     @property
     def is_personal_data_shown(self) -> bool:
-        """Whether texts are shown unmasked. Raises `PageRefused` for a visitor who may not see them."""
+        """Whether personal data is shown. Raises `PageRefused` for a visitor who may not see it."""
         if self.query.get("personal") != "shown":
             return False
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token may not show personal data. The operator of the site can create one that may: "
+                "Your token does not allow you to see personal data. The operator of the site can create one "
+                "that does: "
                 "`lookout site token add NAME --personal-data`.",
             )
         return True
 
     def redact_text(self, text: str, target: str | None = None) -> str:
-        """Mask a text of a user or the application for this visitor; every such text goes through here."""
+        """Mask personal data in a text of a user or of the application, unless this visitor chose to see it."""
         if self.is_personal_data_shown:
             return text
         target_config = self.site.config.targets.get(target or "")
         return redact(text, account_patterns=target_config.graders.account_patterns if target_config else ())
 
     def build_redactor(self, target: str | None) -> MaskText:
-        """Return a function that masks texts of one target as `redact_text`; see `deployments.site.masking`."""
+        """Return a function that masks personal data in texts of one target."""
         return partial(self.redact_text, target=target)
 
     def link(self, address: str, **filters: object) -> str:
-        """Return an address of the site, with its prefix and with filters."""
+        """Return the link to an address of the site, with filters."""
         if self.static is not None:
             return self.static.link(StaticAddress(self.address, tuple(self.query.items())), address, filters)
         query = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
@@ -221,20 +222,19 @@ class PageRequest:
 
     @property
     def json_address(self) -> str:
-        """The address of this page's JSON, with its filters."""
+        """The address of the JSON of this page, with its filters."""
         return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
     def here(self, **changes: object) -> str:
-        """Return this page's address with changed filters; ``None`` removes one."""
+        """Return the link to this page with changed filters. ``None`` removes a filter."""
         return self.link(self.address, **{**self.query, **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The result of a page function. ``data`` is all that the template shows, and the page's JSON.
+    """A page to show. ``data`` is everything that the template shows; it is also the JSON of the page.
 
-    ``view`` is the same data as the report's view, if there is one. With ``live_s`` an open page renews itself at
-    this interval.
+    ``view`` has helpers for the template. With ``live_s``, an open page loads itself again after this interval.
     """
 
     template: str
@@ -246,7 +246,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of an action: the next address, and a sentence that says what was done."""
+    """The result of a form: the next address, and a sentence that says what was done."""
 
     next_url: str
     text: str

@@ -1,4 +1,4 @@
-"""Renew the copy that pages read, in a background thread, so that no page waits for it."""
+"""Renew the copy of the warehouse that pages read, in the background, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from monitors.errors import MonitorError, WarehouseBusy
 from warehouse.database.snapshot import Snapshot
 
 WAIT_S: Final = 5.0
-"""Timeout while a writer has the warehouse; the copy is tried again later."""
+"""The longest wait for the warehouse. After it, the copy is renewed later."""
 log = logging.getLogger(__name__)
 
 
 class Refresher:
-    """Renew ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and at once after `wake`.
+    """Renews ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and soon after `wake`.
 
-    Copying takes at most a tenth of the time, so a large warehouse is copied less often. ``afterwards`` is called
-    each time, also in a thread. ``problem`` says why there is no newer copy; empty without an error.
+    A large warehouse is copied less often, so that copying takes at most a tenth of the time. ``afterwards`` is
+    called after each copy. ``problem`` says why the last copy failed; empty without an error.
     """
 
     def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
@@ -33,20 +33,20 @@ class Refresher:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wake(self) -> None:
-        """Renew the copy soon. Thread-safe."""
+        """Ask for a new copy soon. Thread-safe."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wanted.set)
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        await self._refresh()
+        await self._refresh_copy()
         self._task = asyncio.create_task(self._refresh_forever())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop, and close the copy."""
+        """Stop renewing, and close the copy."""
         del kind, error, trace
         if self._task is not None:
             self._task.cancel()
@@ -63,11 +63,11 @@ class Refresher:
             except TimeoutError:
                 pass
             self._wanted.clear()
-            took_s = await self._refresh()
+            took_s = await self._refresh_copy()
             pause_s = max(self._every_s, 10 * took_s)
 
-    async def _refresh(self) -> float:
-        """Renew the copy and return the seconds it took. An error is logged once, and the copy is tried again."""
+    async def _refresh_copy(self) -> float:
+        """Renew the copy and return how long that took, in seconds. The same error is logged only once."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         problem = ""

@@ -1,4 +1,4 @@
-"""Render pages as HTML and as JSON from one record, and the responses to refused requests."""
+"""Render pages as HTML and as JSON, and the responses to refused requests."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/judge", "Judge"),
     ("/suite", "Suite"),
 )
-"""The menu: address and label, in order."""
+"""The menu of the site: the address and the label of each page."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""Policy inside an exported page, because its web server may send no headers."""
+"""The content security policy in exported pages, because their web server may send no headers."""
 ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
 
@@ -63,11 +63,11 @@ def build_site_templates() -> Environment:
 
 
 class TrendShown(Protocol):
-    """The interface of a trend's value in page records."""
+    """The fields that a value needs to be shown in a trend chart."""
 
     @property
     def label(self) -> str:
-        """Its description."""
+        """The description of the value."""
         ...
 
     @property
@@ -77,36 +77,36 @@ class TrendShown(Protocol):
 
     @property
     def low(self) -> float | None:
-        """The lower end of its interval."""
+        """The lower end of the interval of the value."""
         ...
 
     @property
     def high(self) -> float | None:
-        """The upper end."""
+        """The upper end of the interval of the value."""
         ...
 
     @property
     def mark(self) -> bool:
-        """Whether it is highlighted."""
+        """Whether the chart highlights the value."""
         ...
 
 
 def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
-    """Render a page's values over time as a chart."""
+    """Render values over time as a chart."""
     points = [TrendPoint(point.label, point.value, point.low, point.high, point.mark) for point in values]
     return render_trend_line(points, build_scale(points, limit=limit), title)
 
 
 @cache
 def load_asset(name: str) -> str:
-    """Return an asset. The style sheet is the report's, followed by the site's few lines."""
+    """Return the style sheet or the script. The style sheet is that of the report, with a few lines of the site."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
     return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
 
 @cache
 def compute_asset_version() -> str:
-    """Return a hash of all assets, which is part of their addresses, so that browsers can cache them for long."""
+    """Return a hash of all assets. It is part of their addresses, so that browsers can cache them for long."""
     return hashlib.sha256("".join(map(load_asset, ASSETS)).encode()).hexdigest()[:12]
 
 
@@ -119,16 +119,16 @@ async def serve_asset(request: Request) -> Response:
 
 
 class Renderer:
-    """Render the responses of one site."""
+    """Renders the responses of one site."""
 
     def __init__(self, site: Site, signer: SessionSigner) -> None:
         self.site = site
         self.signer = signer
 
     def render_page(self, page: Page, asked: PageRequest, request: Request) -> Response:
-        """Render a page as HTML or JSON, as requested. An unchanged page is not sent again (HTTP 304)."""
+        """Render a page as HTML or JSON, as requested. An unchanged page is answered with HTTP 304."""
         if request.state.wants_json:
-            return Response(self.format_json(page), media_type="application/json")
+            return Response(self.format_page_json(page), media_type="application/json")
         text = self._render_template(
             page.template,
             asked.visitor,
@@ -138,7 +138,7 @@ class Renderer:
             page=page.view,
             request=asked,
             live_s=page.live_s,
-            flash=self._read_flash(request),
+            flash=self._read_signed_message(request),
         )
         tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:24]}"'
         if request.headers.get("if-none-match") == tag:
@@ -159,20 +159,20 @@ class Renderer:
         )
 
     def render_static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
-        """Render the HTML and JSON that say why an export has no such page."""
+        """Render the HTML and the JSON that say why the export does not have a page."""
         html = self._render_template(
             "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
         )
         return html, json.dumps({"error": text})
 
-    def format_json(self, page: Page) -> str:
-        """Format a page's record as JSON, with the time when the copy was last up to date."""
+    def format_page_json(self, page: Page) -> str:
+        """Format the data of a page as JSON, with the time of the copy of the warehouse."""
         as_of = self.site.snapshot.as_of
         head = f'"{as_of.isoformat().replace("+00:00", "Z")}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
     def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, next_url: str = "/") -> Response:
-        """Render why there is no page: as JSON, as the login form if one is needed, or as an error page."""
+        """Render why a page is not shown: as JSON, as the login form, or as an error page."""
         if getattr(request.state, "wants_json", False):
             return JSONResponse({"error": text}, status_code=status, headers=_build_challenge_headers(status))
         visitor = getattr(request.state, "visitor", None)
@@ -182,8 +182,8 @@ class Renderer:
             html = self._render_template("refused.html.j2", visitor, "", title=status.phrase, text=text)
         return Response(html, int(status), _build_challenge_headers(status), media_type="text/html; charset=utf-8")
 
-    def refuse_entry(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
-        """Render the response to a refused request; after a login the visitor continues to the requested page."""
+    def render_entry_refusal(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
+        """Render the response to a refused request. After a login, the visitor gets the requested page."""
         next_address = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
         return self.render_refusal(request, status, text, next_url=next_address)
 
@@ -205,16 +205,19 @@ class Renderer:
         )
 
     def build_next_address(self, done: Done) -> str:
-        """Return the next address after an action, with its message, signed so that no link can forge one."""
+        """Return the next address after a form, with its message.
+
+        The message is signed, so that no link can fake it.
+        """
         mark = "&" if "?" in done.next_url else "?"
-        return f"{done.next_url}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
+        return f"{done.next_url}{mark}{urlencode({'done': done.text, 'seal': self.signer.sign_text(done.text)})}"
 
     def _build_link(self, address: str) -> str:
         return f"{self.site.prefix}{address}"
 
-    def _read_flash(self, request: Request) -> str:
+    def _read_signed_message(self, request: Request) -> str:
         text, seal = (request.query_params.get(name, "") for name in ("done", "seal"))
-        return text if text and self.signer.is_seal(seal, text) else ""
+        return text if text and self.signer.is_signature_of(seal, text) else ""
 
     def _render_template(self, template: str, visitor: Visitor | None, address: str, **values: Any) -> str:
         request = values.get("request")
@@ -235,7 +238,7 @@ class Renderer:
 
 
 def sanitize_local_address(next_url: str, prefix: str) -> str:
-    """Return a safe next address: within this site and without its prefix, never on another host."""
+    """Return the next address if it is on this site, without the prefix of the proxy; else ``/``."""
     if prefix and (next_url == prefix or next_url.startswith(f"{prefix}/")):
         next_url = next_url[len(prefix) :] or "/"
     is_local = next_url.startswith("/") and not next_url.startswith(("//", "/\\", "/login", "/logout"))

@@ -18,9 +18,9 @@ from deployments.site.access import (
     AccessControl,
     AttemptLimit,
     ViewLog,
-    check_tokens,
     find_forwarded_client,
     needs_login,
+    require_tokens_for_login,
 )
 from deployments.site.application import build_pages_application
 from deployments.site.health import HealthWatch
@@ -67,9 +67,9 @@ def build_site_application(config: Config, host: str, environment: SiteEnvironme
     Raises `ConfigError` if a token is needed and there is none.
     """
     settings, tokens = config.site, build_token_store(config.data_folder)
-    check_tokens(config.site, host, tokens)
+    require_tokens_for_login(config.site, host, tokens)
     site = _build_site(config, host, environment)
-    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=settings.session_h))
+    signer = SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=settings.session_h))
     renderer, attempts = Renderer(site, signer), AttemptLimit(environment.now)
     refresher = Refresher(site.snapshot, settings.refresh_s, lambda: _refresh_slow_data(site))
     pages = build_pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
@@ -83,7 +83,7 @@ def build_site_application(config: Config, host: str, environment: SiteEnvironme
         views=ViewLog(tokens.folder),
         now=environment.now,
         local_name=environment.local_name,
-        refuse=renderer.refuse_entry,
+        refuse=renderer.render_entry_refusal,
     )
 
 
@@ -120,7 +120,12 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
     site, tokens = _build_site(config, config.site.host, environment), build_token_store(config.data_folder)
     site.snapshot.refresh(COPY_TIMEOUT_S)
     try:
-        yield site, Renderer(site, SessionSigner(tokens, tokens.load_key(), timedelta(hours=config.site.session_h)))
+        yield (
+            site,
+            Renderer(
+                site, SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=config.site.session_h))
+            ),
+        )
     finally:
         site.snapshot.close()
 

@@ -1,8 +1,8 @@
-"""Access tokens (one per person, stored as a hash, with a role) and the sessions that they start.
+"""Access tokens of people, and the sessions that start when a person logs in with a token.
 
-A token has 256 random bits, so it cannot be guessed and a plain SHA-256 is a safe hash of it. A session is a signed
-cookie and is not stored: it ends at its expiry time, or at once when its token is revoked or its owner logs out.
-Sessions that ended early are stored as a hash until their expiry time.
+Each person has one token with a role. Only its hash is stored. A token has 256 random bits, so SHA-256 is a safe
+hash. A session is a signed cookie, which is not stored. It ends after some hours, or when the token is revoked or
+the person logs out. The hash of a session that ended early is stored until it would have ended.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from monitors.records.base import Record, Sha256, UtcTime
 from monitors.storage import make_private_folder, write_atomically, write_once
 
 FOLDER: Final = "site"
-"""Inside the data folder: tokens, the key of sessions and the view log."""
+"""The folder in the data folder for tokens, the key of sessions and the log of page views."""
 BEGINNING_OF_TOKENS: Final = "lookout_"
-"""The prefix of every token, so that secret scanners recognize it."""
+"""Every token begins with this, so that secret scanners recognize it."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
 _ENDED: Final = "ended-sessions"
 
 
 class Role(StrEnum):
-    """The rights of a person. Both roles see the same pages."""
+    """The permissions of a person. Both roles see the same pages."""
 
     READ = "read"
     OPERATE = "operate"
-    """May also decide: acknowledge, silence, review, draft."""
+    """The person may also decide: acknowledge, silence, review and draft."""
 
 
 PersonName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.@+-]+(?: [\w.@+-]+)*$")]
 
 
 class AccessToken(Record):
-    """A person's token as it is stored."""
+    """The stored data of a person's token."""
 
     name: PersonName
     role: Role
@@ -59,7 +59,7 @@ class _TokenFile(Record):
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """The tokens of one data folder. The file is read at each use, so that a revocation works at once."""
+    """The tokens of one data folder. The file is read each time, so that a revoked token stops working at once."""
 
     data_folder: Path
     entropy: Callable[[], bytes]
@@ -67,11 +67,11 @@ class TokenStore:
 
     @property
     def folder(self) -> Path:
-        """The folder of the token file."""
+        """The folder with the file of tokens."""
         return self.data_folder / FOLDER
 
-    def load_all(self) -> tuple[AccessToken, ...]:
-        """Return all tokens, by name. Raises `ConfigError` for an invalid file."""
+    def load_tokens(self) -> tuple[AccessToken, ...]:
+        """Return all tokens, sorted by name. Raises `ConfigError` for an invalid file."""
         file = self.folder / _TOKENS
         try:
             return _TokenFile.model_validate_json(file.read_bytes()).tokens
@@ -79,34 +79,34 @@ class TokenStore:
             return ()
         except (OSError, ValidationError) as error:
             raise ConfigError(
-                f"{file}: cannot be read ({type(error).__name__}); "
-                "restore it, or remove it and add each token again"
+                f"{file} cannot be read ({type(error).__name__}). "
+                "Restore it from a backup, or remove it and add each token again"
             ) from None
 
-    def add(self, name: str, role: Role, *, sees_personal_data: bool, at: datetime) -> str:
+    def create_token(self, name: str, role: Role, *, sees_personal_data: bool, at: datetime) -> str:
         """Create a token and return it; only its hash is stored. Raises `ConfigError` for an existing name."""
-        tokens = self.load_all()
+        tokens = self.load_tokens()
         if any(existing.name == name for existing in tokens):
             raise ConfigError(f"{name} already has a token; revoke it first (`lookout site token revoke {name}`)")
         token = BEGINNING_OF_TOKENS + _encode_base64(self.entropy())
         access_token = _build_token(name, role, sees_personal_data, _hash_token(token), at)
-        self._write((*tokens, access_token))
+        self._write_tokens((*tokens, access_token))
         return token
 
-    def revoke(self, name: str) -> None:
+    def revoke_token(self, name: str) -> None:
         """Revoke a person's token, which ends their sessions. Raises `ConfigError` for an unknown name."""
-        tokens = self.load_all()
+        tokens = self.load_tokens()
         if all(token.name != name for token in tokens):
             names = ", ".join(token.name for token in tokens) or "none"
-            raise ConfigError(f"{name} has no token; people with a token: {names}")
-        self._write(tuple(token for token in tokens if token.name != name))
+            raise ConfigError(f"{name} has no token. People with a token: {names}")
+        self._write_tokens(tuple(token for token in tokens if token.name != name))
 
     def find_owner(self, token: str) -> AccessToken | None:
         """Return the owner of a token; ``None`` for an unknown one."""
         digest = _hash_token(token)
-        return next((stored for stored in self.load_all() if hmac.compare_digest(stored.sha256, digest)), None)
+        return next((stored for stored in self.load_tokens() if hmac.compare_digest(stored.sha256, digest)), None)
 
-    def load_key(self) -> bytes:
+    def load_or_create_key(self) -> bytes:
         """Return the key that signs sessions and forms, created at the first use."""
         make_private_folder(self.folder)
         file = self.folder / _KEY
@@ -114,7 +114,7 @@ class TokenStore:
             file.chmod(0o600)
         return bytes.fromhex(file.read_text(encoding="ascii"))
 
-    def _write(self, tokens: tuple[AccessToken, ...]) -> None:
+    def _write_tokens(self, tokens: tuple[AccessToken, ...]) -> None:
         make_private_folder(self.folder)
         ordered = tuple(sorted(tokens, key=lambda token: token.name))
         write_atomically(self.folder / _TOKENS, _TokenFile(tokens=ordered).model_dump_json(indent=2), mode=0o600)
@@ -125,32 +125,32 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
         return AccessToken(name=name, role=role, sees_personal_data=personal, sha256=digest, made_at=at)
     except ValidationError:
         raise ConfigError(
-            f"{name!r} is not a valid name; accepted: letters, digits, dots, @, + and -, with single spaces"
+            f"{name!r} is not a valid name. Accepted: letters, digits, dots, @, + and -, with single spaces"
         ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSigner:
-    """Create and verify session cookies and form tokens (against cross-site request forgery)."""
+    """Creates and verifies session cookies, and the form tokens that prove that a form is from this site."""
 
     tokens: TokenStore
     key: bytes
     lasts: timedelta
 
-    def issue(self, owner: AccessToken, now: datetime) -> str:
-        """Create a session's cookie."""
+    def create_session_cookie(self, owner: AccessToken, now: datetime) -> str:
+        """Create the cookie of a new session."""
         ends = int((now + self.lasts).timestamp())
         name = _encode_base64(owner.name.encode())
         claims = f"{name}.{ends}.{_encode_base64(self.tokens.entropy())}"
         return f"{claims}.{self._sign('session', claims, owner.sha256)}"
 
     def find_owner(self, cookie: str, now: datetime) -> AccessToken | None:
-        """Return a session's owner; ``None`` if it is forged or over, or its token was revoked."""
+        """Return the owner of a session; ``None`` if it is forged or has ended, or the token was revoked."""
         claims, _, signature = cookie.rpartition(".")
         parts = claims.split(".")
         if len(parts) != 3 or not parts[1].isdecimal() or int(parts[1][:12]) < now.timestamp():  # noqa: PLR2004 - name, end, random part
             return None
-        for owner in self.tokens.load_all():
+        for owner in self.tokens.load_tokens():
             name = _encode_base64(owner.name.encode())
             if hmac.compare_digest(name.encode(), parts[0].encode()):
                 expected = self._sign("session", claims, owner.sha256)
@@ -158,8 +158,8 @@ class SessionSigner:
                 return owner if is_good and not self._build_ended_path(cookie).exists() else None
         return None
 
-    def end(self, cookie: str, now: datetime) -> None:
-        """End a session in all copies of its cookie. Raises `WarehouseUnwritable`."""
+    def end_session(self, cookie: str, now: datetime) -> None:
+        """End a session, also for copies of its cookie. Raises `WarehouseUnwritable`."""
         if self.find_owner(cookie, now) is None:
             return
         ended_path = self._build_ended_path(cookie)
@@ -173,20 +173,20 @@ class SessionSigner:
         return self.tokens.folder / _ENDED / _hash_token(cookie)
 
     def create_form_token(self, session: str) -> str:
-        """Create the token of this session's forms, which no other site can know."""
+        """Create the token for the forms of a session, which no other site can know."""
         return self._sign("form", session)
 
     def is_form_token(self, given: str, session: str) -> bool:
         """Whether a form came from a page of this session."""
         return hmac.compare_digest(given.encode(), self.create_form_token(session).encode())
 
-    def seal(self, text: str) -> str:
-        """Sign ``text``, to prove that it is from this site."""
+    def sign_text(self, text: str) -> str:
+        """Return a signature that proves that ``text`` is from this site."""
         return self._sign("said", text)
 
-    def is_seal(self, given: str, text: str) -> bool:
-        """Whether ``text`` was signed by this site."""
-        return hmac.compare_digest(given.encode(), self.seal(text).encode())
+    def is_signature_of(self, given: str, text: str) -> bool:
+        """Whether ``given`` is this site's signature of ``text``."""
+        return hmac.compare_digest(given.encode(), self.sign_text(text).encode())
 
     def _sign(self, *parts: str) -> str:
         return _encode_base64(hmac.digest(self.key, "\n".join(parts).encode(), "sha256"))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from deployments.cli.receive import build_parsers
+from deployments.cli.receive import build_trigger_parsers
 from deployments.receivers.ports import check_port_free
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.receivers.slack_actions import parse_signing_secrets
-from deployments.site.access import check_tokens
+from deployments.site.access import require_tokens_for_login
 from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import load_secrets
 from deployments.up.ports import MAX_RECEIVER_PORT, ONLY_DEPLOYS, choose_site_port
@@ -103,7 +103,7 @@ def _list_checks(
     for trigger in config.deploys.triggers:
         yield lambda target=trigger.target: config.require_target(target)
     for provider in sorted(config.deploys.providers):
-        yield lambda one=provider: build_parsers(load_secrets([one], environment), config.deploys)
+        yield lambda one=provider: build_trigger_parsers(load_secrets([one], environment), config.deploys)
     if config.deploys.triggers:
         yield lambda: check_port(host, port)
     if config.alerts.slack_buttons:
@@ -115,7 +115,7 @@ def _list_checks(
             host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_port(port)}"
         )
     if config.site.enabled:
-        yield lambda: check_tokens(
+        yield lambda: require_tokens_for_login(
             config.site, config.site.host, TokenStore(config.data_folder, generate_random_key)
         )
         yield lambda: check_port_free(

@@ -142,6 +142,14 @@ class TargetConfig(BaseModel):
         except ConfigError as error:
             raise ValueError(f"not a valid dataset address: {error}") from None
 
+    def with_suite(self, suite: Path) -> Self:
+        """Return the target with another suite."""
+        return self.model_copy(update={"suite": suite})
+
+    def with_probe(self, probe: ProbeSettings) -> Self:
+        """Return the target with other settings for asking it."""
+        return self.model_copy(update={"probe": probe})
+
     def with_address(self, address: str) -> Self:
         """Return the target with another address and without its Space."""
         return self.model_copy(update={"url": address, "space": None})
@@ -301,6 +309,11 @@ class Config(BaseModel):
     def with_target(self, name: str, target: TargetConfig) -> Self:
         """Return the configuration with ``target`` under this name."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
+
+    def with_gate_of_job(self, gate: GateSettings) -> Self:
+        """Return the configuration with the gate of a CI job. The run posts nothing to GitHub; the job does."""
+        silent = self.github.model_copy(update={"post_results": False})
+        return self.model_copy(update={"gate": gate, "github": silent})
 
     def with_main_channel_only(self) -> Self:
         """Return the configuration with all alerts in the application's channel."""

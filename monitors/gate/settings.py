@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -151,3 +151,19 @@ class GateSettings(BaseModel):
     regressions: Regressions = Field(
         default=Regressions(), description="by severity, the loss of cases that a run must be able to detect"
     )
+
+    def with_min_weighted_score(self, min_weighted_score: float) -> Self:
+        """Return the settings with another minimum of the weighted score."""
+        return self.model_copy(update={"min_weighted_score": min_weighted_score})
+
+    def with_min_rating(self, min_rubric: float) -> Self:
+        """Return the settings with another minimum of the average rating, which must then exist."""
+        return self.model_copy(update={"min_rubric": min_rubric, "rating_needed": True})
+
+    def with_stricter_checks(self, *, fail_on_regression: bool, strict: bool) -> Self:
+        """Return the settings with these checks switched on; a false value leaves a check as it is."""
+        changes = {
+            "fail_on_regression": self.fail_on_regression or fail_on_regression,
+            "strict": self.strict or strict,
+        }
+        return self.model_copy(update=changes)

@@ -518,6 +518,15 @@ class ProbeSettings(Record):
         selectors = self.selectors.model_copy(update={"message_box": None})
         return self.model_copy(update={"selectors": selectors})
 
+    def with_concurrency(self, concurrency: int) -> Self:
+        """Return the settings with another number of parallel questions."""
+        return self.model_copy(update={"concurrency": concurrency})
+
+    def with_deadlines_up_to(self, max_s: float) -> Self:
+        """Return the settings with deadlines for an answer and a job of at most ``max_s``."""
+        job = self.job.model_copy(update={"deadline_s": min(self.job.deadline_s, max_s)})
+        return self.model_copy(update={"answer_deadline_s": min(self.answer_deadline_s, max_s), "job": job})
+
 
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
     """Return the number of parallel questions: the configured number, or two for each core.

@@ -41,6 +41,10 @@ class Target(Record):
             raise ValueError("a target must have `url` (the page) or `space` (owner/name)")
         return self
 
+    def with_environment_and_family(self, environment: Environment, model_family: str | None) -> Self:
+        """Return the target with its environment and the family of its model."""
+        return self.model_copy(update={"environment": environment, "model_family": model_family})
+
     @property
     def address(self) -> str:
         """The address of the page: ``url``, or else the address of the Space."""

@@ -196,7 +196,7 @@ def compute_call_cost(said: Judging) -> Cost:
     )
 
 
-def build_answers(scope: JudgeScope) -> list[PendingAnswer]:
+def build_conversation_answers(scope: JudgeScope) -> list[PendingAnswer]:
     """Of 200 answers to cases of the suite those that a judge grades, the worst first as a run asks them.
 
     Rules leave three of ten open and pass the others.
@@ -220,7 +220,7 @@ def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
 
 async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
     """As a run has its answers judged: open ones of severity 3 at once and alone, the others in groups."""
-    waiting = build_answers(scope)
+    waiting = build_conversation_answers(scope)
     voids: list[JudgedGroup] = []
     done = asyncio.Event()
 
@@ -282,7 +282,8 @@ async def measure_provider(provider: Provider) -> list[Spent]:
     """All the work of the page, by one judge."""
     talk_costs = await compute_uncached_cost(provider, build_cases(build_conversations(CASES)))
     case_costs = await compute_uncached_cost(
-        provider, [build_judge_case(answer.case, answer.exchange) for answer in build_answers(JudgeScope.ALL)]
+        provider,
+        [build_judge_case(answer.case, answer.exchange) for answer in build_conversation_answers(JudgeScope.ALL)],
     )
     nights = [
         Spent(

@@ -31,7 +31,7 @@ from tests.servers.slack import TOKEN, SlackServer
 
 pytestmark = pytest.mark.prefect
 
-SAID = "The Prefect server does not answer any more"
+SAID = "The Prefect server stopped answering"
 SLACK = """
 [alerts]
 slack_channel = "C0ALERTS"

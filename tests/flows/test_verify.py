@@ -157,7 +157,7 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
 
     done = lookout("verify", "demo", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Continuing run" in done.stderr
+    assert "Lookout continues run" in done.stderr
     report = json.loads(done.stdout)
     assert report["resumed_cases"] >= 3
     assert report["coverage"] == {"asked": 8, "graded": 8, "floor": 0.95}

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from deployments.cli.conversations import answer_lines
 from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode
-from deployments.cli.pipes import run_pipe
+from deployments.cli.pipes.commands import answer_each_line
+from deployments.cli.pipes.conversations import answer_logged_conversations
 from flows.server.schedules import Cron, Every, PlannedDeployment
 from tests.lookout_commands import every_command
 from tests.tools import command_reference, configuration_reference
@@ -140,7 +140,7 @@ def pipe_lines(
     reads = {"id"}
     out = io.BytesIO()
     given = [json.dumps({"id": "a", **line}).encode() for line in lines]
-    run_pipe([*given, b"[]"], out, lambda fields: answer(Recording(fields, reads)))
+    answer_each_line([*given, b"[]"], out, lambda fields: answer(Recording(fields, reads)))
     *answers, refusal = map(json.loads, out.getvalue().splitlines())
     assert set(refusal) == {"id", "error"}
     assert not any("error" in fields for fields in answers)
@@ -153,7 +153,7 @@ def conversation_lines() -> Iterator[str]:
     """The fields with types of what ``lookout conversations`` answers; it reads lines in any form."""
     out = io.BytesIO()
     logged = {"question": "q", "answer": "a", "context": ["p"], "ts": 1772366400}
-    answer_lines(io.BytesIO(json.dumps(logged).encode() + b"\n[]\n"), out)
+    answer_logged_conversations(io.BytesIO(json.dumps(logged).encode() + b"\n[]\n"), out)
     yield "lookout conversations"
     yield from _answer_fields(map(json.loads, out.getvalue().splitlines()))
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli import pipes
 from deployments.cli.app import USERS
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.pipes import commands as pipes
 from flows.server.schedules import plan_deployments
 from monitors.config.file import RENAMED_KEYS, Config, parse_config
 from monitors.errors import ConfigError
@@ -90,7 +90,9 @@ def test_fields_of_the_pipes(snapshot, monkeypatch):
     answers = {}
     (names,) = (names for user, names in USERS.items() if user.startswith("Scripts"))
     for name in names:
-        monkeypatch.setattr(pipes, "_run_on_stdin", lambda answer, name=name: answers.setdefault(name, answer))
+        monkeypatch.setattr(
+            pipes, "_answer_standard_input", lambda answer, name=name: answers.setdefault(name, answer)
+        )
         if name != "conversations":
             getattr(pipes, f"{name.replace('-', '_')}_command")()
     lines = [line for name in answers for line in pipe_lines(name, answers[name], PIPE_LINES[name])]

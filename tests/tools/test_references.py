@@ -28,7 +28,7 @@ from tests.lookout_commands import every_command
 from tests.tools import command_reference, outcome_reference
 
 COLUMNS = 80
-IN_WHOLE = ("verify_and_print", "exit_code_from_verdict")
+IN_WHOLE = ("verify_and_print_verdict", "exit_code_from_verdict")
 """What a command calls that ends with a run's verdict."""
 
 

@@ -1,4 +1,4 @@
-"""``lookout alerts``: what is broken now, its history, and what a person decides about it."""
+"""``lookout alerts``: show incidents with their history, and store what a person decides about them."""
 
 from __future__ import annotations
 
@@ -21,33 +21,47 @@ from monitors.records.incidents import ActionKind, IncidentKind
 
 if TYPE_CHECKING:
     from deployments.cli.alerts.incidents import IncidentSession
+    from monitors.records.operator_actions import Silence
 
-IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or the id of an incident from `list`")]
+IdArgument = Annotated[
+    str,
+    typer.Argument(
+        help="the id at the end of an alert message (LK-…), or the id of an incident from `lookout alerts list`"
+    ),
+]
 ByOption = Annotated[
     str,
-    typer.Option("--as", envvar=["LOOKOUT_USER", "USER"], help="who says so: your name", show_default=False),
+    typer.Option(
+        "--as",
+        envvar=["LOOKOUT_USER", "USER"],
+        help="your name, which is stored with the decision",
+        show_default=False,
+    ),
 ]
-NoteOption = Annotated[str, typer.Option("--note", help="the reason, for later readers")]
+NoteOption = Annotated[str, typer.Option("--note", help="the reason, which is shown in the history")]
 
 
 def list_command(
     everything: Annotated[bool, typer.Option("--all", help="also list resolved incidents")] = False,
-    target: Annotated[str | None, typer.Option(help="only this target")] = None,
+    target: Annotated[str | None, typer.Option(help="list only incidents of this target")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """List the incidents that are not resolved, worst first.
 
-    Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
+    If some stored records cannot be read, incidents may be missing, and the exit code is 4.
     """
-    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, list_losses
+    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, list_unreadable_records
     from warehouse.queries.incidents import find_latest_alerts, list_incidents
 
-    session = _open_session(config, data_folder)
-    incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), list_losses(session)
+    session = _open_incident_session(config, data_folder)
+    incidents, losses = (
+        list_incidents(session.store, resolved_too=everything, target=target),
+        list_unreadable_records(session),
+    )
     for loss in losses:
-        write_note(f"lookout: incidents may be missing from this list: {loss}\n")
+        write_note(f"lookout: some incidents may be missing from this list: {loss}\n")
     now, silences = session.actions.now(), session.actions.list_silences()
     if as_json:
         _print_json_array(incidents)
@@ -69,21 +83,22 @@ def show_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a message, or the last message of an incident, with its history and evidence."""
-    from deployments.cli.alerts.incidents import find_incidents, print_story
+    """Show an incident or an alert message, with its history and evidence."""
+    from deployments.cli.alerts.incidents import find_incidents_by_id, print_incident_story
     from warehouse.queries.incidents import load_incident_history, load_shown_alerts
 
-    session = _open_session(config, data_folder)
+    session = _open_incident_session(config, data_folder)
     silences = session.actions.list_silences()
     stories = [
-        load_incident_history(session.store, match, silences) for match in find_incidents(session.store, incident)
+        load_incident_history(session.store, match, silences)
+        for match in find_incidents_by_id(session.store, incident)
     ]
     if as_json:
         _print_json_lines(stories)
         return
     named = next(iter(load_shown_alerts(session.store, incident.upper())), None)
     for story in stories:
-        print_story(make_terminal_console(), story, session, shown=named or story.last_alert)
+        print_incident_story(make_terminal_console(), story, session, shown=named or story.last_alert)
 
 
 def ack_command(
@@ -95,8 +110,8 @@ def ack_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Acknowledge an incident: no reminder until it is worse."""
-    _store_action(
+    """Acknowledge an incident. Lookout sends no reminder until it gets worse."""
+    _store_and_print_action(
         ActionKind.ACKNOWLEDGE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
 
@@ -111,7 +126,9 @@ def resolve_command(
     as_json: JsonOption = False,
 ) -> None:
     """Mark an incident as resolved. If a later run finds the fault again, Lookout sends a new alert."""
-    _store_action(ActionKind.RESOLVE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json)
+    _store_and_print_action(
+        ActionKind.RESOLVE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
+    )
 
 
 def false_alarm_command(
@@ -123,8 +140,8 @@ def false_alarm_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Mark an alert as a false alarm: the answer was right. No alerts about it for a week."""
-    _store_action(
+    """Mark an alert as a false alarm, because the answer was right. Lookout sends no alerts about it for a week."""
+    _store_and_print_action(
         ActionKind.FALSE_ALARM, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
 
@@ -138,8 +155,8 @@ def draft_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draft a redacted gold case for review from a real user's question and the answer."""
-    _store_action(
+    """Create a draft of a new case from an alert about a real user's question. Personal data is masked."""
+    _store_and_print_action(
         ActionKind.ADD_TO_GOLD, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
 
@@ -148,37 +165,43 @@ def silence_command(
     *,
     by: ByOption = "",
     reason: Annotated[str, typer.Option("--reason", help="the reason for the silence", min=1)],
-    incident: Annotated[str | None, typer.Argument(help="this incident, or all incidents of this message")] = None,
-    lasting: Annotated[str | None, typer.Option("--for", help="the duration: 90m, 4h, 2d")] = None,
+    incident: Annotated[
+        str | None, typer.Argument(help="silence this incident, or all incidents of this message")
+    ] = None,
+    lasting: Annotated[str | None, typer.Option("--for", help="the duration, such as 90m, 4h or 2d")] = None,
     until: Annotated[
-        str | None, typer.Option("--until", help="the end, in UTC or in --zone: 2026-03-02T08:00 or 08:00")
+        str | None, typer.Option("--until", help="the end, such as 2026-03-02T08:00 or 08:00, in UTC or in --zone")
     ] = None,
     begins: Annotated[
         str | None,
-        typer.Option("--from", help="the start, in UTC or in --zone: 2026-03-02T06:00 or 06:00; default: now"),
+        typer.Option(
+            "--from", help="the start, such as 2026-03-02T06:00 or 06:00, in UTC or in --zone; default: now"
+        ),
     ] = None,
     every: Annotated[
         str | None,
         typer.Option(
             "--every",
-            help='windows that recur every week, with --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun '
-            '22:00-06:00", "day 01:00-01:30"',
+            help='periods that repeat every week, with --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00" or '
+            '"day 01:00-01:30"',
         ),
     ] = None,
-    zone: Annotated[str | None, typer.Option("--zone", help="the zone of these times: Europe/Berlin, UTC")] = None,
-    target: Annotated[str | None, typer.Option(help="all incidents of this target")] = None,
-    case: Annotated[str | None, typer.Option(help="this case")] = None,
-    failure: Annotated[FailureKind | None, typer.Option(help="this kind of failure")] = None,
-    kind: Annotated[IncidentKind | None, typer.Option(help="this kind of incident")] = None,
+    zone: Annotated[
+        str | None, typer.Option("--zone", help="the time zone of these times, such as Europe/Berlin or UTC")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="silence incidents of this target")] = None,
+    case: Annotated[str | None, typer.Option(help="silence incidents of this case")] = None,
+    failure: Annotated[FailureKind | None, typer.Option(help="silence this kind of failure")] = None,
+    kind: Annotated[IncidentKind | None, typer.Option(help="silence this kind of incident")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop alerts for some time; give your name and a reason. Remaining faults are reported at the end."""
-    from deployments.cli.alerts.silences import SilenceMatchers, make_silences, read_silence_times  # as for list
+    """Stop alerts for some time. At the end, Lookout reports the faults that remain."""
+    from deployments.cli.alerts.silences import SilenceMatchers, parse_silence_times, store_silences  # as for list
 
     matchers = SilenceMatchers(
-        author=_require_name(by),
+        author=_require_author(by),
         comment=reason,
         target=target,
         case_id=case,
@@ -186,9 +209,9 @@ def silence_command(
         kind=kind,
         incident=incident,
     )
-    times = read_silence_times(lasting=lasting, until=until, begins=begins, every=every, zone=zone)
-    session = _open_session(config, data_folder)
-    _print_records_for_people(make_silences(session, matchers, times), session.actions.now(), as_json=as_json)
+    times = parse_silence_times(lasting=lasting, until=until, begins=begins, every=every, zone=zone)
+    session = _open_incident_session(config, data_folder)
+    _print_silences(store_silences(session, matchers, times), session.actions.now(), as_json=as_json)
 
 
 def silences_command(
@@ -200,7 +223,7 @@ def silences_command(
     """List the silences with their author, reason and end."""
     from deployments.cli.alerts.incidents import build_silence_table
 
-    session = _open_session(config, data_folder)
+    session = _open_incident_session(config, data_folder)
     now = session.actions.now()
     silences = [silence for silence in session.actions.list_silences() if everything or not silence.is_over(now)]
     if as_json:
@@ -208,71 +231,73 @@ def silences_command(
     elif silences:
         make_terminal_console().print(build_silence_table(silences, now))
     else:
-        print_text("Nothing is silenced.")
+        print_text("There are no silences.")
 
 
 def unsilence_command(
-    silence_id: Annotated[str, typer.Argument(metavar="SILENCE", help="the id of the silence from `silences`")],
+    silence_id: Annotated[
+        str, typer.Argument(metavar="SILENCE", help="the id of the silence from `lookout alerts silences`")
+    ],
     by: ByOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a silence now; the next run reports the faults that are still there."""
+    """End a silence now. The next run reports the faults that are still there."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
-    session = _open_session(config, data_folder)
-    ended = end_silence(session, silence_id, by=_require_name(by))
-    _print_records_for_people([ended], session.actions.now(), as_json=as_json)
+    session = _open_incident_session(config, data_folder)
+    ended = end_silence(session, silence_id, by=_require_author(by))
+    _print_silences([ended], session.actions.now(), as_json=as_json)
 
 
-def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
-    from deployments.cli.alerts.incidents import open_alerts_session  # duckdb, slack_sdk, pydantic's models
+def _open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
+    from deployments.cli.alerts.incidents import open_incident_session  # duckdb, slack_sdk, pydantic's models
 
-    return open_alerts_session(config, data_folder)
+    return open_incident_session(config, data_folder)
 
 
-def _require_name(by: str) -> str:
+def _require_author(by: str) -> str:
     """Return the person's name. Raises `ConfigError` when it is empty."""
     if not by.strip():
-        raise ConfigError("who says so? Give your name: --as NAME, or set LOOKOUT_USER")
+        raise ConfigError("Lookout stores your name with the decision. Give it with --as NAME, or set LOOKOUT_USER")
     return by
 
 
-def _store_action(
+def _store_and_print_action(
     kind: ActionKind, incident_id: str, *, by: str, note: str, location: tuple[Path, Path | None], as_json: bool
 ) -> None:
-    from deployments.cli.alerts.incidents import find_incidents  # as for list
+    from deployments.cli.alerts.incidents import find_incidents_by_id  # as for list
 
-    author = _require_name(by)
-    session = _open_session(*location)
-    outcome = session.carry_out(kind, find_incidents(session.store, incident_id), by=author, note=note)
+    author = _require_author(by)
+    session = _open_incident_session(*location)
+    outcome = session.apply_action(kind, find_incidents_by_id(session.store, incident_id), by=author, note=note)
     if outcome is None:
-        print_text("Stored. Lookout applies it when the warehouse is free.", err=as_json)
+        print_text("Your decision is stored. Lookout applies it as soon as the warehouse is free.", err=as_json)
     elif as_json:
         _print_json_lines([outcome])
     else:
         print_text(outcome.text)
 
 
-def _print_records_for_people(records: Sequence[Record], now: datetime, *, as_json: bool) -> None:
+def _print_silences(silences: Sequence[Silence], now: datetime, *, as_json: bool) -> None:
     if as_json:
-        _print_json_lines(records)
+        _print_json_lines(silences)
         return
 
-    from deployments.cli.alerts.silences import format_record
+    from deployments.cli.alerts.silences import format_silence_confirmation
 
-    for record in records:
-        make_terminal_console().print(format_record(record, now), soft_wrap=True, highlight=False, markup=False)
+    for silence in silences:
+        print_text(format_silence_confirmation(silence, now))
 
 
 def _print_json_array(records: Sequence[Record]) -> None:
-    """Print the records as one JSON array, a record a line."""
+    """Print the records as one JSON array, with one record on each line."""
     lines = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) for record in records)
     write_json("[\n" + ",\n".join(lines) + "\n]\n" if records else "[]\n")
 
 
 def _print_json_lines(records: Sequence[Record]) -> None:
-    """Print the records as JSON lines."""
+    """Print the records as JSON Lines."""
     for record in records:
         write_json(json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n")

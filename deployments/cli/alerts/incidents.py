@@ -1,7 +1,6 @@
-"""The review session of ``lookout alerts``: the warehouse, operator actions, and Slack where there is a token.
+"""Find, format and change incidents for ``lookout alerts`` and for the site.
 
-A person names incidents by the id in a message, or by the beginning of an incident's own id. The terminal shows
-what is broken now, worst first, in one screen.
+A person names an incident by the id in an alert message, or by the first characters of the incident's own id.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Alert, Incident, IncidentState, NotifyReason
 from monitors.records.operator_actions import NO_END, ActionOutcome, Silence
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
-from warehouse.queries.incidents import IncidentAction, Story, list_incidents, load_shown_alerts
+from warehouse.queries.incidents import Story, list_incidents, load_shown_alerts
 
 WAIT_S: Final = 10.0
 
 
 @dataclass(frozen=True)
 class IncidentSession:
-    """One data folder's incidents and the operator actions on them."""
+    """The incidents of one data folder, and the actions of people on them."""
 
     actions: OperatorActions
     config: Config | None
@@ -57,10 +56,13 @@ class IncidentSession:
         """The warehouse."""
         return self.actions.store
 
-    def carry_out(
+    def apply_action(
         self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str
     ) -> ActionOutcome | None:
-        """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
+        """Store and apply a person's action, and update the Slack messages.
+
+        ``None`` if the warehouse is busy now.
+        """
         from flows.alerting.edits import (  # messages, and with the next line Slack's
             edit_messages_after_actions,
             find_action_outcome,
@@ -81,37 +83,34 @@ class IncidentSession:
         return outcome
 
 
-def list_losses(session: IncidentSession) -> Sequence[str]:
-    """Return what of the stored incidents cannot be read, or why that is not known; empty if all can be."""
+def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
+    """Return a sentence for each stored record that cannot be read."""
     try:
         return session.store.list_losses(WAIT_S)
     except WarehouseBusy:
         return ()  # what is shown may be some minutes old
 
 
-def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSession:
-    """Open the incidents of a configuration or a data folder, after loading the journal's pending rows."""
+def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
+    """Open the incidents of a data folder, after applying all pending actions. Raises `ConfigError`."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder} has no warehouse yet; the first run creates one")
+        raise ConfigError(f"{folder} has no warehouse yet. The first run creates it")
     store = open_warehouse(config, data_folder)
-    session = _open_session(config, store)
+    loaded = load_config(config) if config.exists() else None
+    if loaded is not None:
+        actions = build_operator_actions(loaded, store, utc_now)
+    else:
+        actions = OperatorActions(store, AlertSettings(), account_patterns=lambda _: (), now=utc_now)
+    session = IncidentSession(actions=actions, config=loaded)
     # What is shown may be some minutes old.
     with suppress(WarehouseBusy):
         apply_waiting_actions(session.actions, wait_s=WAIT_S)
     return session
 
 
-def _open_session(config: Path, store: Store) -> IncidentSession:
-    if config.exists():
-        loaded = load_config(config)
-        return IncidentSession(actions=build_operator_actions(loaded, store, utc_now), config=loaded)
-    actions = OperatorActions(store=store, settings=AlertSettings(), account_patterns=lambda _: (), now=utc_now)
-    return IncidentSession(actions=actions, config=None)
-
-
 ID_SHOWN_LENGTH: Final = 8
-"""Characters of an incident's id in lists: 32 bits, enough for all incidents of an installation."""
+"""The number of characters of an incident's id in lists: enough to tell all incidents apart."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)
@@ -119,18 +118,18 @@ _BEGINNING: Final = re.compile(r"[0-9a-f]{1,64}", re.IGNORECASE)
 
 
 def format_short_id(incident: Incident) -> str:
-    """Return the short form of an incident's id, as it is shown and may be typed."""
+    """Return the first characters of an incident's id, which lists show and commands accept."""
     return incident.fingerprint[:ID_SHOWN_LENGTH]
 
 
-def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:
-    """Return the incidents of a message (``LK-ABCDEFGH``), or the one whose id begins so. Raises `ConfigError`."""
+def find_incidents_by_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
+    """Return the incidents of a message (``LK-ABCDEFGH``), or the one whose id begins with ``incident_id``."""
     if _ALERT.fullmatch(incident_id):
-        return _find_message_incidents(store, incident_id.upper())
+        return _find_incidents_of_message(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
         raise ConfigError(
-            f"{incident_id!r} is not a valid id; accepted: the id at the end of a message (LK-…), or at least 4 "
-            "first characters of an incident's id from `lookout alerts list`"
+            f"{incident_id!r} is not a valid id. Accepted: the id at the end of a message (LK-…), or at least the "
+            "first 4 characters of an incident's id from `lookout alerts list`"
         )
     incidents = [
         incident
@@ -139,22 +138,22 @@ def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:
     ]
     if not incidents:
         raise ConfigError(
-            f"no incident has an id that begins with {incident_id}; `lookout alerts list --all` shows all incidents"
+            f"no incident has an id that begins with {incident_id}. `lookout alerts list --all` lists all incidents"
         )
     if len(incidents) > 1:
         few = ", ".join(incident.fingerprint[:12] for incident in incidents[:5])
-        raise ConfigError(f"several incidents begin with {incident_id}: {few}; give more characters")
+        raise ConfigError(f"the ids of several incidents begin with {incident_id}: {few}. Give more characters")
     return (incidents[0],)
 
 
-def _find_message_incidents(store: Store, alert_id: str) -> tuple[Incident, ...]:
+def _find_incidents_of_message(store: Store, alert_id: str) -> tuple[Incident, ...]:
     shown = {item.incident.fingerprint for alert in load_shown_alerts(store, alert_id) for item in alert.items}
     incidents = tuple(
         incident for incident in list_incidents(store, resolved_too=True) if incident.fingerprint in shown
     )
     if not incidents:
         raise ConfigError(
-            f"this data folder has no message {alert_id}; `lookout alerts list --all` shows all incidents"
+            f"this data folder has no message {alert_id}. `lookout alerts list --all` lists all incidents"
         )
     return incidents
 
@@ -166,9 +165,9 @@ _LABEL_WIDTH = 12
 def build_incident_table(
     incidents: Sequence[Incident], alerts: Mapping[str, str], silences: Sequence[Silence], now: datetime
 ) -> RenderableType:
-    """Build a table with two or three lines for each incident, at most 80 columns: what, where, state, since when.
+    """Build a table with two or three lines for each incident: its fault, target, state and times.
 
-    ``alerts`` maps fingerprints to the id of the last message about each (``LK-…``), as Slack shows it.
+    ``alerts`` maps the id of each incident to the id of the last message about it (``LK-…``).
     """
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -192,7 +191,7 @@ def build_incident_table(
 
 
 def build_silence_table(silences: Sequence[Silence], now: datetime) -> RenderableType:
-    """Build a table of silences: what they match, until when, who asked for them and why."""
+    """Build a table of silences: what each matches, when it ends, who created it and why."""
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -202,13 +201,13 @@ def build_silence_table(silences: Sequence[Silence], now: datetime) -> Renderabl
         author, comment = map(remove_invisible_characters, (silence.author, silence.comment))
         text = f"{when}{ended} · {author}: {comment}"
         table.add_row(
-            Text(silence.id, style="bold"), Group(Text(format_matchers(silence)), Text(text, style="dim"))
+            Text(silence.id, style="bold"), Group(Text(format_silence_matchers(silence)), Text(text, style="dim"))
         )
     return table
 
 
-def format_matchers(silence: Silence) -> str:
-    """Format what a silence is about: ``target demo, kind drift``."""
+def format_silence_matchers(silence: Silence) -> str:
+    """Format what a silence matches, such as ``target demo, kind drift``."""
     matchers = silence.list_matchers().items()
     return ", ".join(
         f"{name} {wanted[:ID_SHOWN_LENGTH] if name == 'fingerprint' else wanted}" for name, wanted in matchers
@@ -216,7 +215,10 @@ def format_matchers(silence: Silence) -> str:
 
 
 def format_silence_time(silence: Silence, now: datetime) -> str:
-    """Format when a silence mutes: ``until …``, or ``from … until …`` with the next period, and when it recurs."""
+    """Format the period of a silence as ``until …`` or ``from … until …``.
+
+    For a weekly silence, add the windows.
+    """
     if silence.is_over(now) or (period := next(silence.iterate_periods(now), None)) is None:
         return f"over since {format_utc(min(silence.ends_at, now))}"
     start = "" if silence.is_active(now) else f"from {format_utc(period.starts_at)} "
@@ -226,14 +228,14 @@ def format_silence_time(silence: Silence, now: datetime) -> str:
     return f"{start}until {format_utc(period.ends_at)}{recurring}"
 
 
-def print_story(
+def print_incident_story(
     console: Console,
     story: Story,
     session: IncidentSession,
     *,
     shown: Alert | None,
 ) -> None:
-    """Print the message that was ``shown``, then the incident's history, then the paths of its evidence."""
+    """Print the message ``shown``, then the history of the incident, then the paths of its evidence."""
     incident, now = story.incident, session.actions.now()
     runs = session.store.database.file.parent / RUNS_FOLDER
     if shown is not None:
@@ -245,10 +247,10 @@ def print_story(
         console.print(Text(line))
     console.print(Text(_format_state(incident, story.silences, now)))
     console.print()
-    for line in build_story_lines(story):
+    for line in list_story_lines(story):
         console.print(Text.assemble((f"{format_utc(line.at)}  ", "dim"), line.text), soft_wrap=True)
     console.print()
-    for label, path in _list_evidence(story, runs):
+    for label, path in _iterate_evidence_paths(story, runs):
         console.print(Text.assemble((f"{label:<{_LABEL_WIDTH}}", "dim"), path), soft_wrap=True)
 
 
@@ -258,14 +260,14 @@ def _format_title(incident: Incident) -> str:
 
 
 def _format_summary_lines(incident: Incident) -> Sequence[str]:
-    """Return the incident's title and, for a failed gate, the cases that failed in its last run."""
+    """Return the title of the incident. If it is about a failed run, add a line with the failed cases."""
     if not incident.failed_cases:
         return (_format_title(incident),)
     return (_format_title(incident), f"failing: {remove_invisible_characters(format_ids(incident.failed_cases))}")
 
 
 def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime, message: str = "") -> str:
-    """Format the state; of the ``silences`` about it, one in force, else the first that is still to come."""
+    """Format the state and times of an incident, with the silence that is active now or comes next."""
     current = [silence for silence in silences if not silence.is_over(now)]
     silence = min(current, key=lambda silence: not silence.is_active(now), default=None)
     state = incident.state.value
@@ -283,20 +285,20 @@ def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime
 
 
 class StoryLine(NamedTuple):
-    """One event of an incident's history, and the run that saw or sent it, if any."""
+    """One event in the history of an incident, and the id of its run, if any."""
 
     at: datetime
     text: str
     run_id: str = ""
 
 
-def build_story_lines(story: Story) -> Sequence[StoryLine]:
-    """Return an incident's history, oldest first: the same lines in the terminal and on the site."""
-    return sorted(_collect_story_lines(story), key=lambda line: line.at)
+def list_story_lines(story: Story) -> Sequence[StoryLine]:
+    """Return the history of an incident, oldest first. The terminal and the site show the same lines."""
+    return sorted(_iterate_story_lines(story), key=lambda line: line.at)
 
 
-def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
-    yield from _collect_changes(story.versions)
+def _iterate_story_lines(story: Story) -> Iterator[StoryLine]:
+    yield from _iterate_state_changes(story.versions)
     for printed in story.messages:
         title = (
             "recovery sent" if printed.reason is NotifyReason.RECOVERED else f"sent, {REASON_WORDS[printed.reason]}"
@@ -305,7 +307,13 @@ def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
         detail = f": {printed.detail}" if printed.detail else ""
         yield StoryLine(printed.created_at, f"{title}, {printed.alert_id}, {status}{detail}", printed.run_id)
     for done in story.done:
-        yield StoryLine(done.action.at, _format_action(done))
+        title = DONE_WORDS[done.action.kind].lower()
+        outcome = done.outcome.text if done.outcome else "waiting for the warehouse"
+        note = f", “{remove_invisible_characters(done.action.note)}”" if done.action.note else ""
+        text = (
+            f"{title} by {remove_invisible_characters(done.action.by)} ({done.action.via.value}){note}: {outcome}"
+        )
+        yield StoryLine(done.action.at, text)
     for silence in story.silences:
         when = str(silence.recurrence or f"until {format_utc(silence.ends_at)}")
         text = f"silenced by {remove_invisible_characters(silence.author)} {when}, {silence.id}"
@@ -313,17 +321,20 @@ def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
         yield StoryLine(began_at, text)
 
 
-def _collect_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
-    """Yield the changes that runs brought. Acknowledgements are left to the line about the action."""
+def _iterate_state_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
+    """Yield a line for each change of state or severity, except acknowledgements, which are people's actions."""
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _build_state_key(before) != _build_state_key(
             version
         ):
-            over = version.state is IncidentState.RESOLVED  # by a later run, which the message of its end names
+            over = (
+                version.state is IncidentState.RESOLVED
+            )  # by a later run, which another line of the history names
             seen_by = "" if over else version.last_run_id
             text = ", ".join(filter(None, (version.state.value, f"SEV {int(version.severity)}", seen_by)))
-            yield StoryLine(_find_change_time(version), text, seen_by)
+            changed_at = (version.resolved_at if over else None) or version.last_seen_at
+            yield StoryLine(changed_at, text, seen_by)
         before = version
 
 
@@ -331,20 +342,7 @@ def _build_state_key(version: Incident | None) -> tuple[object, ...]:
     return (version.state, version.severity, version.opened_at) if version else ()
 
 
-def _find_change_time(version: Incident) -> datetime:
-    if version.state is IncidentState.RESOLVED and version.resolved_at is not None:
-        return version.resolved_at
-    return version.last_seen_at
-
-
-def _format_action(done: IncidentAction) -> str:
-    title = DONE_WORDS[done.action.kind].lower()
-    outcome = done.outcome.text if done.outcome else "waiting for the warehouse"
-    note = f", “{remove_invisible_characters(done.action.note)}”" if done.action.note else ""
-    return f"{title} by {remove_invisible_characters(done.action.by)} ({done.action.via.value}){note}: {outcome}"
-
-
-def _list_evidence(story: Story, runs: Path) -> Iterator[tuple[str, str]]:
+def _iterate_evidence_paths(story: Story, runs: Path) -> Iterator[tuple[str, str]]:
     folder = runs / story.incident.last_run_id
     if (folder / "report.html").exists():
         yield "report", str(folder / "report.html")

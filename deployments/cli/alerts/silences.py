@@ -1,4 +1,4 @@
-"""Create and end silences: what to match, when, and who asked. A silence, or each period of it, has an end."""
+"""Create and end silences. A silence stops alerts about matching incidents until its end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from deployments.cli.alerts.incidents import (
     WAIT_S,
     IncidentSession,
-    find_incidents,
-    format_matchers,
+    find_incidents_by_id,
+    format_silence_matchers,
     format_silence_time,
 )
 from flows.alerting.notifier import apply_waiting_actions
@@ -33,17 +33,19 @@ from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
-"""The longest silence. What is muted for longer is not monitored: then the case or the target should go."""
+"""The longest silence. Remove a case or a target that should not alert for longer."""
 ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _CLOCK_TIME: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-_NO_END_ERROR: Final = "a silence must have an end: give --for 90m, 4h or 2d, or --until 2026-03-02T08:00 (UTC)"
+_NO_END_ERROR: Final = (
+    "a silence must have an end. Give a duration (--for 90m, 4h or 2d) or a time (--until 2026-03-02T08:00, UTC)"
+)
 
 
 class SilenceMatchers(Record):
-    """What a silence matches: every field that is set must match, and something must be set."""
+    """Which incidents a silence matches. Every field that is set must match, and at least one must be set."""
 
     author: str
     comment: str
@@ -55,7 +57,7 @@ class SilenceMatchers(Record):
 
 
 class SilenceTimes(Record):
-    """When a silence mutes, as a person writes it; times without an offset are in ``zone``, else in UTC."""
+    """The start and end of a silence as a person wrote them. Times are in ``zone``, else in UTC."""
 
     lasting: str | None = None
     until: str | None = None
@@ -64,94 +66,90 @@ class SilenceTimes(Record):
     zone: ZoneName | None = None
 
 
-def read_silence_times(**options: str | None) -> SilenceTimes:
-    """Read the options of `SilenceTimes`. Raises `ConfigError` that names the option."""
+def parse_silence_times(**options: str | None) -> SilenceTimes:
+    """Parse the options about times. Raises `ConfigError` that names the invalid option."""
     try:
         times = SilenceTimes.model_validate(options)
     except ValidationError as error:
         lines = (f"--{explain_error(SilenceTimes, dict(detail))}" for detail in error.errors())
         raise ConfigError("\n".join(lines)) from None
     if times.every and not times.zone:
-        raise ConfigError("--every needs --zone, the zone of its times, such as Europe/Berlin")
+        raise ConfigError("--every needs --zone, the time zone of its times, such as --zone Europe/Berlin")
     if times.zone and not (times.every or times.begins or times.until):
         raise ConfigError("--zone has no effect without --every, --from or --until")
     return times
 
 
-def make_silences(session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes) -> tuple[Silence, ...]:
-    """Make one silence, or one for each incident of a message. Raises `ConfigError` without an end or a matcher."""
+def store_silences(session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes) -> tuple[Silence, ...]:
+    """Create and store one silence, or one for each incident of a message. Raises `ConfigError`."""
     now = session.actions.now()
     about = (
-        [incident.fingerprint for incident in find_incidents(session.store, matchers.incident)]
+        [incident.fingerprint for incident in find_incidents_by_id(session.store, matchers.incident)]
         if matchers.incident
         else [None]
     )
     silences = tuple(build_silence(matchers, times, fingerprint, now) for fingerprint in about)
     for silence in silences:
         append_silence(session.store.journal, silence)
-    _apply_actions_if_free(session)
+    _apply_pending_actions_if_free(session)
     return silences
 
 
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
-    """End a silence now. Raises `ConfigError` for one that does not exist or is over."""
+    """End a silence now. Raises `ConfigError` if it does not exist or has already ended."""
     now = session.actions.now()
     silences = {silence.id: silence for silence in session.actions.list_silences()}
     silence = silences.get(silence_id)
     if silence is None or silence.is_over(now):
-        running = (
-            ", ".join(silence.id for silence in silences.values() if not silence.is_over(now)) or "there is none"
-        )
-        raise ConfigError(f"no active silence has the id {silence_id}: {running}")
+        running = ", ".join(silence.id for silence in silences.values() if not silence.is_over(now)) or "none"
+        raise ConfigError(f"no silence has the id {silence_id}. Silences that have not ended: {running}")
     if silence_id.startswith(CONFIGURED_PREFIX):
-        raise ConfigError(f"{silence_id} is configured: remove its [[silences]] table from lookout.toml")
+        raise ConfigError(f"{silence_id} comes from lookout.toml. To end it, remove its [[silences]] table there")
     ended = silence.end_early(now, by)
     append_silence(session.store.journal, ended)
-    _apply_actions_if_free(session)
+    _apply_pending_actions_if_free(session)
     return ended
 
 
 def compute_silence_end(
     starts_at: datetime, *, lasting: str | None, until: str | None, zone: str | None = None
 ) -> datetime:
-    """Return a silence's end. Raises `ConfigError` for no end, or one before the start."""
+    """Return the end of a silence. Raises `ConfigError` if there is no end, or if it is not after the start."""
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
     ends_at = (
-        starts_at + _parse_duration(lasting)
+        starts_at + _parse_silence_duration(lasting)
         if lasting is not None
-        else _parse_time("--until", str(until), starts_at, zone)
+        else _parse_silence_time("--until", str(until), starts_at, zone)
     )
     if ends_at <= starts_at:
         raise ConfigError(
-            f"the end of a silence must be in the future and after its start; {format_utc(ends_at)} is not after "
+            f"a silence must end after it starts. The end {format_utc(ends_at)} is not after the start "
             f"{format_utc(starts_at)}"
         )
     return ends_at
 
 
-def format_record(record: Record, now: datetime) -> str:
-    """Format the message after a silence was made or ended."""
-    if not isinstance(record, Silence):
-        return str(record)
-    about = format_matchers(record)
-    if record.ended_by:
-        ended_by = remove_invisible_characters(record.ended_by)
-        return f"{record.id} ended by {ended_by}: the next run that sees {about} sends an alert"
-    return f"{record.id}: no alerts about {about} {format_silence_time(record, now)}"
+def format_silence_confirmation(silence: Silence, now: datetime) -> str:
+    """Format the message that is shown after a silence was created or ended."""
+    about = format_silence_matchers(silence)
+    if silence.ended_by:
+        ended_by = remove_invisible_characters(silence.ended_by)
+        return f"{ended_by} ended the silence {silence.id}. The next run that sees {about} sends an alert."
+    return f"{silence.id}: no alerts about {about} {format_silence_time(silence, now)}"
 
 
-def _parse_duration(lasting: str) -> timedelta:
+def _parse_silence_duration(lasting: str) -> timedelta:
     match = _DURATION.fullmatch(lasting.strip())
     if match is None:
         raise ConfigError(
-            f"--for {lasting!r} is not a valid duration; accepted: a number with m, h or d, such as 90m, 4h, 2d"
+            f"--for {lasting!r} is not a valid duration. Accepted: a number with m, h or d, such as 90m, 4h or 2d"
         )
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _parse_time(option: str, text: str, after: datetime, zone: str | None) -> datetime:
-    """Parse a time, or the next time after ``after`` at which the clock of ``zone`` shows ``text``."""
+def _parse_silence_time(option: str, text: str, after: datetime, zone: str | None) -> datetime:
+    """Parse a time. A clock time such as ``08:00`` means the next such time after ``after`` in ``zone``."""
     tz = ZoneInfo(zone) if zone else UTC
     if clock := _CLOCK_TIME.fullmatch(text.strip()):
         today = after.astimezone(tz).replace(
@@ -164,7 +162,7 @@ def _parse_time(option: str, text: str, after: datetime, zone: str | None) -> da
         time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ConfigError(
-            f"{option} {text!r} is not a valid time; accepted: a time such as 2026-03-02T08:00 or 08:00, in UTC or "
+            f"{option} {text!r} is not a valid time. Accepted: a time such as 2026-03-02T08:00 or 08:00, in UTC or "
             "in --zone"
         ) from None
     return (time if time.tzinfo else time.replace(tzinfo=tz)).astimezone(UTC)
@@ -173,10 +171,13 @@ def _parse_time(option: str, text: str, after: datetime, zone: str | None) -> da
 def build_silence(
     matchers: SilenceMatchers, times: SilenceTimes, fingerprint: str | None, now: datetime
 ) -> Silence:
-    """A silence of what ``matchers`` match and, where it is given, of one incident. Raises `ConfigError`."""
-    starts_at = now if times.begins is None else _parse_time("--from", times.begins, now, times.zone)
+    """Build a silence from the matchers and times, for one incident if ``fingerprint`` is given.
+
+    Raises `ConfigError`.
+    """
+    starts_at = now if times.begins is None else _parse_silence_time("--from", times.begins, now, times.zone)
     if starts_at < now:
-        raise ConfigError(f"the start of a silence must be in the future; {format_utc(starts_at)} is in the past")
+        raise ConfigError(f"a silence cannot start in the past: {format_utc(starts_at)}")
     recurrence = Recurrence(every=times.every, zone=times.zone) if times.every and times.zone else None
     if recurrence and times.lasting is None and times.until is None:
         ends_at = NO_END
@@ -184,7 +185,7 @@ def build_silence(
         ends_at = compute_silence_end(starts_at, lasting=times.lasting, until=times.until, zone=times.zone)
     if recurrence is None and ends_at - starts_at > MAX_SILENCE:
         raise ConfigError(
-            f"a silence of {(ends_at - starts_at).days} days is too long; the maximum is {MAX_SILENCE.days} days"
+            f"a silence of {(ends_at - starts_at).days} days is too long. The maximum is {MAX_SILENCE.days} days"
         )
     canonical = f"{matchers.model_dump_json()}{fingerprint}{now.isoformat()}{recurrence}".encode()
     try:
@@ -203,19 +204,19 @@ def build_silence(
             scheduled=times.begins is not None,
         )
     except ValidationError as error:
-        raise ConfigError(_format_validation_error(error)) from None
+        raise ConfigError(_explain_invalid_silence(error)) from None
 
 
-def _format_validation_error(error: ValidationError) -> str:
+def _explain_invalid_silence(error: ValidationError) -> str:
     first: Sequence[str] = [str(part) for part in error.errors(include_url=False)[0]["loc"]]
     message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
     if "cannot silence everything" in message:
-        return "a silence must name an id, --target, --case, --failure or --kind; it cannot silence everything"
+        return "Lookout cannot silence everything. Give an id, --target, --case, --failure or --kind"
     return f"{'.'.join(first)}: {message}"
 
 
-def _apply_actions_if_free(session: IncidentSession) -> None:
-    """Apply the journal's pending actions. If the warehouse is busy, the next run does it."""
+def _apply_pending_actions_if_free(session: IncidentSession) -> None:
+    """Apply all pending actions. If the warehouse is busy, the next run applies them."""
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         apply_waiting_actions(session.actions, wait_s=WAIT_S)

@@ -1,8 +1,8 @@
-"""The doctor's checks: each reports what it found and what to do, before a run needs it.
+"""The checks of ``lookout doctor``. Each check reports what it found and what to do.
 
-No check changes anything. Every configured delivery path gets a test message, each judge grades two known answers,
-and each target with an API is asked one harmless question, unless the caller forbids it. A new check is one more
-function in `CHECKS`.
+No check changes anything. Unless the caller forbids it, every configured alert channel gets a test message, each
+judge grades two known answers, and each target with an API is asked one harmless question. To add a check, add a
+function to `CHECKS`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
 DOUBTFUL_DISK_GB, BROKEN_DISK_GB = 5.0, 1.0
-"""A run of 500 cases stores some 100 MB of pictures at most; DuckDB needs room for a copy of its file to
-rebuild."""
+"""A run of 500 cases stores at most 100 MB of pictures. To rebuild the warehouse, DuckDB needs space for a copy."""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
-"""Signatures of webhooks and of Slack are refused beyond five minutes."""
+"""Signatures of webhooks and of Slack are refused if the clock is wrong by more than five minutes."""
 
 
 def run_checks(
@@ -70,8 +69,11 @@ def run_checks(
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
-    """Run all checks, in the order in which a run needs them. A check that raises is reported as broken."""
-    config, configuration = read_configuration(config_path)
+    """Run all checks, in the order in which a run needs the parts.
+
+    A check that raises an error is reported as broken.
+    """
+    config, configuration = load_configuration_with_check(config_path)
     context = DoctorContext(
         config_path, config, environment, now, send_alerts, ask_judges, ask_apis, alert_now=alert_now
     )
@@ -89,29 +91,31 @@ def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> s
     return check.__name__.removeprefix("check_")
 
 
-def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
-    """Load the configuration, and return it with its check; ``None`` where it cannot be read."""
+def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthCheck]:
+    """Load the configuration and return it with its check. The configuration is ``None`` if it is invalid."""
     name = "configuration"
     if not path.exists():
-        to_do = "run `lookout init` to write one; `lookout demo` and `lookout doctor URL` need none"
+        to_do = "run `lookout init` to create it; `lookout demo` and `lookout doctor URL` work without it"
         return None, HealthCheck(name=name, health=Health.DOUBTFUL, found=f"{path} does not exist", to_do=to_do)
     try:
         config = load_config(path)
     except ConfigError as error:
-        return None, HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do="fix the named keys")
+        return None, HealthCheck(
+            name=name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+        )
     missing = [f"{name} ({target.suite})" for name, target in config.targets.items() if not target.suite.exists()]
     if missing:
         return config, HealthCheck(
             name=name,
             health=Health.BROKEN,
             found=f"the suite file of {', '.join(missing)} does not exist",
-            to_do="write it, or set `suite` to the path of an existing file",
+            to_do="create the file, or set `suite` to the path of an existing file",
         )
     return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
 
 
 def check_browser(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Chromium is found, starts and opens a page."""
+    """Check that there is a Chromium which starts and opens a page."""
     try:
         browser = find_working_browser(context.environment)
     except BrowserLost as error:
@@ -125,7 +129,7 @@ def check_browser(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_pages(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each target that is asked through its page answers."""
+    """Check that the page of each target answers."""
     targets = context.config.targets if context.config else {}
     return [
         _check_page(context, name, target) for name, target in targets.items() if target.probe.driver == "browser"
@@ -138,18 +142,18 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
         answer = asyncio.run(fetch_page_head(address, target.probe))
     except (httpx.HTTPError, AccessDenied) as error:
         to_do = (
-            "open the address from this machine; check its spelling, the network and the proxy, and whether the "
-            "app is up"
+            "open the address from this machine; check its spelling, the network, the proxy, and whether the "
+            "application runs"
         )
         reason = str(error) if isinstance(error, AccessDenied) else describe_http_error(error)
         return HealthCheck(name=check_name, health=Health.BROKEN, found=f"{address}: {reason}", to_do=to_do)
     if "date" in answer.headers:
-        context.dates += _parse_date(answer.headers["date"])
+        context.dates += _parse_date_header(answer.headers["date"])
     took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"
     if answer.status_code in (401, 403) and target.login is not None:
         return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} without a login")
     if answer.status_code in (401, 402, 403, 407, 429):
-        to_do = f"if the page asks for a login, configure [targets.{name}.login] (docs/login.md)"
+        to_do = f"if the page requires a login, configure [targets.{name}.login] (docs/login.md)"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=took, to_do=to_do)
     if answer.status_code >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         return HealthCheck(
@@ -159,7 +163,10 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
 
 
 def check_logins(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each login has its secrets, and its session where a person starts it. Nobody signs in."""
+    """Check that each login has its secrets and, if a person must sign in, a session.
+
+    The check does not sign in.
+    """
     targets = context.config.targets if context.config else {}
     return [_check_login(context, name) for name, target in targets.items() if target.login is not None]
 
@@ -172,23 +179,26 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
     try:
         login = build_login(context.config, name, context.environment)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix the named settings")
+        return HealthCheck(
+            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+        )
     assert login is not None
     if login.session is None and login.settings.needs_person:
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found="not signed in yet", to_do=login.login_command.strip("`")
+            name=check_name,
+            health=Health.BROKEN,
+            found="nobody has signed in yet",
+            to_do=login.login_command.strip("`"),
         )
-    state = "the variables are set"
+    state = "all variables are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
-        state = (
-            f"signed in {made} ({login.session.by}). "
-            f"To check that the session still opens the page, run {login.login_command}"
-        )
+        check = f"{login.login_command} checks whether the session is still valid"
+        state = f"signed in at {made} ({login.session.by}); {check}"
     return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 
 
-def _parse_date(header: str) -> list[datetime]:
+def _parse_date_header(header: str) -> list[datetime]:
     try:
         sent_at = parsedate_to_datetime(header)
     except ValueError:
@@ -197,11 +207,13 @@ def _parse_date(header: str) -> list[datetime]:
 
 
 def check_clock(context: DoctorContext) -> list[HealthCheck]:
-    """Compare this machine's clock with the targets' own."""
+    """Compare this machine's clock with the clocks of the targets."""
     if not context.dates:
         return [
             HealthCheck(
-                name="clock", health=Health.GOOD, found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; nothing to compare"
+                name="clock",
+                health=Health.GOOD,
+                found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; there is no other clock to compare",
             )
         ]
     off_s = min(abs((context.now - sent_at).total_seconds()) for sent_at in context.dates)
@@ -215,14 +227,15 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             health=health,
             found=comparison,
             to_do=(
-                "set the clock by NTP: Slack and webhook signatures are refused if it is wrong by more than 300 s"
+                "set the clock with NTP: signatures of Slack and webhooks are refused if it is wrong by more "
+                "than 300 s"
             ),
         )
     ]
 
 
 def check_rights(context: DoctorContext) -> list[HealthCheck]:
-    """Check whether other users of this machine can read the data folder, and whether it is a copy."""
+    """Check that other users cannot read the data folder, and that it is not an undeclared copy."""
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
@@ -236,19 +249,19 @@ def check_rights(context: DoctorContext) -> list[HealthCheck]:
             name=name,
             health=Health.DOUBTFUL,
             found=f"other users of this machine can read {folder} (mode {mode:o})",
-            to_do=f"run `chmod 700 {folder}`, unless this is intended",
+            to_do=f"run `chmod 700 {folder}`, unless you want this",
             optional=True,
         )
     ]
 
 
 def check_disk(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the data folder can be written, and that the disk has space."""
+    """Check that the data folder is writable and that the disk has free space."""
     folder = context.data_folder
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         to_do = "set data_folder in lookout.toml to a writable folder"
-        return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{existing} cannot be written", to_do=to_do)]
+        return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{existing} is not writable", to_do=to_do)]
     free_gb = shutil.disk_usage(existing).free / GIGABYTE
     free_text = f"{free_gb:.1f} GB free for {folder}"
     if free_gb >= DOUBTFUL_DISK_GB:
@@ -259,7 +272,7 @@ def check_disk(context: DoctorContext) -> list[HealthCheck]:
             name="disk",
             health=health,
             found=free_text,
-            to_do=("free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)"),
+            to_do="free some disk space, or store screenshots for fewer days ([evidence] in lookout.toml)",
         )
     ]
 
@@ -271,19 +284,24 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
 
     folder = context.data_folder
     if not (folder / "warehouse.duckdb").exists():
-        return [HealthCheck(name="warehouse", health=Health.GOOD, found="none yet; the first run creates it")]
+        return [
+            HealthCheck(name="warehouse", health=Health.GOOD, found="there is none yet; the first run creates it")
+        ]
     try:
         runs = count_runs(open_store_in(folder), wait_s=LOCK_WAIT_S)
     except WarehouseBusy as error:
-        return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"in use: {error}")]
+        return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"another process uses it: {error}")]
     except MonitorError as error:
         to_do = "lookout warehouse rebuild"
         return [HealthCheck(name="warehouse", health=Health.BROKEN, found=str(error), to_do=to_do)]
-    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens; {plural(runs, 'run')}")]
+    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"it opens, and has {plural(runs, 'run')}")]
 
 
 def check_prefect(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the configured Prefect server answers; else report the state of the local one."""
+    """Check that the configured Prefect server answers.
+
+    If none is configured, report the state of the local server.
+    """
     from flows.data_folder import PREFECT_FOLDER  # duckdb
     from flows.server.prefect_server import find_running_server
 
@@ -291,17 +309,17 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     url = configured or context.environment.get("PREFECT_API_URL")
     if url is None:
         local = find_running_server(context.data_folder / PREFECT_FOLDER)
-        state = "no server is named, and no local one runs: the next run starts one"
+        state = "no server is configured and no local server runs; the next run starts a local server"
         if local is None:
             return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
-        state = f"the local one runs: {local.ui_url}; `lookout down` ends it"
+        state = f"the local server runs at {local.ui_url}; `lookout down` stops it"
         server = HealthCheck(name="Prefect", health=Health.GOOD, found=state)
         return [server, *_check_paused_schedules(context, local.api_url)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        to_do = "start the server, or fix prefect.api_url (PREFECT_API_URL)"
+        to_do = "start the server, or correct prefect.api_url (PREFECT_API_URL)"
         return [
             HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
         ]
@@ -310,7 +328,7 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[HealthCheck]:
-    """Report each schedule of the configuration that a person paused at Prefect."""
+    """Report each configured schedule that a person paused in Prefect."""
     from flows.server.schedule_state import load_schedule_states
     from flows.server.schedules import plan_deployments
 
@@ -324,7 +342,7 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
         HealthCheck(
             name=f"schedule {state.name}",
             health=Health.DOUBTFUL,
-            found=f"paused at Prefect since {state.paused_since:%Y-%m-%d %H:%M} UTC: it never runs by itself",
+            found=f"paused in Prefect since {state.paused_since:%Y-%m-%d %H:%M} UTC, so it never runs",
             to_do=state.resume,
         )
         for state in states
@@ -333,7 +351,7 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
 
 
 def check_watching(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the logs, Spaces and deploys that `lookout up` has watched are still watched."""
+    """Check that `lookout up` still watches the logs, Spaces and deploys that it watched before."""
     polls = read_polls(context.data_folder)
     if not polls:
         return []
@@ -345,7 +363,7 @@ def check_watching(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
-    """Report when the last drill proved that alerts arrive, and how long that took."""
+    """Report when the last drill, a test of the alert path, proved that alerts arrive."""
     from flows.drill.course import read_drill_report_file  # duckdb, slack_sdk
     from flows.drill.standing import DrillState, build_drill_standing
 
@@ -357,19 +375,22 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
-    """Check each delivery path with a test message, unless one arrived within a day; always with ``alert_now``."""
+    """Send a test message through each alert channel, unless one arrived in the last day.
+
+    With ``alert_now``, always send one.
+    """
     from flows.clock import utc_now  # duckdb
     from flows.maintenance.self_test import read_path_proofs, send_test_alert, store_path_proofs  # slack_sdk
 
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
     if not configured:
-        state = "no Slack credentials: alerts are only printed and stored"
+        state = "there are no Slack credentials, so alerts are only printed and stored"
         return [HealthCheck(name="alerts", health=Health.GOOD, found=state)]
     if context.config is None or not context.send_alerts:
         return [
             HealthCheck(
-                name="alerts", health=Health.GOOD, found=(f"configured: {', '.join(configured)}; not tested")
+                name="alerts", health=Health.GOOD, found=f"configured with {', '.join(configured)}; not tested"
             )
         ]
     target = next(iter(context.config.targets))
@@ -379,10 +400,10 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
         send_test_alert(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
     )
     store_path_proofs(context.data_folder, past, outcomes, utc_now())
-    return [_report_delivery(outcome) for outcome in outcomes]
+    return [_build_delivery_check(outcome) for outcome in outcomes]
 
 
-def _report_delivery(outcome: PathOutcome) -> HealthCheck:
+def _build_delivery_check(outcome: PathOutcome) -> HealthCheck:
     name = f"alerts, {outcome.path}"
     if outcome.arrived:
         return HealthCheck(name=name, health=Health.GOOD, found=outcome.detail)
@@ -396,8 +417,8 @@ def _report_delivery(outcome: PathOutcome) -> HealthCheck:
 
 
 def check_coverage(context: DoctorContext) -> list[HealthCheck]:
-    """Check that the golds of each target without a judge can reach the gate's coverage floor."""
-    from flows.goldset.mutation_testing import (  # the graders, which --help can spare
+    """For each target without a judge, check that rules can grade enough of its suite for a verdict."""
+    from flows.goldset.mutation_testing import (  # the graders, which would slow down --help
         MAX_REACH_CASES,
         compute_suite_reach,
     )
@@ -420,16 +441,16 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
         if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
-            to_do = f"run `lookout gold check {target.suite}`: it lists the golds and how to fix them"
+            to_do = f"run `lookout gold check {target.suite}`, which lists these golds and how to fix them"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:
-            decided = f"rules can decide {reach.by_rules} of {plural(reach.golds, 'gold')} that were tested"
+            decided = f"rules can grade answers to {reach.by_rules} of {plural(reach.golds, 'gold')}"
             results.append(HealthCheck(name=check_name, health=Health.GOOD, found=decided))
     return results
 
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
-    """Whether runs of a target have no judge; another check reports a misconfigured judge."""
+    """Whether runs of a target have no judge. If the judge is misconfigured, another check reports that."""
     from flows.runtime.judge import plan_judge  # duckdb
 
     try:

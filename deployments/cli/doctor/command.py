@@ -1,6 +1,6 @@
-"""``lookout doctor``: show what Lookout sees on a page, or check what runs need.
+"""``lookout doctor``: check everything that runs need, or show what Lookout reads on one page.
 
-An inspection of a page ends with three questions, asked and graded, before it says that nothing is needed.
+At the end of the inspection of a page, Lookout asks three questions, to prove that it reads the answers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from deployments.cli.doctor.checks import read_configuration, run_checks
+from deployments.cli.doctor.checks import load_configuration_with_check, run_checks
 from deployments.cli.doctor.fixes import Fix, apply_fixes
 from deployments.cli.doctor.format import print_checks, print_fixes, print_inspection
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck, check_api
@@ -22,7 +22,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import parse_target
 from deployments.cli.init.api import find_api_problem
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from deployments.cli.verify import is_address, name_from_address
+from deployments.cli.verify import derive_target_name, is_web_address
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console, print_named
 from flows.waiting import show_waiting, update_waiting
@@ -44,24 +44,27 @@ from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""A trial has no time; no grader reads it."""
+"""Stands for the time of a trial's answer, which no grader reads."""
 
 
-def add_trials(
+def add_trial_answers(
     inspection: PageInspection,
     address: str,
     settings: ProbeSettings,
     target: TargetConfig | None,
     login: Login | None,
 ) -> PageInspection:
-    """Ask three questions as a run does, of the target's suite or general ones, and add them to the inspection."""
+    """Ask three questions as a run does, and add the answers to the inspection.
+
+    The questions are from the target's suite, or general ones if it has no suite.
+    """
     from monitors.probes.inspect.page import QUESTIONS, ask_trial_questions, verify_proposed_selectors  # playwright
 
-    cases = _select_cases(target)
+    cases = _select_trial_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
     tried = asyncio.run(ask_trial_questions(address, settings, questions=questions, login=login))
     if not cases and is_one_answer(tried.trials):
-        inspection = inspection.model_copy(update={"fallback_answer": tried.trials[0].text})
+        inspection = inspection.with_fallback_answer(tried.trials[0].text)
         if inspection.starters:
             tried = asyncio.run(ask_trial_questions(address, settings, questions=inspection.starters, login=login))
     trials = tried.trials
@@ -70,12 +73,11 @@ def add_trials(
     if target is not None and cases:
         panel = build_default_panel(target.graders, target.domain)
         trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
-    changes = {"trials": trials, "wire": tried.rules or inspection.wire, "new_chat": tried.new_chat}
-    return inspection.model_copy(update=changes)
+    return inspection.with_trials(trials, tried.rules or inspection.wire, tried.new_chat)
 
 
-def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
-    """Select three spread cases of the suite: no expected refusal, no severity 3, no conversation."""
+def _select_trial_cases(target: TargetConfig | None) -> list[GoldCase]:
+    """Select three cases of the suite, without expected refusals, severity 3 and conversations of several turns."""
     if target is None or not target.suite.exists() or not target.suite.stat().st_size:
         return []
     simple_cases = [
@@ -91,14 +93,12 @@ def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
 def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
     if trial.problem is not None:
         return trial
-    by_wire = None if trial.sent is None else _describe_failure(trial, case, panel, Channel.WIRE)
-    return trial.model_copy(
-        update={"by_page": _describe_failure(trial, case, panel, Channel.VISIBLE), "by_wire": by_wire}
-    )
+    by_wire = None if trial.sent is None else _explain_grading(trial, case, panel, Channel.WIRE)
+    return trial.with_grades(by_page=_explain_grading(trial, case, panel, Channel.VISIBLE), by_wire=by_wire)
 
 
-def _describe_failure(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
-    """Return what is wrong with the answer, empty where it is right; ``None`` where the graders cannot decide."""
+def _explain_grading(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
+    """Return the faults of the answer; empty if it is correct, ``None`` if the graders cannot decide."""
     exchange = Exchange(
         run_id="doctor",
         case_id=case.id,
@@ -124,7 +124,7 @@ PICTURES = "doctor"
 
 
 class HealthReport(Record):
-    """All checks, as ``--json`` prints them, and what ``--fix`` did before them."""
+    """The results of all checks, and what ``--fix`` did before them, as ``--json`` prints them."""
 
     checks: tuple[HealthCheck, ...]
     fixes: tuple[Fix, ...] = ()
@@ -134,53 +134,64 @@ AskOption = Annotated[
     bool | None,
     typer.Option(
         "--ask/--no-ask",
-        help="ask each API one harmless question, and a page three questions of the suite; --no-ask: ask nothing",
+        help="ask each API one harmless question, and a page three questions; with --no-ask: ask nothing",
     ),
 ]
 AlertOption = Annotated[
     bool | None,
     typer.Option(
         "--alert/--no-alert",
-        help="send a test message through every channel; default: channels without a message in the last day",
+        help="send a test message through every alert channel; default: only if none arrived in the last day",
     ),
 ]
 JudgeOption = Annotated[
-    bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
+    bool,
+    typer.Option("--judge/--no-judge", help="let each judge grade two known answers, which costs about one cent"),
 ]
 FixOption = Annotated[
-    bool, typer.Option("--fix", help="first fix what is safe: install a missing browser, load new results of runs")
+    bool,
+    typer.Option(
+        "--fix", help="first fix what is safe to fix: install a missing browser, load new results of runs"
+    ),
 ]
 
 
 def doctor_command(
     target: Annotated[
-        str | None, typer.Argument(help="a target or an address to inspect; default: check everything")
+        str | None,
+        typer.Argument(help="a target or an address to inspect; default: check everything that runs need"),
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     ask: AskOption = None,
     picture: Annotated[
-        Path | None, typer.Option(help="the file for the picture; default: in the data folder")
+        Path | None, typer.Option(help="the file for the picture of the page; default: a file in the data folder")
     ] = None,
     alert: AlertOption = None,
     judge: JudgeOption = True,
     fix: FixOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Show what Lookout reads on a chat page, with a picture; without an address, check everything runs need."""
+    """Check everything that runs need. With an address, show what Lookout reads on that page, with a picture."""
     if target is not None:
         if fix:
-            raise ConfigError("--fix works on this machine, not on a target: use `lookout doctor --fix`")
+            raise ConfigError(
+                "--fix does not work with a target, because it fixes this machine. Use `lookout doctor --fix`"
+            )
         code = _inspect_target(target, config, ask, picture, as_json=as_json)
         if not as_json:
-            _print_traffic(target, config)
+            _print_traffic_sample(target, config)
         return code
     from flows.clock import utc_now  # duckdb
     from flows.runtime.secrets import get_environment  # duckdb
 
     variables, now = get_environment(), utc_now()
     with show_waiting("Applying safe fixes" if fix else "Checking"):
-        fixes = apply_fixes(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
+        fixes = (
+            apply_fixes(DoctorContext(config, load_configuration_with_check(config)[0], variables, now))
+            if fix
+            else None
+        )
         permissions = {
             "send_alerts": alert is not False,
             "alert_now": alert is True,
@@ -188,41 +199,45 @@ def doctor_command(
             "ask_apis": ask is not False,
         }
         results = run_checks(config, environment=variables, now=now, **permissions)
-    return _print_summary(results, fixes, as_json=as_json)
+    return _print_checks_and_fixes(results, fixes, as_json=as_json)
 
 
 def _inspect_target(
     target: str, config: Path, ask: bool | None, picture: Path | None, *, as_json: bool
 ) -> ExitCode:
-    """Inspect one page or API, whether the configuration has it or not."""
+    """Inspect one page or API, which need not be configured."""
     from flows.clock import utc_now  # duckdb
     from flows.runtime.secrets import get_environment  # duckdb
+    from monitors.probes.inspect.page import inspect_page  # playwright
 
     ask_apis, variables = ask is not False, get_environment()
-    loaded = load_config(config) if config.exists() or not is_address(target) else None
+    loaded = load_config(config) if config.exists() or not is_web_address(target) else None
     if loaded is not None and target in loaded.targets:
         refuse_production_settings(loaded, target, variables)
     api = _find_api_target(target, loaded)
     if api is not None:
         with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):
             check = check_api(*api, variables, ask=ask_apis)
-        _print_summary([check], as_json=as_json)
+        _print_checks_and_fixes([check], as_json=as_json)
         return exit_code_from_check(check)
-    name, address, settings = _resolve_page(target, loaded, variables)
+    name, address, settings = _resolve_page_settings(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
     if configured is None and not as_json and (problem := find_api_problem(address, variables, ask=ask_apis)):
         console = make_terminal_console(highlight=False, soft_wrap=True)
         console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
         console.print(f"What to do: {escape(problem.to_do)}")
         return ExitCode.INCONCLUSIVE
-    login = _load_login(loaded, name, variables)
+    login = _load_configured_login(loaded, name, variables)
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
-    goal = picture or _make_picture_path(loaded, name, utc_now())
+    if picture is None:
+        folder = (loaded.data_folder if loaded else Path(".lookout")) / PICTURES
+        make_private_folder(folder)  # the page may show anything
+        picture = folder / f"{name}-{utc_now():%Y%m%dT%H%M%S}.png"
     with show_waiting(f"Looking at {address}"):
-        inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
+        inspection = asyncio.run(inspect_page(address, settings, picture=picture, asking=asking, login=login))
         if inspection.problem is None and ask_apis:
             update_waiting(f"Asking {address} {TRIALS} questions")
-            inspection = add_trials(inspection, address, settings, configured, login)
+            inspection = add_trial_answers(inspection, address, settings, configured, login)
     # The target's name, or the one that `lookout init` would give it.
     _print_inspection(
         inspection,
@@ -234,10 +249,10 @@ def _inspect_target(
     return exit_code_from_inspection(inspection)
 
 
-def _print_traffic(target: str, config: Path) -> None:
-    """Print how a nightly run reads the target's live traffic, where it has some."""
+def _print_traffic_sample(target: str, config: Path) -> None:
+    """Print some conversations of the target's live traffic, if it is configured, as a nightly run reads them."""
     loaded = load_config(config) if config.exists() else None
-    name = next(iter(_find_targets_at(loaded, target)), None) if is_address(target) else target
+    name = next(iter(_find_targets_at(loaded, target)), None) if is_web_address(target) else target
     settings = loaded.require_target(name) if loaded is not None and name is not None else None
     if settings is None or settings.traffic is None:
         return
@@ -267,7 +282,7 @@ def _print_inspection(
 
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
-    """Return PASS when the page can be asked, FAIL when the application prevents it, else INCONCLUSIVE."""
+    """Return PASS if Lookout can ask the page, FAIL if the application has a fault, else INCONCLUSIVE."""
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
@@ -277,32 +292,34 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
 
 
 def exit_code_from_check(check: HealthCheck) -> ExitCode:
-    """Return PASS when the API answers, FAIL for the application's fault, USAGE when the settings do not fit."""
+    """Return PASS if the API answers, FAIL for a fault of the application, USAGE if the settings are wrong."""
     if check.health is not Health.BROKEN:
         return ExitCode.PASS
     return ExitCode.FAIL if check.blame is Blame.APP else ExitCode.USAGE
 
 
-def _resolve_page(
+def _resolve_page_settings(
     target: str, config: Config | None, environment: Mapping[str, str]
 ) -> tuple[str, str, ProbeSettings]:
-    """Return name, address and settings; a target's address is inspected with that target's settings."""
-    if is_address(target):
+    """Return the name, address and settings of a page. For the address of a target, use the target's settings."""
+    if is_web_address(target):
         targets = _find_targets_at(config, target)
         if not targets:
-            return name_from_address(target), target, ProbeSettings().use_browser(environment)
+            return derive_target_name(target), target, ProbeSettings().use_browser(environment)
         target = next(iter(targets))
     if config is None:
-        raise ConfigError(f"target {target!r} does not exist: there is no configuration")
+        raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
     configured = config.require_target(target)
     return target, build_target_record(target, configured).address, configured.probe.use_browser(environment)
 
 
 def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
-    """Return the configured API target with this name or address; ``None`` for any other."""
+    """Return the target with this name or address if it is an API; else ``None``."""
     if config is None:
         return None
-    targets = _find_targets_at(config, target) if is_address(target) else {target: config.require_target(target)}
+    targets = (
+        _find_targets_at(config, target) if is_web_address(target) else {target: config.require_target(target)}
+    )
     return next(
         ((name, settings) for name, settings in targets.items() if settings.probe.driver != "browser"), None
     )
@@ -317,14 +334,7 @@ def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetCon
     }
 
 
-def _make_picture_path(config: Config | None, name: str, now: datetime) -> Path:
-    """Return a new picture's path in a private folder: the page may show anything."""
-    folder = (config.data_folder if config else Path(".lookout")) / PICTURES
-    make_private_folder(folder)
-    return folder / f"{name}-{now:%Y%m%dT%H%M%S}.png"
-
-
-def _load_login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
+def _load_configured_login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
     if config is None or name not in config.targets:
         return None
     from flows.runtime.probe import build_login  # duckdb
@@ -332,15 +342,9 @@ def _load_login(config: Config | None, name: str, environment: Mapping[str, str]
     return build_login(config, name, environment)
 
 
-async def _inspect(
-    address: str, settings: ProbeSettings, picture: Path, asking: AskPermission, login: Login | None
-) -> PageInspection:
-    from monitors.probes.inspect.page import inspect_page  # playwright
-
-    return await inspect_page(address, settings, picture=picture, asking=asking, login=login)
-
-
-def _print_summary(results: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool) -> ExitCode:
+def _print_checks_and_fixes(
+    results: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool
+) -> ExitCode:
     if as_json:
         write_json(HealthReport(checks=tuple(results), fixes=tuple(fixes or ())).model_dump_json(indent=2) + "\n")
     else:

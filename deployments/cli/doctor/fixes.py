@@ -1,7 +1,7 @@
-"""The fixes of `lookout doctor --fix`: only what is safe without asking.
+"""The fixes of `lookout doctor --fix`, which are safe to apply without asking.
 
-Safe is what adds and can be done twice: nothing that deletes, sends, ends a process, opens or closes a folder to
-people, or writes into a file that a person wrote. All else is left, with the command that does it.
+A safe fix only adds something and can be repeated. It never deletes or sends anything, ends a process, changes the
+access to a folder, or writes into a file of a person. For other faults, the doctor prints the command to run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from monitors.records.base import Record
 LOCK_WAIT_S: Final = 10.0
 
 BY_HAND: Final = (
-    "no installed browser starts. Install your distribution's chromium-headless-shell or chromium package, or set "
+    "no installed browser starts. Install the package chromium-headless-shell or chromium of your system, or set "
     "CHROMIUM_PATH to an executable"
 )
 
 
 class Fix(Record):
-    """A fix that was tried. ``text`` says what was done or, where ``done`` is false, why not."""
+    """A fix that was tried. ``text`` says what was done or, if ``done`` is false, why it was not done."""
 
     name: str
     done: bool
@@ -35,7 +35,7 @@ class Fix(Record):
 
 
 def apply_fixes(context: DoctorContext) -> list[Fix]:
-    """Apply all needed fixes, and return what was done. A fix that fails is reported; the others go on."""
+    """Apply all needed fixes and return their results. If one fails, the others are still applied."""
     fixes: list[Fix] = []
     for fix in FIXES:
         try:
@@ -46,11 +46,11 @@ def apply_fixes(context: DoctorContext) -> list[Fix]:
 
 
 def fix_browser(context: DoctorContext) -> Iterator[Fix]:
-    """Install a browser where none starts. A browser set by ``CHROMIUM_PATH`` is never replaced."""
+    """Install a browser if none starts. A browser that ``CHROMIUM_PATH`` sets is never replaced."""
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):
-        text = f"not changed, because {BROWSER_VARIABLE} sets the browser. Unset it, then run this command again"
+        text = f"no browser was installed, because {BROWSER_VARIABLE} is set. Unset it and run this command again"
         yield Fix(name="browser", done=False, text=text)
         return
     with redirect_output_to_notes():  # standard output is for what was found
@@ -66,7 +66,7 @@ def _check_browser_now(context: DoctorContext) -> HealthCheck:
 
 
 def fix_waiting_segments(context: DoctorContext) -> Iterator[Fix]:
-    """Load into the warehouse what runs have written (idempotent)."""
+    """Load new results of runs into the warehouse."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.database.store import JOURNAL_FOLDER  # as above
 

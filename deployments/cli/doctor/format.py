@@ -1,4 +1,4 @@
-"""Format what `lookout doctor` prints: what was found, how sure, the lines that pin it, and what to do."""
+"""Format and print the results of `lookout doctor`: what it found, the lines for lookout.toml, and what to do."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from monitors.records.exchanges import Channel
 
 MAX_SHOWN_CHARACTERS = 200
 LEGEND = {
-    "broken": "broken: runs need it; fix it first",
-    "check": "check: a run may fail because of it",
-    "optional": "optional: everything works without it",
+    "broken": "broken: runs need this part, so fix it first",
+    "check": "check: a run may fail because of this",
+    "optional": "optional: runs work without this",
 }
 COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"}
 
@@ -33,28 +33,32 @@ COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"
 def print_inspection(
     console: Console, inspection: PageInspection, name: str, configured: ProbeSettings, graders: GraderSettings
 ) -> None:
-    """Print one inspection. ``name`` is the target's, ``configured`` and ``graders`` its settings."""
+    """Print one inspection of a page.
+
+    ``name``, ``configured`` and ``graders`` are the target's name and settings.
+    """
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
-    console.print(_build_grid(_list_rows(inspection)))
+    console.print(_build_two_column_grid(_iterate_page_rows(inspection)))
     if inspection.problem is not None:
-        console.print(_build_grid(_list_overview(inspection)))
+        console.print(_build_two_column_grid(_iterate_overview_rows(inspection)))
         console.print(f"\n[bold red]{escape(inspection.problem.detail)}[/]", highlight=False, soft_wrap=True)
         console.print(f"What to do: {escape(inspection.problem.to_do)}", highlight=False, soft_wrap=True)
     if inspection.picture:
         console.print(
-            f"\nPicture with the outlined elements: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
+            f"\nPicture of the page with the elements found: {escape(os.path.relpath(inspection.picture))}",
+            soft_wrap=True,
         )
     if inspection.box is not None:
-        for line in _describe_trials(inspection, configured):
+        for line in _explain_trials(inspection, configured):
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
         _print_citations(console, inspection, name, graders)
-        _print_wire(console, inspection, name, configured)
+        _print_network_answer(console, inspection, name, configured)
         _print_new_chat(console, inspection.new_chat, name)
-        console.print(_format_pins_title(inspection, configured.selectors))
+        console.print(_format_selectors_title(inspection, configured.selectors))
         console.print(escape(format_selectors_toml(inspection, name)), highlight=False, soft_wrap=True)
 
 
-def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+def _iterate_page_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
     loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
     usable = "" if inspection.usable_s is None else f", ready for questions after {inspection.usable_s} s"
@@ -70,17 +74,17 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     if inspection.box is not None:
         yield "message box", _format_element(inspection.box)
         yield "send", _format_element(inspection.send) if inspection.send else "Enter"
-        yield "answer", _format_element(inspection.answer) if inspection.answer else "not found out"
+        yield "answer", _format_element(inspection.answer) if inspection.answer else "not found"
         yield (
             "question",
             f"asked “{inspection.asked}”: {inspection.why_asked}" if inspection.asked else inspection.why_asked,
         )
     if inspection.answer_text:
-        yield "it said", f"after {inspection.answered_s} s: {_shorten(inspection.answer_text)}"
+        yield "answer text", f"after {inspection.answered_s} s: {_shorten_text(inspection.answer_text)}"
     for trial in inspection.trials:
         yield "tried", _format_trial(trial)
         if trial.stripped:
-            yield "not the answer", _shorten("; ".join(" ".join(text.split()) for text in trial.stripped))
+            yield "not the answer", _shorten_text("; ".join(" ".join(text.split()) for text in trial.stripped))
     for error in inspection.console_errors:
         yield "page's error", error
     for refusal in inspection.refused:
@@ -89,8 +93,8 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
 
 def _format_trial(trial: Trial) -> str:
     if trial.problem is not None:
-        return f"“{trial.question}”: no answer, {trial.problem.detail}"
-    reply = _shorten(trial.text)
+        return f"“{trial.question}”: no answer: {trial.problem.detail}"
+    reply = _shorten_text(trial.text)
     if trial.doubt:
         return f"“{trial.question}”: doubtful, {trial.doubt}: {reply}"
     grades = (("as shown on the page", trial.by_page), ("as sent over the network", trial.by_wire))
@@ -98,32 +102,34 @@ def _format_trial(trial: Trial) -> str:
     return f"“{trial.question}”: {'; '.join(outcomes) or 'plausible'}: {reply}"
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text[:MAX_SHOWN_CHARACTERS] + ("…" if len(text) > MAX_SHOWN_CHARACTERS else "")
 
 
-def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
-    """Yield what the trials prove, as one or two sentences."""
+def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
+    """Yield sentences that say what the test questions prove."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
         yield (
-            "Lookout asked no question, so this result is not proved. Run it again with --ask before you rely on "
-            "it."
+            "Lookout asked no question, so it is not proved that Lookout reads the answers. To prove it, run the "
+            "command again with --ask."
         )
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.fallback_answer:
         yield (
-            f"Your bot gave one answer to all three questions: “{_shorten(inspection.fallback_answer)}”. "
+            "Your application gave the same answer to all three questions: "
+            f"“{_shorten_text(inspection.fallback_answer)}”. "
             + (
-                "So the doctor asked what the page itself suggests."
+                "So Lookout asked questions that the page itself suggests."
                 if trials[0].question in inspection.starters
-                else "It may know no small talk; this does not prove that the page is read right. Go on, and look "
-                "again when the target has a suite."
+                else "Perhaps it cannot answer general questions. So it is not proved that Lookout reads the "
+                "answers. "
+                "Run the doctor again when the target has a suite."
             )
         )
     elif bad:
-        yield f"{len(bad)} of {len(trials)} answers are doubtful; see above, and compare with the picture."
+        yield f"{len(bad)} of {len(trials)} answers are doubtful. Compare the texts above with the picture."
     hides = best is not None and best.hides and configured.wire is None
     if best is not None and hides:
         hidden_sources = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
@@ -132,64 +138,66 @@ def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> I
     wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
     if wrong:
         right = sum(trial.by_wire == "" for trial in trials)
-        else_right = f", by what was sent {right} of {len(trials)} are right" if hides else ""
-        yield f"Graded as a run does it now, {len(wrong)} of {len(trials)} answers are wrong{else_right}."
+        else_right = f" Graded by the text that was sent, {right} of {len(trials)} are right." if hides else ""
+        yield f"With the present settings, a run grades {len(wrong)} of {len(trials)} answers as wrong.{else_right}"
     if inspection.pins_note:
-        yield f"Tried and not proposed, because no answer was read with it: {inspection.pins_note}."
+        yield (
+            "Lookout does not propose these selectors, because it read no answer with them: "
+            f"{inspection.pins_note}."
+        )
     if not bad and not hides and not wrong:
-        yield "No configuration is necessary: Lookout read the answers, and they are plausible."
+        yield "You need no more settings: Lookout read all answers, and they are plausible."
 
 
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
-    """Print the lines that make a source required, where most answers name one and none is required."""
+    """If most answers name a source and none is required, print the lines that make a source required."""
     read = [trial for trial in inspection.trials if trial.problem is None]
-    citing = sum(_has_citation(trial, graders) for trial in read)
+    citing = sum(
+        any(source.strip() for source in (trial.sent.citations if trial.sent else ()))
+        or any(_iterate_citations(trial, graders))
+        for trial in read
+    )
     if graders.citation_required or 2 * citing <= len(read):
         return
     console.print(
         (
-            f"\n{citing} of {len(read)} answers name their source. If an answer without a source must fail, add "
-            "this line:"
+            f"\n{citing} of {len(read)} answers name their source. To make answers without a source fail, add to "
+            "lookout.toml:"
         ),
         highlight=False,
         soft_wrap=True,
     )
     lines = [f"[targets.{name}.graders]", "citation_required = true"]
-    forms = dict.fromkeys(citation.form for trial in read for citation in _list_citations(trial, graders))
+    forms = dict.fromkeys(citation.form for trial in read for citation in _iterate_citations(trial, graders))
     if forms and graders.citation_patterns == DEFAULT_PATTERNS:
         lines.append(f"citation_patterns = [{', '.join(map(_format_toml_string, forms))}]")
     console.print(escape("\n".join(lines)), highlight=False)
 
 
-def _has_citation(trial: Trial, graders: GraderSettings) -> bool:
-    listed = trial.sent is not None and any(source.strip() for source in trial.sent.citations)
-    return listed or any(_list_citations(trial, graders))
-
-
-def _list_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]:
+def _iterate_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citation]:
     for text in (trial.text, *([trial.sent.text] if trial.sent else [])):
         yield from find_citations(text, graders.citation_patterns)
 
 
 def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> None:
-    """Print whether the page's "new chat" button can replace a fresh page, and the setting for it."""
+    """Print whether the page's "new chat" button clears the chat, and the setting that uses the button."""
     if new_chat is None:
         return
     if not new_chat.recalled:
         text = (
-            "The page has a button for a new chat. The bot recalled nothing of an earlier turn, so Lookout cannot "
-            "check whether the button clears the chat. Each case uses a fresh page."
+            "The page has a button for a new chat. The application did not remember an earlier message, so Lookout "
+            "cannot check whether the button clears the chat. Lookout opens a new page for each case."
         )
     elif not new_chat.forgotten:
         text = (
-            "The page's button for a new chat does not clear the chat: the bot recalled an earlier word. Each "
-            "case uses a fresh page."
+            "The page's button for a new chat does not clear the chat, because the application remembered a word "
+            "after the click. Lookout opens a new page for each case."
         )
     else:
         text = (
-            "The page's button for a new chat clears the chat: the bot recalled a word before the click and not "
-            f"after it. The button takes {new_chat.button_s:g} s, a fresh page {new_chat.fresh_s:g} s. To ask "
-            "faster, in lookout.toml:"
+            "The page's button for a new chat clears the chat: the application remembered a word before the click, "
+            f"but not after it. The button takes {new_chat.button_s:g} s, a new page takes {new_chat.fresh_s:g} s. "
+            "To use the button, add to lookout.toml:"
         )
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
     if new_chat.forgotten:
@@ -203,8 +211,8 @@ def _format_element(element: PageElement) -> str:
     return f"{element.role}{name}{where}  ·  {element.how_sure}{shadow}"
 
 
-def _list_overview(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    """Yield what was on the page, where no chat was found."""
+def _iterate_overview_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+    """Yield the elements of a page on which no chat was found."""
     overview = inspection.overview
     lists = (
         ("headings", overview.headings),
@@ -218,34 +226,36 @@ def _list_overview(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     yield "text", overview.text or "none"
 
 
-def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
+def _build_two_column_grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for name, value in rows:
         table.add_row(f"[dim]{name}[/]", escape(value))
     return table
 
 
-def _format_pins_title(inspection: PageInspection, pinned: Selectors) -> str:
+def _format_selectors_title(inspection: PageInspection, pinned: Selectors) -> str:
     if inspection.selectors == pinned:
         return "\nAlready configured:"
     if inspection.problem is not None:
-        return "\nThe elements found, as lines for lookout.toml:"
-    return "\nNo selectors are necessary. To set the elements found, add to lookout.toml:"
+        return "\nLines for lookout.toml with the elements found:"
+    return "\nYou need no selectors. To fix the elements that Lookout uses, add to lookout.toml:"
 
 
-def _print_wire(console: Console, inspection: PageInspection, name: str, configured: ProbeSettings) -> None:
+def _print_network_answer(
+    console: Console, inspection: PageInspection, name: str, configured: ProbeSettings
+) -> None:
     if configured.wire is not None:
         return
     if not inspection.wire:
         if inspection.asked or inspection.trials:
-            console.print("\nNo network response contained this answer in a readable form.")
+            console.print("\nNo network message contained this answer as readable text.")
         return
     best = inspection.wire[0]
     same = "the same text as the page showed" if best.likeness == 1 else "more text than the page showed"
     more = f": {best.more}" if best.more else ""
     when = (
-        "No action is necessary, unless the page shows less than should be graded (hidden sources, cut answers); "
-        "then add"
+        "You need this only if the page hides something that you want to grade, such as sources. Then add these "
+        "lines to lookout.toml"
     )
     to_do = "Add these lines to lookout.toml" if best.hides else when
     console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
@@ -259,7 +269,7 @@ def _print_wire(console: Console, inspection: PageInspection, name: str, configu
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """Return the TOML lines that pin the elements that were found, and the page's profile."""
+    """Return the lines of lookout.toml that fix the elements that were found, and the profile of the page."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":
@@ -277,7 +287,7 @@ def format_selectors_toml(inspection: PageInspection, name: str) -> str:
 
 
 def format_wire_toml(rule: WireRule, name: str) -> str:
-    """Return the TOML lines that name the response which carries the answer."""
+    """Return the lines of lookout.toml that name the network message with the answer."""
     values = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
     lines = [f"[targets.{_format_toml_key(name)}.probe.wire]"]
     for key, value in values.items():
@@ -292,16 +302,16 @@ def _format_toml_key(name: str) -> str:
 
 
 def _format_toml_string(text: str) -> str:
-    """Return a TOML string, in single quotes where possible, so that a pattern stays readable."""
+    """Return the text as a TOML string. Single quotes are preferred, because they keep patterns readable."""
     plain = "'" not in text and text.isprintable()
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthCheck]) -> None:
-    """Print what ``--fix`` did and could not do, and what is left, with the command that helps."""
+    """Print what ``--fix`` did, what it could not do, and what a person must do."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
-    print_named(console, "Done", done or ["nothing; no safe fix is needed or possible"])
+    print_named(console, "Done", done or ["nothing, because no safe fix is needed or possible"])
     print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
     asked = [check for check in checks if check.to_do and not (fixes and check.to_do == BROWSER_FIX)]
     left = [f"{check.name}: {escape(check.to_do)}" for check in asked]
@@ -309,7 +319,7 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
 
 
 def print_checks(console: Console, checks: Iterable[HealthCheck]) -> None:
-    """Print a line for each check, and what to do where something is wrong."""
+    """Print a line for each check, and what to do if something is wrong."""
     table = Table.grid(padding=(0, 2))
     words: list[str] = []
     for check in checks:

@@ -1,8 +1,7 @@
-"""The doctor's checks of services: targets' APIs, the Hub, the judge, and the sources beside the page.
+"""The checks of ``lookout doctor`` that ask services: APIs, the Hugging Face Hub, the judge, logs and traffic.
 
-An API is asked one harmless question, as a run asks it. The Hub must take the token and know each target's Space.
-The judge must be of another family, have a key, and tell right from wrong. Hallucination logs and sources of live
-traffic must be readable.
+An API is asked one harmless question, as in a run. The Hub must accept the token and know each target's Space. The
+judge must be a model of another family than the application's, have a key, and tell right answers from wrong ones.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Health(IntEnum):
-    """The health of a part, the worst last."""
+    """The health of a part, ordered from good to broken."""
 
     GOOD = 0
     DOUBTFUL = 1
@@ -69,9 +68,9 @@ class Health(IntEnum):
 
 
 class HealthCheck(Record):
-    """The result of one check; ``to_do`` is empty where nothing is to be done.
+    """The result of one check. ``to_do`` is empty if nothing must be done.
 
-    ``optional``: no run needs what is doubtful.
+    ``optional`` means that runs work without the part that is doubtful.
     """
 
     name: str
@@ -80,7 +79,7 @@ class HealthCheck(Record):
     to_do: str = ""
     optional: bool = False
     blame: Blame | None = None
-    """Whose fault it is that an API gave no answer; the monitor's stands for the configuration."""
+    """Who is to blame if an API gave no answer: the application, or the monitor, which includes its settings."""
 
     @property
     def word(self) -> str:
@@ -90,7 +89,7 @@ class HealthCheck(Record):
 
 @dataclass
 class DoctorContext:
-    """What the checks use. ``config`` is absent where there is none that can be read."""
+    """The input of all checks. ``config`` is ``None`` if there is no valid configuration."""
 
     config_path: Path
     config: Config | None
@@ -104,22 +103,22 @@ class DoctorContext:
 
     @property
     def data_folder(self) -> Path:
-        """The folder that stores everything."""
+        """The data folder, configured or by default."""
         return self.config.data_folder if self.config else Path(".lookout").absolute()
 
 
 API_DEADLINE_S: Final = 60.0
-"""For one answer: an agent may work longer on its job; then the job counts as started."""
+"""The longest wait for one answer. If a job still runs after it, the check passes, because the job was started."""
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: (
-        "open the address from this machine; check its spelling, the network and the proxy, and whether the app "
-        "is up"
+        "open the address from this machine; check its spelling, the network, the proxy, and whether the "
+        "application runs"
     ),
     NoAnswerReason.ACCESS_DENIED: (
-        "set the named variables in the environment of the program that starts runs, and run the doctor again"
+        "set the named variables in the environment of the process that starts runs, and run the doctor again"
     ),
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "fix the named path: it must lead from the response to the answer",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "correct the named path, which must lead to the answer in the response",
     **{
         reason: ADVICE[reason]
         for reason in (
@@ -131,31 +130,34 @@ _TO_DO: Final = {
         )
     },
 }
-_ASK_THE_APP: Final = "ask the app by hand, and read its log"
+_ASK_THE_APP: Final = "ask the application yourself, and read its log"
 
 
 def check_apis(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each API takes a question, and that its answer is found."""
+    """Check that each API accepts a question, and that Lookout finds the answer in the response."""
     targets = context.config.targets if context.config else {}
     api_targets = {name: target for name, target in targets.items() if target.probe.driver != "browser"}
     return [
-        _check_production(context, name) or check_api(name, target, context.environment, ask=context.ask_apis)
+        _check_production_separation(context, name)
+        or check_api(name, target, context.environment, ask=context.ask_apis)
         for name, target in api_targets.items()
     ]
 
 
-def _check_production(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Return a broken check if the target points at production though it is staging; else ``None``."""
+def _check_production_separation(context: DoctorContext, name: str) -> HealthCheck | None:
+    """Return a broken check if a staging target points at production; else ``None``."""
     try:
         if context.config is not None:
             refuse_production_settings(context.config, name, context.environment)
     except ConfigError as error:
-        return HealthCheck(name=f"API of {name}", health=Health.BROKEN, found=str(error), to_do="name staging's")
+        return HealthCheck(
+            name=f"API of {name}", health=Health.BROKEN, found=str(error), to_do="use the settings of staging"
+        )
     return None
 
 
 def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *, ask: bool) -> HealthCheck:
-    """Check one target's API. Without ``ask`` it checks only what needs no question."""
+    """Check one target's API. Without ``ask``, check only its headers."""
     from flows.runtime.probe import build_probe_headers  # duckdb
 
     check_name, address = f"API of {name}", build_target_record(name, target).address
@@ -166,14 +168,14 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
         started = monotonic()
         answer = asyncio.run(_ask_harmless_question(address, target.probe, environment))
     except ConfigError as error:
-        to_do = "set it in the environment of the program that starts runs"
+        to_do = "set it in the environment of the process that starts runs"
         return HealthCheck(
             name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do, blame=Blame.MONITOR
         )
     except AnswerTimeout as error:
-        return _check_late_answer(check_name, address, target, error)
+        return _build_late_answer_check(check_name, address, target, error)
     except ProbeError as error:
-        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "fix the named settings")
+        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "correct the named settings")
         to_do = to_do.replace("NAME", name)
         description = f"{address}: {error}"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=description, to_do=to_do, blame=error.blame)
@@ -184,9 +186,11 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
     return HealthCheck(name=check_name, health=Health.GOOD, found=description)
 
 
-def _check_late_answer(check_name: str, address: str, target: TargetConfig, error: AnswerTimeout) -> HealthCheck:
+def _build_late_answer_check(
+    check_name: str, address: str, target: TargetConfig, error: AnswerTimeout
+) -> HealthCheck:
     if target.probe.driver == "job" and target.probe.job.deadline_s > API_DEADLINE_S:
-        description = f"{address}: accepted the job and is still working on it after {API_DEADLINE_S:g} s"
+        description = f"{address}: accepted the job and still works on it after {API_DEADLINE_S:g} s"
         return HealthCheck(name=check_name, health=Health.GOOD, found=description)
     description = f"{address}: {error}"
     return HealthCheck(
@@ -199,27 +203,19 @@ async def _ask_harmless_question(address: str, settings: ProbeSettings, environm
 
     with tempfile.TemporaryDirectory(prefix="lookout-doctor-") as folder:
         async with open_driver(
-            address, _limit_deadlines(settings), folder=Path(folder), environment=environment
+            address, settings.with_deadlines_up_to(API_DEADLINE_S), folder=Path(folder), environment=environment
         ) as driver:
             return await driver.ask((HARMLESS,))
 
 
-def _limit_deadlines(settings: ProbeSettings) -> ProbeSettings:
-    """Return the settings with deadlines of at most ``API_DEADLINE_S``."""
-    job = settings.job.model_copy(update={"deadline_s": min(settings.job.deadline_s, API_DEADLINE_S)})
-    return settings.model_copy(
-        update={"answer_deadline_s": min(settings.answer_deadline_s, API_DEADLINE_S), "job": job}
-    )
-
-
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB_DEADLINE_S = 15.0
-LIMITED_TO_DO = f"wait some minutes; with a token in {TOKEN_VARIABLE} the Hub permits more requests"
-SILENT_TO_DO = "check that this machine reaches huggingface.co (proxy, firewall); the Hub may also be down"
+LIMITED_TO_DO = f"wait some minutes; the Hub allows more requests with a token in {TOKEN_VARIABLE}"
+SILENT_TO_DO = "check that this machine can reach huggingface.co (proxy, firewall); perhaps the Hub is down"
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
-    """Check that evaluations have their own key and project in LangSmith, separate from production's."""
+    """Check that Lookout uses another key and project in LangSmith than production."""
     config = context.config
     if config is None:
         return []
@@ -250,15 +246,15 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
         to_do = "use a separate project and key for evaluations; until then Lookout refuses every run"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=shared, to_do=to_do)
     if not context.environment.get(key):
-        problem = f"{place}.key_env: the environment has no {key}, or it is empty"
+        problem = f"{place}.key_env names {key}, which is not set or empty"
         return HealthCheck(
             name=check_name,
             health=Health.BROKEN,
             found=problem,
-            to_do=("set it in the environment of the program that starts runs"),
+            to_do="set it in the environment of the process that starts runs",
         )
     if settings.production_project is None:
-        to_do = f"set {place}.production_project; Lookout then refuses a run that would write there"
+        to_do = f"set {place}.production_project, so that Lookout refuses a run that would write there"
         return HealthCheck(
             name=check_name,
             health=Health.DOUBTFUL,
@@ -267,8 +263,8 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
             optional=True,
         )
     if settings.production_key_env is None:
-        problem = f"Lookout cannot check that {key} is not the production key"
-        to_do = f"create a key for each, and set {place}.production_key_env to the variable of the production key"
+        problem = f"Lookout cannot check whether {key} is the production key"
+        to_do = f"use two keys, and set {place}.production_key_env to the variable with the production key"
         return HealthCheck(name=check_name, health=Health.DOUBTFUL, found=problem, to_do=to_do, optional=True)
     has_production_key = bool(context.environment.get(settings.production_key_env))
     note = (
@@ -280,21 +276,25 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
 
 
 def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Langfuse's keys belong to the evaluations' project; stores nothing."""
+    """Check that the Langfuse keys do not belong to the production project."""
     settings = context.config.langfuse if context.config else None
     if settings is None:
         return []
-    check_name, to_do = f"Langfuse ({settings.host})", "fix the named settings"
+    check_name, to_do = f"Langfuse ({settings.host})", "correct the named settings"
     try:
         name = asyncio.run(_find_langfuse_project(settings, context.environment))
     except (ConfigError, SourceUnavailable) as error:
         return [HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)]
     if settings.production_project is None:
-        to_do = "set langfuse.production_project; Lookout then refuses its keys"
-        state = f"the keys belong to {name!r}; the production project is not set"
+        to_do = "set langfuse.production_project, so that Lookout refuses the keys of that project"
+        state = f"the keys belong to the project {name!r}; the production project is not set"
         return [HealthCheck(name=check_name, health=Health.DOUBTFUL, found=state, to_do=to_do)]
     return [
-        HealthCheck(name=check_name, health=Health.GOOD, found=f"the keys belong to {name!r}, not to production")
+        HealthCheck(
+            name=check_name,
+            health=Health.GOOD,
+            found=f"the keys belong to the project {name!r}, which is not production",
+        )
     ]
 
 
@@ -307,12 +307,12 @@ async def _find_langfuse_project(settings: LangfuseSettings, environment: Mappin
         return client.project.name
 
 
-def _advise_on_hub(detail: str) -> str:
+def _choose_hub_advice(detail: str) -> str:
     return LIMITED_TO_DO if detail == HUB_LIMITED else SILENT_TO_DO
 
 
 def check_hub(context: DoctorContext) -> list[HealthCheck]:
-    """Check the token, if set, and the stage and commit of every Space, without waking it."""
+    """Check the Hub's token, if it is set, and the state of every Space. The check does not wake a Space."""
     targets = context.config.targets if context.config else {}
     spaces = {name: target for name, target in targets.items() if target.space is not None}
     return [
@@ -337,7 +337,9 @@ def _check_token(token: str, url: str | None) -> HealthCheck:
         to_do = "create a new token with the role read at huggingface.co/settings/tokens, or unset the variable"
         return HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do=to_do)
     except ReadinessUnknown as error:
-        return HealthCheck(name=name, health=Health.DOUBTFUL, found=str(error), to_do=_advise_on_hub(str(error)))
+        return HealthCheck(
+            name=name, health=Health.DOUBTFUL, found=str(error), to_do=_choose_hub_advice(str(error))
+        )
     return HealthCheck(name=name, health=Health.GOOD, found=f"belongs to {account.name}, role {account.role}")
 
 
@@ -346,13 +348,13 @@ def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> Hea
     try:
         poll = asyncio.run(_poll_space(context, name, target))
     except AccessDenied as error:
-        to_do = f"fix targets.{name}.space, or set {TOKEN_VARIABLE} to a token that may read it"
+        to_do = f"correct targets.{name}.space, or set {TOKEN_VARIABLE} to a token that may read this Space"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if poll.stage == HUB_SILENT:
-        to_do = _advise_on_hub(poll.detail)
+        to_do = _choose_hub_advice(poll.detail)
         return HealthCheck(name=check_name, health=Health.BROKEN, found=poll.detail, to_do=to_do)
     state = f"{target.space}: {poll.stage}" + (f" ({poll.detail})" if poll.detail else "")
-    health, to_do = _rate_stage(name, target, poll)
+    health, to_do = _rate_space_stage(name, target, poll)
     commit = f", commit {poll.commit[:12]}" if poll.commit else ""
     return HealthCheck(name=check_name, health=health, found=state + commit, to_do=to_do)
 
@@ -363,32 +365,35 @@ async def _poll_space(context: DoctorContext, name: str, target: TargetConfig) -
         return await checker.poll_target()
 
 
-def _rate_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> tuple[Health, str]:
+def _rate_space_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> tuple[Health, str]:
     match poll.meaning:
         case Stage.SERVING if poll.commit:
             return Health.GOOD, ""
         case Stage.SERVING:
-            to_do = "the running commit is unknown, so Lookout cannot verify deploys: set "
+            to_do = "the running commit is unknown, so Lookout cannot verify deploys. Set "
             return Health.DOUBTFUL, f"{to_do}targets.{name}.probe.readiness.version_url"
         case Stage.ASLEEP:
             return Health.GOOD, ""
         case Stage.FAILED:
-            return Health.DOUBTFUL, "read its log on the Hub; a run now would send one alert about a failed deploy"
+            return (
+                Health.DOUBTFUL,
+                "read the Space's log on the Hub; a run now would send an alert about a failed deploy",
+            )
         case Stage.UNDER_WAY:
             wait_s = target.probe.readiness.deadline_s
-            return Health.DOUBTFUL, f"wait until it runs; a run itself waits {wait_s:g} s"
+            return Health.DOUBTFUL, f"wait until the Space runs; a run waits up to {wait_s:g} s for it"
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
-    """Check the judge's family and key; unless switched off, have it grade two known answers."""
+    """Check the judge's family and key. Unless switched off, let it grade two known answers."""
     config = context.config
     if config is None:
         return []
     if config.judge is None:
-        state = "no judge is configured: answers that rules cannot grade stay ungraded"
+        state = "no judge is configured, so answers that rules cannot grade stay ungraded"
         return [HealthCheck(name="judge", health=Health.GOOD, found=state)]
     if shared := "; ".join(iterate_production_judge_keys(config.judge, context.environment)):
-        to_do = "give the judge a key of its own: until then every run is refused"
+        to_do = "give the judge its own key. Until then, Lookout refuses every run"
         return [HealthCheck(name="judge", health=Health.BROKEN, found=shared, to_do=to_do)]
     return list(_check_judges(context, config))
 
@@ -401,59 +406,59 @@ def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthChec
         try:
             plans.append(plan_judge(config.judge, build_target_record(name, target), context.environment))
         except ConfigError as error:
-            to_do = "fix the named settings: every run refuses a judge that may be of the application's family"
+            to_do = "correct the named settings: the judge must be of another family than the application's model"
             yield HealthCheck(name=f"judge of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
     if plans:
-        yield from _try_judge(context, plans[0])
+        yield from _check_judge_grading(context, plans[0])
 
 
-def _try_judge(context: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
+def _check_judge_grading(context: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
     models = ", ".join(plan.models)
     if plan.why_off:
-        to_do = "set the key where runs start. Until then, answers that rules cannot grade stay ungraded"
+        to_do = "set the key in the environment of runs. Until then, answers that rules cannot grade stay ungraded"
         yield HealthCheck(
             name="judge",
             health=Health.DOUBTFUL,
-            found=f"{models}: off, as {plan.why_off}",
+            found=f"{models}: off, because {plan.why_off}",
             to_do=to_do,
             optional=True,
         )
     elif not context.ask_judges:
-        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set; not tested")
+        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set, but was not tested")
     else:
         from flows.maintenance.self_test import check_judges_on_known_answers
         from flows.runtime.secrets import generate_nonce  # as above
 
         for outcome in asyncio.run(check_judges_on_known_answers(plan, context.environment, nonce=generate_nonce)):
-            yield _report_judge(outcome)
+            yield _build_judge_check(outcome)
 
 
-def _report_judge(outcome: JudgeOutcome) -> HealthCheck:
+def _build_judge_check(outcome: JudgeOutcome) -> HealthCheck:
     name = f"judge {outcome.model}"
     description = f"{outcome.detail}, in {outcome.took_s:.1f} s, for ${outcome.cost_usd:.4f}"
     if outcome.distinguished:
         return HealthCheck(name=name, health=Health.GOOD, found=description)
     if outcome.distinguished is None:
         to_do = (
-            "check the judge's key, the model's name and judge.models.base_url; then check the provider's status "
-            "page"
+            "check the judge's key, the name of the model and judge.models.base_url; then look at the provider's "
+            "status page"
         )
         return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
-    to_do = "choose another model: if a judge misses known answers, Lookout discards its grades"
+    to_do = "choose another model, because Lookout discards the grades of a judge that grades known answers wrong"
     return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
 
 
 def check_hallucination_logs(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each followed log exists and can be read. Stores nothing and notifies nobody."""
+    """Check that each hallucination log exists and can be read."""
     targets = context.config.targets if context.config else {}
     return [
-        _check_log(name, target.hallucination_log, target.probe)
+        _check_hallucination_log(name, target.hallucination_log, target.probe)
         for name, target in targets.items()
         if target.hallucination_log is not None
     ]
 
 
-def _check_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettings) -> HealthCheck:
+def _check_hallucination_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettings) -> HealthCheck:
     from flows.hallucination_log.follower import open_log_place  # duckdb
 
     check_name = f"log of {name}"
@@ -461,24 +466,24 @@ def _check_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettin
         with open_log_place(settings, probe).poll() as files:
             newest, rotated = files.newest, len(files.rotated)
     except (SourceUnavailable, ConfigError) as error:
-        to_do = "check `at`, and that this user may read the file"
+        to_do = "check the setting `at`, and that this user may read the file"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if newest is None:
         health = Health.GOOD if settings.may_be_missing else Health.DOUBTFUL
         to_do = (
             ""
             if settings.may_be_missing
-            else "fix `at`; if the application creates the log with its first entry, set may_be_missing"
+            else "correct `at`. If the application creates the log with its first entry, set may_be_missing"
         )
         return HealthCheck(name=check_name, health=health, found=f"{settings.at} does not exist yet", to_do=to_do)
-    rotated_note = f", {rotated} rotated files next to it" if rotated else ""
+    rotated_note = f", and {rotated} rotated files next to it" if rotated else ""
     return HealthCheck(
         name=check_name, health=Health.GOOD, found=f"{settings.at}: {newest.size:,} bytes{rotated_note}"
     )
 
 
 def check_live_traffic(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each source of live traffic has its secret and its extra. `lookout nightly --plan` reads one."""
+    """Check the settings, secrets and installed extras of each source of live traffic, without reading it."""
     targets = context.config.targets if context.config else {}
     return [_check_traffic_config(context, name) for name, target in targets.items() if target.traffic is not None]
 
@@ -491,10 +496,12 @@ def _check_traffic_config(context: DoctorContext, name: str) -> HealthCheck:
     try:
         nightly = build_nightly_context(context.config, name, context.now)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix the named settings")
+        return HealthCheck(
+            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+        )
     sources = ", ".join(f"{key} ({source.name})" for key, source in nightly.sources.items())
     return HealthCheck(
         name=check_name,
         health=Health.GOOD,
-        found=(f"{sources}; run `lookout nightly {name} --plan` to read them"),
+        found=f"{sources}; `lookout nightly {name} --plan` reads them",
     )

@@ -1,4 +1,4 @@
-"""Show some conversations of live traffic as a nightly run reads them, and what it could not read."""
+"""Read some conversations of live traffic as a nightly run does, and show them with what is unreadable."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from monitors.sources.traffic.source import TrafficSource
 
 SHOWN: Final = 3
 MAX_READ: Final = 2_000
-"""Conversations and warnings of one source: enough to see what it holds."""
+"""The maximum number of conversations and warnings that are read from one source."""
 RECENT: Final = timedelta(days=7)
-"""How far back a source that is asked over the network is read."""
+"""The age of the oldest conversations that are read over the network."""
 MAX_TEXT_LENGTH: Final = 200
 
 
 @dataclass
 class TrafficSample:
-    """What the first items of a source are: conversations, and for each reason the first item of it."""
+    """The first items of a source: conversations, and one unusable item for each reason."""
 
     source: str
     read: int = 0
@@ -42,7 +42,7 @@ class TrafficSample:
     error: str | None = None
 
     def add(self, record: Conversation | SourceWarning) -> None:
-        """Count a record; store it where it is one of the first."""
+        """Count a record, and store it if it is one of the first."""
         if isinstance(record, SourceWarning):
             self.unusable[record.reason] += 1
             self.examples.setdefault(record.reason, record)
@@ -58,11 +58,11 @@ async def sample_traffic(configured: TargetConfig, settings: NightlySettings, no
     for name, source in build_traffic_sources(configured, settings).items():
         is_file = isinstance(settings.sources[name], FileTraffic)
         since = datetime.min.replace(tzinfo=UTC) if is_file else now - RECENT
-        samples.append(await _read_sample(TrafficSample(name), source, since, now + timedelta(days=1)))
+        samples.append(await _read_traffic_sample(TrafficSample(name), source, since, now + timedelta(days=1)))
     return samples
 
 
-async def _read_sample(
+async def _read_traffic_sample(
     sample: TrafficSample, source: TrafficSource, since: datetime, until: datetime
 ) -> TrafficSample:
     try:
@@ -79,15 +79,18 @@ async def _read_sample(
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield rows of a name and a line. Texts are redacted and cut."""
     for sample in samples:
-        more = ", of the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
+        more = " in the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"
         if sample.error:
-            yield "", f"cannot be read: {sample.error}"
+            yield "", f"Lookout cannot read this source: {sample.error}"
         for conversation in sample.conversations:
             yield from _format_conversation(conversation, account_patterns)
         for reason, warning in sample.examples.items():
             words = REASON_WORDS.get(reason, "not usable") if reason else "not usable"
-            yield "not read", f"{sample.unusable[reason]:,} {words}, the first at {warning.place}: {warning.detail}"
+            yield (
+                "not read",
+                f"{sample.unusable[reason]:,} {words}. The first is at {warning.place}: {warning.detail}",
+            )
 
 
 def _format_conversation(conversation: Conversation, account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -98,6 +101,6 @@ def _format_conversation(conversation: Conversation, account_patterns: Sequence[
     turns = plural(len(conversation.turns), "turn")
     yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}, the last one:"
     yield "  asked", make_redacted_excerpt(last.user_text)
-    yield "  answer", make_redacted_excerpt(last.reply_text) or "no answer from the application"
+    yield "  answer", make_redacted_excerpt(last.reply_text) or "the application gave no answer"
     for passage in last.context[:SHOWN]:
         yield "  passage", make_redacted_excerpt(passage)

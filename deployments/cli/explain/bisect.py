@@ -1,6 +1,6 @@
-"""``lookout bisect``: find the first bad build of an application, where each build has an address.
+"""``lookout bisect``: find the first bad build of an application whose builds each have an address.
 
-Commits come from a git repository, a file or the command line; the failing cases from the last failed run.
+The commits come from a git repository, a file or the command line. The failing cases come from the last failed run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from deployments.cli.data_folder import load_pending
+from deployments.cli.data_folder import load_pending_results
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from deployments.cli.verify import refuse_production_in_ci
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from warehouse.queries.runs import FailedSince
 
 MAX_CASES: Final = 5
-"""Cases that are asked, worst first: more cases tell little more about a build."""
+"""The maximum number of cases that are asked, worst first. More cases add little information."""
 COMMIT_SHOWN_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
-"""Hypotheses that are printed where none is likely enough."""
+"""The number of possible results that are printed if none is likely enough."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
 MIN_SHOWN_PROBABILITY: Final = 0.005
-"""A probability that is 0 % when it is rounded is not printed."""
+"""A result with a lower probability, which would be rounded to 0 %, is not printed."""
 
 
 class CommitLine(NamedTuple):
-    """A commit, and its build's address where the list names it."""
+    """A commit, and the address of its build if the list has it."""
 
     commit: str
     address: str | None = None
 
 
-def read_commits(path: Path) -> tuple[CommitLine, ...]:
-    """Read the commits of a file, oldest first: one a line, optionally with its address. Raises `ConfigError`."""
+def read_commit_list(path: Path) -> tuple[CommitLine, ...]:
+    """Read a file with one commit on each line, with or without an address. Raises `ConfigError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -62,7 +62,7 @@ def read_commits(path: Path) -> tuple[CommitLine, ...]:
         parts = line.split("#", 1)[0].split() if line.lstrip().startswith("#") else line.split()
         if len(parts) > len(CommitLine._fields):
             raise ConfigError(
-                f"--commits {path}, line {number}: not valid; accepted: a commit, or a commit and its address"
+                f"--commits {path}, line {number} is not valid. Accepted: a commit, or a commit and its address"
             )
         if parts:
             commits.append(CommitLine(*parts))
@@ -77,8 +77,9 @@ def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitL
     )
     if first == last or first not in _run_git(repository, "rev-list", "--first-parent", last).split():
         raise ConfigError(
-            f"--repo {repository}: {good} is not before {bad} along first parents; give the older commit as "
-            "--good, or list the builds with --commits"
+            f"--repo {repository}: {good} is not an older commit on the main line (first parents) of {bad}. Give "
+            "the "
+            "older commit as --good, or list the builds with --commits"
         )
     between = _run_git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
     return (CommitLine(first), *(CommitLine(commit) for commit in between))
@@ -87,7 +88,9 @@ def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitL
 def _run_git(repository: Path, *arguments: str) -> str:
     git = shutil.which("git")
     if git is None:
-        raise ConfigError("--repo needs git, which is not installed; list the builds with --commits FILE")
+        raise ConfigError(
+            "--repo needs git, which is not installed. Install git, or list the builds with --commits FILE"
+        )
     command = [git, "-C", str(repository), *arguments, "--"] if arguments[0] == "rev-list" else [
         git, "-C", str(repository), *arguments
     ]  # fmt: skip
@@ -98,15 +101,15 @@ def _run_git(repository: Path, *arguments: str) -> str:
     return process.stdout.strip()
 
 
-def select_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
+def select_commits_between(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
     """Return the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
-    start, end = _find_commit(listed, good, "--good"), _find_commit(listed, bad, "--bad")
+    start, end = _require_commit_index(listed, good, "--good"), _require_commit_index(listed, bad, "--bad")
     if start >= end:
-        raise ConfigError(f"--good {good} is after --bad {bad} in the list; list the oldest build first")
+        raise ConfigError(f"--good {good} is after --bad {bad} in the list. List the oldest build first")
     return tuple(listed[start : end + 1])
 
 
-def _find_commit(listed: Sequence[CommitLine], commit: str, option: str) -> int:
+def _require_commit_index(listed: Sequence[CommitLine], commit: str, option: str) -> int:
     places = [at for at, line in enumerate(listed) if line.commit.startswith(commit)]
     if len(places) != 1:
         problem = "is not in" if not places else "matches several commits of"
@@ -116,47 +119,50 @@ def _find_commit(listed: Sequence[CommitLine], commit: str, option: str) -> int:
     return places[0]
 
 
-def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
-    """Return the builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
+def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
+    """Return the builds with their addresses. In ``url_of``, {commit} or {short} stands for the commit."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
-            f"--url-of {url_of} must contain {{commit}} or {{short}} (its first {COMMIT_SHOWN_LENGTH} characters)"
+            f"--url-of {url_of} must contain {{commit}}, or {{short}} for its first {COMMIT_SHOWN_LENGTH} "
+            "characters"
         )
-    return tuple(Build(commit=line.commit, address=_find_address(line, url_of)) for line in commits)
+    return tuple(Build(commit=line.commit, address=_require_build_address(line, url_of)) for line in commits)
 
 
-def _find_address(line: CommitLine, url_of: str | None) -> str:
+def _require_build_address(line: CommitLine, url_of: str | None) -> str:
     address = line.address
     if address is None and url_of is not None:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
-        raise ConfigError(f"{line.commit} has no URL; give --url-of, or add the URL in --commits")
+        raise ConfigError(
+            f"the commit {line.commit} has no address. Give --url-of, or add the address in --commits"
+        )
     if not re.match(r"https?://[^\s/]", address):
-        raise ConfigError(f"{address} is not a valid address of a build: it must begin with http:// or https://")
+        raise ConfigError(f"{address} is not a valid address of a build. It must begin with http:// or https://")
     return address
 
 
 def select_failing_cases(
     config: Config, target: str, case_ids: Sequence[str], since: FailedSince | None
 ) -> list[FailingCase]:
-    """Return the cases to ask, worst first: the named ones, else the last failed run's. Raises `ConfigError`."""
+    """Return the cases to ask: the named cases, or the cases of the last failed run. Raises `ConfigError`."""
     from flows.explain.bisect import FailingCase  # every driver
 
     suite_cases = {case.id: case for case in load_suite(config.require_target(target).suite).cases}
     kinds = {case: frozenset(map(FailureKind, names)) for case, names in since.cases} if since else {}
     for name in case_ids:
         if name not in suite_cases:
-            raise ConfigError(f"--case {name}: targets.{target}.suite has no such case")
+            raise ConfigError(f"--case {name}: the suite of {target} has no such case")
     chosen = list(case_ids) or [case for case in kinds if case in suite_cases][:MAX_CASES]
     if not chosen:
         raise ConfigError(
-            f"no failed run of {target} with cases of its suite is stored; name a failing case with --case ID"
+            f"there is no stored failed run of {target} with cases of its suite. Name a failing case with --case ID"
         )
     return [FailingCase(suite_cases[name], kinds.get(name, frozenset())) for name in chosen]
 
 
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
-    """Raise `ConfigError` where an address at which ``target`` is asked belongs to production."""
+    """Raise `ConfigError` if one of the addresses belongs to production."""
     from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
     configured = config.require_target(target)
@@ -171,10 +177,10 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """Format the report for a person, the claim first."""
+    """Format the report for a person, with the result first."""
     best, *others = report.candidates
     if not report.why_open:
-        yield _format_claim(best, report)
+        yield _format_bisect_claim(best, report)
     else:
         yield f"The first bad build is not known: {report.why_open}."
         others = [best, *others]
@@ -183,37 +189,38 @@ def format_bisect_report(report: BisectReport) -> Iterator[str]:
     ]
     if likely:
         listed = "; ".join(
-            f"{_format_candidate(candidate, report)} {_format_percent(candidate.probability)}"
+            f"{_format_bisect_candidate(candidate, report)} {_format_percent(candidate.probability)}"
             for candidate in likely
         )
-        yield f"{'Likeliest' if report.why_open else 'Next likeliest'}: {listed}."
+        yield f"{'Most likely' if report.why_open else 'Next most likely'}: {listed}."
     if best.claim is BisectClaim.FIRST_BAD:
-        yield from (f"  {_format_case(case)}" for case in report.cases)
+        yield from (f"  {_format_bisect_case(case)}" for case in report.cases)
     for commit, why in report.left_out:
         yield f"  {_shorten_commit(commit)} skipped: {why}"
-    stored = f"; {plural(report.stored, 'answer')} stored before" if report.stored else ""
-    yield f"{plural(report.asked, 'question')} asked of {plural(report.builds, 'build')}{stored}."
+    stored = f" and used {plural(report.stored, 'stored answer')}" if report.stored else ""
+    yield f"Lookout asked {plural(report.asked, 'question')} of {plural(report.builds, 'build')}{stored}."
 
 
-def _format_claim(best: BisectCandidate, report: BisectReport) -> str:
+def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
     sure = _format_percent(best.probability)
     match best.claim:
         case BisectClaim.FIRST_BAD:
             listed = ", ".join(map(_shorten_commit, best.commits))
             if len(best.commits) > 1:
-                return f"First bad build: one of {listed}, {sure}; Lookout cannot say which of them."
-            return f"First bad build: {listed}, {sure}."
+                return f"First bad build: one of {listed} ({sure}). Lookout cannot say which of them."
+            return f"First bad build: {listed} ({sure})."
         case BisectClaim.GOOD_FAILS:
             good = _shorten_commit(report.good)
-            return f"The good build {good} already fails, {sure}; give an older build with --good."
+            return f"The good build {good} already fails ({sure}). Give an older build with --good."
         case BisectClaim.BAD_PASSES:
             return (
-                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than the builds "
-                "before it. The cause is not in a build, or it is gone."
+                f"No build is bad ({sure}): {_shorten_commit(report.bad)} does not fail more often than older "
+                "builds. "
+                "The cause is not in a build, or it no longer exists."
             )
 
 
-def _format_candidate(candidate: BisectCandidate, report: BisectReport) -> str:
+def _format_bisect_candidate(candidate: BisectCandidate, report: BisectReport) -> str:
     match candidate.claim:
         case BisectClaim.FIRST_BAD:
             return " or ".join(map(_shorten_commit, candidate.commits))
@@ -223,17 +230,19 @@ def _format_candidate(candidate: BisectCandidate, report: BisectReport) -> str:
             return "no build"
 
 
-def _format_case(case: BisectCase) -> str:
+def _format_bisect_case(case: BisectCase) -> str:
     if not case.asked_before + case.asked_after:
         return f"{case.case_id}: not asked"
     after = (
-        f"fails {case.failed_after} of {case.asked_after} from it on"
+        f"from this build on, {case.failed_after} of {case.asked_after} answers failed"
         if case.asked_after
-        else "not asked from it on"
+        else "from this build on, not asked"
     )
-    before = f"{case.failed_before} of {case.asked_before} before" if case.asked_before else "not asked before"
+    before = (
+        (f"{case.failed_before} of {case.asked_before} before it") if case.asked_before else ("not asked before it")
+    )
     doubt = (
-        f"; breaks elsewhere or at random, {_format_percent(case.elsewhere)}"
+        f"; it fails at another build or at random ({_format_percent(case.elsewhere)})"
         if case.elsewhere >= MIN_LIKELY_PROBABILITY
         else ""
     )
@@ -249,7 +258,7 @@ def _format_percent(probability: float) -> str:
 
 
 def _print_answer(answer: BuildAnswer, failed: bool | None) -> None:
-    outcome = {True: "fails", False: "passes", None: f"says nothing ({redact(answer.reason)})"}[failed]
+    outcome = {True: "fails", False: "passes", None: f"not decided ({redact(answer.reason)})"}[failed]
     write_note(f"  {_shorten_commit(answer.commit)}  {answer.case_id}  {outcome}\n")
 
 
@@ -263,21 +272,28 @@ def bisect_command(
         str | None, typer.Option(help="a later commit that fails; default: the commit of the last FAIL")
     ] = None,
     url_of: Annotated[
-        str | None, typer.Option("--url-of", help="the address of a build, with {commit} or {short} in it")
+        str | None,
+        typer.Option(
+            "--url-of", help="the address of a build, with {commit} or {short} in the place of the commit"
+        ),
     ] = None,
     repo: Annotated[Path | None, typer.Option(help="a git repository with the commits")] = None,
     commits: Annotated[
         Path | None,
-        typer.Option(help="a file with one commit on each line, oldest first, each with or without its address"),
+        typer.Option(help="a file with one commit on each line, oldest first; the address of its build may follow"),
     ] = None,
-    commit: Annotated[list[str] | None, typer.Option(help="a commit, oldest first; repeat for each build")] = None,
-    case: Annotated[list[str] | None, typer.Option(help="a case that fails; repeat for more")] = None,
-    budget: Annotated[int, typer.Option(min=2, help="maximum number of questions to ask")] = 40,
+    commit: Annotated[
+        list[str] | None, typer.Option(help="the commit of a build; repeat for each build, oldest first")
+    ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(help="the id of a case that fails; repeat for more cases")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=2, help="the maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the first bad build, if each build has an address; exit code 3 if it is not found."""
+    """Find the first build that fails. Each build must have its own address."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.queries.runs import find_failed_since
 
@@ -285,11 +301,13 @@ def bisect_command(
     configured.require_target(target)
     with show_waiting("Reading the records of runs"):
         since = (
-            find_failed_since(load_pending(open_store(configured)), target) if not (case and good and bad) else None
+            find_failed_since(load_pending_results(open_store(configured)), target)
+            if not (case and good and bad)
+            else None
         )
-    first = _choose_end_commit(good, since.passed_commit if since else None, "--good", "PASS")
-    last = _choose_end_commit(bad, since.commit if since else None, "--bad", "FAIL")
-    builds = locate_builds(_load_commits(repo, commits, commit or [], first, last), url_of)
+    first = _require_end_commit(good, since.passed_commit if since else None, "--good", "PASS")
+    last = _require_end_commit(bad, since.commit if since else None, "--bad", "FAIL")
+    builds = resolve_build_addresses(_load_commits(repo, commits, commit or [], first, last), url_of)
     cases: list[FailingCase] = select_failing_cases(configured, target, case or [], since)
     refuse_production_addresses(configured, target, (build.address for build in builds), allow_production)
     with show_waiting(f"{target}: asking {plural(len(builds), 'build')}"):
@@ -302,9 +320,12 @@ def bisect_command(
     return ExitCode.INCONCLUSIVE if report.why_open else ExitCode.PASS
 
 
-def _choose_end_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
+def _require_end_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
     if commit is None and recorded is None:
-        raise ConfigError(f"{option} is missing, and no {verdict} with a commit is stored: name the commit")
+        raise ConfigError(
+            f"{option} is missing, and no run with the verdict {verdict} and a commit is stored. Give "
+            f"{option} COMMIT"
+        )
     return commit or recorded or ""
 
 
@@ -313,11 +334,13 @@ def _load_commits(
 ) -> tuple[CommitLine, ...]:
     sources = [repository is not None, path is not None, bool(commit_list)]
     if sum(sources) != 1:
-        raise ConfigError("name the builds in one way: --repo DIR, --commits FILE, or --commit for each")
+        raise ConfigError(
+            "name the builds in exactly one way: --repo DIR, --commits FILE, or --commit for each build"
+        )
     if repository is not None:
         return list_commits_between(repository, good, bad)
-    listed = read_commits(path) if path is not None else tuple(CommitLine(commit) for commit in commit_list)
-    return select_commits(listed, good, bad)
+    listed = read_commit_list(path) if path is not None else tuple(CommitLine(commit) for commit in commit_list)
+    return select_commits_between(listed, good, bad)
 
 
 async def _run_bisection(

@@ -1,4 +1,4 @@
-"""``lookout shrink``: find the smallest question that still fails like a case; store it as a draft."""
+"""``lookout shrink``: find the shortest question that still fails like a case, and store it as a draft."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from flows.explain.shrink import CaseShrinker
 
 REPRODUCE_COUNT: Final = 3
-"""How many times the printed command asks the smallest question."""
+"""The number of times that the printed command asks the shortest question."""
 
 
 @dataclass(frozen=True)
 class ShrinkPlan:
-    """What to ask and where; ``right_at`` is an address where the case is right, if one is known."""
+    """The case to shrink and where to ask it. ``right_at`` is an address where the case is correct, if known."""
 
     config_path: Path
     config: Config
@@ -50,12 +50,12 @@ class ShrinkPlan:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Every address that is asked."""
+        """All addresses that are asked."""
         return (self.address, *((self.right_at,) if self.right_at else ()))
 
 
 def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
-    """Return the target whose suite has the case, and the case. Raises `ConfigError`."""
+    """Return the case, and the target whose suite has it. Raises `ConfigError`."""
     case_id = case_id.replace("꞉", ":")  # as earlier versions showed it in Slack
     names = [target] if target is not None else sorted(config.targets)
     matches: list[tuple[str, GoldCase]] = []
@@ -63,10 +63,10 @@ def find_target_with_case(config: Config, case_id: str, target: str | None) -> t
         suite = load_suite(config.require_target(name).suite)
         matches += [(name, case) for case in suite.cases if case.id == case_id]
     if not matches:
-        raise ConfigError(f"no suite of {', '.join(names)} has a case {case_id}")
+        raise ConfigError(f"no suite of the targets {', '.join(names)} has the case {case_id}")
     if len(matches) > 1:
         raise ConfigError(
-            f"{case_id} is a case of several targets ({', '.join(name for name, _ in matches)}); choose one with "
+            f"several targets have the case {case_id}: {', '.join(name for name, _ in matches)}. Choose one with "
             "--target"
         )
     return matches[0]
@@ -78,18 +78,21 @@ def shrink_command(
     target: Annotated[str | None, typer.Option(help="the target, if several targets have the case")] = None,
     turn: Annotated[
         list[str] | None,
-        typer.Option(help=("ask this question instead of the case's question; repeat for each turn")),
+        typer.Option(help="ask this question instead of the question of the case; repeat for each turn"),
     ] = None,
     url: Annotated[str | None, typer.Option(help="ask at this address instead of the target's own address")] = None,
     right_at: Annotated[
         str | None,
         typer.Option(
             "--right-at",
-            help=("address of a build that answers the case correctly; the shorter question must also pass there"),
+            help="the address of a build that answers the case correctly; a shorter question must also be "
+            "correct there",
         ),
     ] = None,
-    ask: Annotated[int | None, typer.Option(min=1, help="ask the question N times and do not shrink it")] = None,
-    budget: Annotated[int, typer.Option(min=3, help="maximum number of questions to ask")] = 40,
+    ask: Annotated[
+        int | None, typer.Option(min=1, help="only ask the question N times, without shrinking it")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=3, help="the maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
@@ -104,18 +107,18 @@ def shrink_command(
     refuse_production_addresses(configured, name, plan.addresses, allow_production)
     with show_waiting(f"{name}: asking {case}"):
         if ask is not None:
-            return _print_shrink_results(asyncio.run(_ask_case(plan, ask)))
+            return _print_repeated_answers(asyncio.run(_ask_case_repeatedly(plan, ask)))
         shrinker, shrunk = asyncio.run(_shrink_case(plan, budget))
-        draft = _store_draft(plan, shrinker, shrunk)
+        draft = _store_shrunk_draft(plan, shrinker, shrunk)
     if as_json:
-        write_json(_format_json(plan, shrunk, draft) + "\n")
+        write_json(_format_shrink_json(plan, shrunk, draft) + "\n")
     else:
-        for line in format_shrunk(plan, shrinker, shrunk, draft):
+        for line in format_shrink_result(plan, shrinker, shrunk, draft):
             print_text(line)
     return ExitCode.PASS if draft is not None else ExitCode.INCONCLUSIVE
 
 
-async def _open_asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
+async def _open_case_asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
     from flows.clock import utc_now  # duckdb, and every judge
     from flows.data_folder import get_runs_folder  # duckdb, and every judge
     from flows.explain.asking import open_case_asker
@@ -139,18 +142,18 @@ async def _shrink_case(plan: ShrinkPlan, budget: int) -> tuple[CaseShrinker, Shr
 
     write_note(f"{plan.target}: {plan.case.id}, at most {plural(budget, 'question')}\n")
     async with AsyncExitStack() as stack:
-        control = await _open_asker(plan, plan.right_at, stack) if plan.right_at else None
-        shrinker = CaseShrinker(plan.case, await _open_asker(plan, plan.address, stack), control)
+        control = await _open_case_asker(plan, plan.right_at, stack) if plan.right_at else None
+        shrinker = CaseShrinker(plan.case, await _open_case_asker(plan, plan.address, stack), control)
         return shrinker, await shrinker.run(budget)
 
 
-async def _ask_case(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
+async def _ask_case_repeatedly(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
     async with AsyncExitStack() as stack:
-        asker = await _open_asker(plan, plan.address, stack)
+        asker = await _open_case_asker(plan, plan.address, stack)
         return await asker.ask_case(plan.case, times)
 
 
-def _print_shrink_results(results: Sequence[CaseResult]) -> ExitCode:
+def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
     from flows.explain.bisect import format_outcome_reason  # every driver
 
     failed = [result for result in results if result.assessment.outcome is CaseOutcome.FAILED]
@@ -159,16 +162,16 @@ def _print_shrink_results(results: Sequence[CaseResult]) -> ExitCode:
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
         outcome = result.assessment.outcome.value.replace("_", " ")
         print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(format_outcome_reason(result))}")
-    print_text(f"Fails {len(failed)} of {len(results)}, right {len(right)} of {len(results)}.")
+    print_text(f"{len(failed)} of {len(results)} answers failed, {len(right)} of {len(results)} were correct.")
     if failed:
         return ExitCode.FAIL
     return ExitCode.PASS if right else ExitCode.INCONCLUSIVE
 
 
-def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
-    """Store a draft of the shrunk question for ``gold grow``; ``None`` where the case does not fail.
+def _store_shrunk_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
+    """Build a draft with the shortest question for ``gold grow``; ``None`` if the case does not fail.
 
-    A question that could not be shortened is not a new case, and is not stored.
+    The draft is stored only if the question could be shortened. Otherwise it would be the same case again.
     """
     from flows.clock import utc_now  # duckdb
     from flows.data_folder import open_store  # duckdb
@@ -185,7 +188,7 @@ def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestio
 
 
 def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
-    """Format the command that asks the smallest question again."""
+    """Format the command that asks the shortest question again."""
     command = ["lookout", "shrink", plan.case.id, "--target", plan.target, "--ask", str(REPRODUCE_COUNT)]
     if plan.config_path != DEFAULT_CONFIG:
         command += ["--config", str(plan.config_path)]
@@ -194,60 +197,65 @@ def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
     return shlex.join([*command, *(part for turn in shrunk.turns for part in ("--turn", turn))])
 
 
-def format_shrunk(
+def format_shrink_result(
     plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion, draft: CaseDraft | None
 ) -> Iterator[str]:
     """Format the result for a person."""
     if draft is None:
         yield _format_not_shrunk(plan, shrinker, shrunk)
         return
-    yield f"{plan.case.id} fails {shrunk.first_failed} of {shrunk.first_asked}: {draft.finding.split(': ', 1)[-1]}"
+    yield (
+        f"{plan.case.id} failed in {shrunk.first_failed} of {shrunk.first_asked} answers: "
+        f"{draft.finding.split(': ', 1)[-1]}"
+    )
     if shrunk.turns == plan.case.turns:
         end = _format_shrink_end(shrunk, shrinker)
-        yield f"No word of the question could be removed{end}. Lookout asked {plural(shrunk.probes, 'question')}."
+        yield f"Lookout could remove no word of the question{end}. It asked {plural(shrunk.probes, 'question')}."
     else:
         yield (
-            f"Smallest question that still fails the same way, {shrunk.length} of "
-            f"{plural(shrunk.length_before, 'word')}, fails {shrunk.failed} of {shrunk.asked}"
+            f"This is the shortest question that still fails in the same way. It has {shrunk.length} of "
+            f"{plural(shrunk.length_before, 'word')}, and failed in {shrunk.failed} of {shrunk.asked} answers"
             f"{_format_shrink_end(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
-        yield from _format_notes(shrinker, shrunk)
-        yield f"Draft {draft.id} is stored; to add it to the suite: lookout gold grow --suite SUITE"
+        yield from _format_shrink_notes(shrinker, shrunk)
+        yield f"It is stored as draft {draft.id}. To add it to the suite: lookout gold grow --suite SUITE"
     yield f"To reproduce it: {format_reproduce_command(plan, shrunk)}"
 
 
 def _format_not_shrunk(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> str:
-    counts = f"it failed {shrunk.first_failed} of {shrunk.first_asked}"
+    counts = f"It failed in {shrunk.first_failed} of {shrunk.first_asked} answers"
     if shrunk.end is ShrinkEnd.SILENT:
-        return f"{plan.case.id} cannot be shrunk: no answer could be graded ({redact(shrinker.problem)}); {counts}."
-    return f"{plan.case.id} cannot be shrunk: {counts}. A case must fail in more than half of its answers."
+        return (
+            f"{plan.case.id} cannot be shrunk, because answers could not be graded: {redact(shrinker.problem)}. "
+            f"{counts}."
+        )
+    return f"{plan.case.id} cannot be shrunk, because it must fail in more than half of its answers. {counts}."
 
 
 def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
     match shrunk.end:
         case ShrinkEnd.BUDGET:
-            return "; the budget is used up, so a smaller question may exist"
+            return ". Lookout asked the maximum number of questions, so a shorter question may exist"
         case ShrinkEnd.SILENT:
-            return f"; then answers stopped ({redact(shrinker.problem)}), so a smaller question may exist"
+            return f". Then no more answers came ({redact(shrinker.problem)}), so a shorter question may exist"
         case _:
             return ""
 
 
-def _format_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
+def _format_shrink_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
     from flows.explain.shrink import POINTLESS_QUESTION_FAILURES  # every driver
 
-    controls = f", {plural(shrinker.controls, 'control question')}" if shrinker.control else ""
-    yield f"{plural(shrunk.probes, 'question')} asked{controls}."
+    controls = f" and {plural(shrinker.controls, 'question')} at --right-at" if shrinker.control else ""
+    yield f"Lookout asked {plural(shrunk.probes, 'question')}{controls}."
     if shrinker.mark and shrinker.mark.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
-            "Read this question before you use it: a question without a request also fails like this. With "
-            "--right-at and the address of a build where the case is right, Lookout accepts only questions that "
-            "are right there."
+            "Read this question before you use it, because a question without any request also fails like this. To "
+            "avoid such questions, give --right-at with the address of a build that answers the case correctly."
         )
 
 
-def _format_json(plan: ShrinkPlan, shrunk: ShrunkQuestion, draft: CaseDraft | None) -> str:
+def _format_shrink_json(plan: ShrinkPlan, shrunk: ShrunkQuestion, draft: CaseDraft | None) -> str:
     document = {
         "target": plan.target,
         "case": plan.case.id,

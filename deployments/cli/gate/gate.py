@@ -1,7 +1,7 @@
 """``lookout gate``: verify a staging deploy, or evaluate a run's results again.
 
-The exit code is the verdict. Evaluating again needs only a run's results.json: no page and no server. Flags of the
-command line override the gate's settings.
+The exit code is the verdict. To evaluate a run again, Lookout needs only the results.json of the run. Options of
+the command line override the gate's settings.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from deployments.cli.options import (
     VerboseOption,
 )
 from deployments.cli.verify import (
-    complete_address,
-    is_address,
-    is_run_resumable,
+    detect_address_settings,
+    is_build_known,
+    is_web_address,
     refuse_production_in_ci,
     resolve_target,
     run_verification,
@@ -64,19 +64,20 @@ from monitors.storage import write_atomically
 def reevaluate_results(
     results: Path, settings: GateSettings, baseline: Baseline | None
 ) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """Evaluate a results.json again, with these settings and today's severities. Raises `ConfigError`."""
+    """Evaluate a results.json again, with these settings and the present severities. Raises `ConfigError`."""
     recorded, cases = read_results(results)
-    reassessed = tuple(_reassess(case) for case in cases)
-    return evaluate_results(_build_facts(recorded), reassessed, settings, baseline=baseline), reassessed
+    reassessed = tuple(
+        case.with_assessment(
+            assess_case(case.case, case.result, case.assessment.grades).mark_unconfirmed(
+                case.assessment.unconfirmed
+            )
+        )
+        for case in cases
+    )
+    return evaluate_results(_build_run_facts(recorded), reassessed, settings, baseline=baseline), reassessed
 
 
-def _reassess(result: CaseResult) -> CaseResult:
-    """Assess the same grades with today's severity table."""
-    assessment = assess_case(result.case, result.result, result.assessment.grades)
-    return result.with_assessment(assessment.mark_unconfirmed(result.assessment.unconfirmed))
-
-
-def _build_facts(report: RunReport) -> RunFacts:
+def _build_run_facts(report: RunReport) -> RunFacts:
     return RunFacts(
         run_id=report.run_id,
         target=report.target,
@@ -99,71 +100,74 @@ MAX_SHARE: Final = 1.0
 MAX_RATING: Final = 5.0
 
 
-def apply_flags(
+def apply_gate_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
-    """Apply the command line's flags to the settings. Raises `ConfigError`."""
-    changes: dict[str, object] = _parse_min_score(min_score) if min_score is not None else {}
-    if fail_on_regression:
-        changes["fail_on_regression"] = True
-    if strict:
-        changes["strict"] = True
-    return settings.model_copy(update=changes)
+    """Return the settings with the command line's flags. Raises `ConfigError` for an invalid --min-score.
 
-
-def _parse_min_score(min_score: float) -> dict[str, object]:
-    """Parse --min-score: up to 1 the weighted score, above it the average rating, which must then exist."""
+    A ``min_score`` up to 1 is a weighted score. A higher one is an average rating, which must then exist.
+    """
+    settings = settings.with_stricter_checks(fail_on_regression=fail_on_regression, strict=strict)
+    if min_score is None:
+        return settings
     if math.isfinite(min_score) and 0 <= min_score <= MAX_SHARE:
-        return {"min_weighted_score": min_score}
+        return settings.with_min_weighted_score(min_score)
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
-        return {"min_rubric": min_score, "rating_needed": True}
+        return settings.with_min_rating(min_score)
     raise ConfigError(
-        f"--min-score {min_score:g} is out of range. Use 0 to 1 for the weighted score (for example 0.98), "
-        "or more than 1 and up to 5 for the average report rating (for example 4.0)."
+        f"--min-score {min_score:g} is out of range. For a minimum weighted score, give 0 to 1, such as 0.98. "
+        "For a "
+        "minimum average rating of reports, give more than 1 and at most 5, such as 4.0."
     )
 
 
 ResultsArgument = Annotated[
-    Path | None, typer.Argument(help="the results.json of a run, to evaluate it again without asking")
+    Path | None,
+    typer.Argument(help="the results.json of a run, to evaluate the run again without asking questions"),
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="the target to verify: a name in the configuration, or the address of a chat page or API"),
+    typer.Option(
+        help="the target to verify: the name of a configured target, or the address of a chat page or API"
+    ),
 ]
 ConfigOrNoneOption = Annotated[
-    Path | None, typer.Option("--config", help="the configuration file; for a --target, lookout.toml")
+    Path | None, typer.Option("--config", help="the configuration file; default with --target: lookout.toml")
 ]
 BaselineOption = Annotated[
     str,
     typer.Option(
-        help="the run to compare with: auto (the last accepted run of the target outside pull requests), none, a "
-        "run's id, or the path of its results.json"
+        help="the run to compare with: auto, none, the id of a run, or the path of its results.json; auto is the "
+        "target's last accepted run that was not for a pull request"
     ),
 ]
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="up to 1 the least weighted score (0.98), above 1 the least average rating of the reports, 1 to 5 "
-        "(4.0), which needs a judge that rates them"
+        help="up to 1: the minimum weighted score, such as 0.98; above 1: the minimum average rating of "
+        "reports, up "
+        "to 5, which needs a judge"
     ),
 ]
 FailOnRegressionOption = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="a significant regression against the baseline fails; a drop of the average rating by more than "
-        "0.3 always does",
+        help="fail the run if it is significantly worse than the baseline; a drop of the average rating by more "
+        "than 0.3 always fails it",
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="a suite that is not balanced makes the run INCONCLUSIVE")
+    bool, typer.Option("--strict", help="make the run INCONCLUSIVE if the suite is not balanced")
 ]
-JunitOption = Annotated[Path | None, typer.Option(help="also write the cases to this file as JUnit XML")]
+JunitOption = Annotated[
+    Path | None, typer.Option(help="also write the results of the cases to this file, as JUnit XML")
+]
 NameOption = Annotated[
     str | None,
     typer.Option(
-        help="the name of the status and the comment on GitHub, after lookout/; default: the configuration's "
-        "folder in the repository, the target and the suite"
+        help="the name of the commit status and of the comment on GitHub, after lookout/; default: the folder of "
+        "the configuration, the target and the suite"
     ),
 ]
 GithubOption = Annotated[
@@ -202,7 +206,7 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class _GateResult:
-    """A run's report with its cases, and the path of its page."""
+    """The report of a run with its cases, and what is needed to print and post it."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -230,9 +234,10 @@ def gate_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Verify a staging deploy, or evaluate the results of a run again; the exit code is the verdict.
+    """Verify a staging deploy, or evaluate the results of a run again. The exit code is the verdict.
 
-    0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, also when the app did not serve, 4 the monitor failed.
+    0 PASS. 1 FAIL. 2 wrong usage or configuration. 3 INCONCLUSIVE, also if the application did not answer. 4
+    Lookout itself failed.
     """
     options = GateOptions(
         results=results,
@@ -256,28 +261,31 @@ def gate_command(
 
 
 def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Run the gate. Raises `ConfigError` before anything is asked."""
+    """Check the options, run the gate, and print, write and post its result. Raises `ConfigError`."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
-            "give --target (and --suite) to verify a deploy, or the results.json of a run to evaluate it again"
+            "to verify a deploy, give --target; to evaluate a run again, give its results.json. Give only one of "
+            "them"
         )
     if options.junit is not None:
-        _check_writable(options.junit)
+        _require_writable_file(options.junit)
     if options.name is not None and not _NAME.fullmatch(options.name):
         raise ConfigError(
-            f"--name: {options.name!r} is not accepted; give 1 to {MAX_NAME_CHARACTERS} letters, digits, spaces "
-            "and ._/-, such as staging/checkout"
+            f"--name {options.name!r} is not valid. Give 1 to {MAX_NAME_CHARACTERS} letters, digits, spaces and "
+            "._/-, such as staging/checkout"
         )
     job = parse_job(environment) if options.github or is_actions(environment) else None
     with disable_workflow_commands(environment):
-        posts, result = (_verify_target if options.target is not None else _reevaluate)(options, environment, job)
+        posts, result = (_verify_target if options.target is not None else _reevaluate_stored_run)(
+            options, environment, job
+        )
         if result is None:
             return ExitCode.INCONCLUSIVE
-        _print_result(result, as_json=options.as_json, verbose=options.verbose)
+        _print_gate_result(result, as_json=options.as_json, verbose=options.verbose)
         if options.fail_on_regression and explain_missing_regression_check(result.report):
-            write_note(f"--fail-on-regression does not apply: {explain_missing_regression_check(result.report)}\n")
+            write_note(f"--fail-on-regression has no effect: {explain_missing_regression_check(result.report)}\n")
     if options.junit is not None:
-        with suppress(OSError):  # the folder is the user's own; what is wrong with it is said below
+        with suppress(OSError):  # the next line reports the error
             options.junit.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(options.junit, build_junit_xml(result.report, result.cases, redact=result.redact))
     if posts is not None:
@@ -285,54 +293,55 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
     return exit_code_from_verdict(result.report.verdict)
 
 
-def _check_writable(file: Path) -> None:
-    """Raise `ConfigError` before the run for a file that cannot be written."""
+def _require_writable_file(file: Path) -> None:
+    """Raise `ConfigError` if the file cannot be written, so that the user knows before the run."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:
-        raise ConfigError(f"--junit {file} cannot be written ({error.strerror}); choose another file") from error
+        raise ConfigError(f"--junit {file} cannot be written: {error.strerror}. Give another file") from error
     if file.is_dir():
-        raise ConfigError(f"--junit {file} is a folder; give a file")
+        raise ConfigError(f"--junit {file} is a folder. Give a file")
 
 
 def _verify_target(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
-    """Run the whole verification of the target, as ``lookout verify`` does."""
+    """Run a verification of the target, as ``lookout verify`` does."""
     name, config = _load_target_config(options)
     note = refuse_production_in_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
     refuse_production_settings(config, name, environment)
-    config = complete_address(options.target or "", name, config, environment)
+    config = detect_address_settings(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
-            f"the configuration requires an average rating of {config.gate.min_rubric:g} (--min-score above 1, or "
-            "gate.rating_needed). Only a judge gives ratings, and the configuration has no [judge]"
+            f"an average rating of {config.gate.min_rubric:g} is required (--min-score above 1, or "
+            "gate.rating_needed), but the configuration has no [judge], and only a judge gives ratings. Add a "
+            "[judge]"
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
-    load_suite(config.require_target(name).suite)  # it says what is wrong with it before anything hears of a run
+    load_suite(config.require_target(name).suite)  # an error in the suite is reported before the run starts
     configured = config.require_target(name)
-    posts = _open_posts(options, job, name, configured.suite, environment)
+    posts = _open_github_posts(options, job, name, configured.suite, environment)
     change = posts.change if posts else job.change if job else None
     request = VerifyRequest(
         target=name,
         config=config,
         commit=options.commit,
-        fresh=options.fresh or not is_run_resumable(config, name, options.commit, change),
+        fresh=options.fresh or not is_build_known(config, name, options.commit, change),
         baseline=str(Path(options.baseline).absolute()) if Path(options.baseline).is_file() else options.baseline,
         pull_request=job.pull_request if job else None,
         change=change,
     )
     with ExitStack() as stack:
         if posts is not None:
-            stack.enter_context(posts.track_status())
+            stack.enter_context(posts.track_commit_status())
         report = run_verification(request)
     if report is None:
         if posts is not None:
-            posts.report_run_stop()
+            posts.post_run_stop_status()
         return posts, None
     folder = get_runs_folder(config) / report.run_id
     _, cases = read_results(folder / "results.json")
@@ -346,10 +355,10 @@ def _verify_target(
     )
 
 
-def _open_posts(
+def _open_github_posts(
     options: GateOptions, job: WorkflowJob | None, target: str, suite: Path, environment: Mapping[str, str]
 ) -> JobResults | None:
-    """Open what posts to GitHub under the gate's name; ``None`` without --github. Raises `ConfigError`."""
+    """Return the object that posts results to GitHub; ``None`` without --github. Raises `ConfigError`."""
     if not options.github or job is None:
         return None
     folder = (options.config or DEFAULT_CONFIG).absolute().parent
@@ -358,19 +367,18 @@ def _open_posts(
 
 
 def _load_target_config(options: GateOptions) -> tuple[str, Config]:
-    """Return the target's name, and the configuration with the command line's changes.
+    """Return the target's name, and the configuration with the options of the command line.
 
-    The job reports to GitHub itself, so the run in it must not report a second time.
+    In this configuration the run posts nothing to GitHub, because the job posts the results itself.
     """
     path = options.config or DEFAULT_CONFIG
-    has_config = path.exists() or options.config is not None or not is_address(options.target or "")
+    has_config = path.exists() or options.config is not None or not is_web_address(options.target or "")
     name, config = resolve_target(options.target or "", load_config(path) if has_config else None, options.suite)
-    silent = config.github.model_copy(update={"post_results": False})
-    return name, config.model_copy(update={"gate": _build_settings(options, config.gate), "github": silent})
+    return name, config.with_gate_of_job(_build_settings(options, config.gate))
 
 
 def _build_settings(options: GateOptions, settings: GateSettings) -> GateSettings:
-    return apply_flags(
+    return apply_gate_flags(
         settings,
         min_score=options.min_score,
         fail_on_regression=options.fail_on_regression,
@@ -378,12 +386,12 @@ def _build_settings(options: GateOptions, settings: GateSettings) -> GateSetting
     )
 
 
-def _reevaluate(
+def _reevaluate_stored_run(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
-    """Evaluate a run's results with today's settings; it asks no warehouse, so ``auto`` finds no baseline."""
+    """Evaluate the results of a run with the present settings. The baseline ``auto`` finds no run here."""
     if options.results is None:
-        raise AssertionError("internal error: the gate got neither a target nor results")
+        raise AssertionError("internal error: the gate has neither a target nor results")
     config = load_config(options.config) if options.config else None
     settings = _build_settings(options, config.gate if config else GateSettings())
     runs = get_runs_folder(config) if config else options.results.parent.parent
@@ -391,7 +399,7 @@ def _reevaluate(
     report, cases = reevaluate_results(options.results, settings, baseline)
     target = config.targets.get(report.target.name) if config else None
     suite = options.suite or (target.suite if target else None)
-    posts = _open_posts(options, job, report.target.name, suite or Path(report.suite_name), environment)
+    posts = _open_github_posts(options, job, report.target.name, suite or Path(report.suite_name), environment)
     patterns = target.graders.account_patterns if target else ()
     result = _GateResult(
         report=report,
@@ -403,7 +411,7 @@ def _reevaluate(
     return posts, result
 
 
-def _print_result(result: _GateResult, *, as_json: bool, verbose: bool) -> None:
+def _print_gate_result(result: _GateResult, *, as_json: bool, verbose: bool) -> None:
     if as_json:
         write_json(result.report.model_dump_json(indent=2) + "\n")
     else:

@@ -1,9 +1,8 @@
-"""``lookout gate --github``: report a run from a GitHub Actions job: status, comment, job page, annotations.
+"""``lookout gate --github``: post the results of a run to GitHub from a GitHub Actions job.
 
-It sets a pending status at the start; at the end the status, the comment, the job's page and notes on the lines of
-the suite's file. When GitHub does not take something, it says so on standard error, and the verdict's exit code
-stays: a verdict is what the application did. A status that could not be set is missing or pending, and where it is
-required it holds the pull request.
+At the start it sets a pending commit status. At the end it sets the final status, and writes a comment on the pull
+request, the summary of the job, and annotations on lines of the suite. If GitHub rejects something, the error is
+printed and the exit code stays the verdict. A required status that could not be set blocks the pull request.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from monitors.reports.marked_text import Redact, build_case_redactor
 
 
 def find_case_lines(suite: Path) -> Mapping[str, int]:
-    """Map case ids to their line (from 1) in the suite's file. Empty for a file that cannot be read."""
+    """Return the line number of each case in the suite's file, from 1; empty if the file cannot be read."""
     try:
         text = suite.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -59,7 +58,7 @@ def find_case_lines(suite: Path) -> Mapping[str, int]:
 
 
 def format_repository_path(workspace: Path | None, file: Path) -> str:
-    """Return the file's path relative to the repository, if it is inside; else its absolute path."""
+    """Return the path of the file relative to the repository; its absolute path if it is outside."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
         return whole.relative_to(workspace.absolute()).as_posix()
@@ -82,18 +81,21 @@ LEVELS = {
 }
 
 
-class JobResults:
-    """Posts one job's results to GitHub under ``name``. Raises `ConfigError` at once where the token is missing.
+NOT_POSTED = "Lookout could not write to GitHub"
 
-    ``change`` is what the job checks: the event's, and what it does not name of a pull request asked for at GitHub.
+
+class JobResults:
+    """Posts the results of one job to GitHub under ``name``. Creating it raises `ConfigError` without a token.
+
+    ``change`` is the commit and branch that the job checks, from the job's event or from GitHub's API.
     """
 
     def __init__(self, job: WorkflowJob, name: str, environment: Mapping[str, str]) -> None:
         token = environment.get(TOKEN_VARIABLE)
         if not token:
             raise ConfigError(
-                f"--github needs {TOKEN_VARIABLE}. In a workflow, set env: {TOKEN_VARIABLE}: ${{{{ github.token "
-                "}}, with permissions pull-requests: write and statuses: write"
+                f"--github needs {TOKEN_VARIABLE}. In the workflow, set env: {TOKEN_VARIABLE}: ${{{{ github.token "
+                "}}, and the permissions pull-requests: write and statuses: write"
             )
         self._job = job
         self.change = job.change
@@ -111,51 +113,54 @@ class JobResults:
             asked, errors = asyncio.run(self._place.read_pull_request_change())
             self.change = job.change.fill_missing_from(asked)
             for error in errors:
-                write_note(f"lookout: GitHub did not give the facts about this job: {error}\n")
+                write_note(f"lookout: GitHub did not answer about the pull request of this job: {error}\n")
         if self.change.head is None:
-            write_note("GitHub: the commit is unknown, so Lookout sets no status\n")
+            write_note("GitHub: Lookout sets no commit status, because the commit is unknown\n")
         self._place = replace(self._place, commit=self.change.head)
         self._at_start = replace(self._place, retry_policy=build_status_retry_policy(utc_now))
 
     @contextmanager
-    def track_status(self) -> Generator[None]:
-        """Set the status to pending, and to an error when the run ends without a verdict."""
-        asyncio.run(self._at_start.post_commit_status(State.PENDING, "asking the gold questions"))
+    def track_commit_status(self) -> Generator[None]:
+        """Set the status to pending. If the run ends with an error, set the status to error."""
+        asyncio.run(self._at_start.post_commit_status(State.PENDING, "asking the questions of the suite"))
         try:
             yield
-        except (Exception, KeyboardInterrupt) as error:  # a pending status must get an end; raised again
+        except (Exception, KeyboardInterrupt) as error:  # the status must not stay pending
             asyncio.run(
                 self._place.post_commit_status(
-                    State.ERROR, f"no verdict: {type(error).__name__}; see the job's log"
+                    State.ERROR, f"no verdict: {type(error).__name__}. See the log of the job"
                 )
             )
             raise
 
-    def report_run_stop(self) -> None:
-        """Report that a person or the runner stopped the run."""
+    def post_run_stop_status(self) -> None:
+        """Set the status to error, because a person or the runner stopped the run."""
         asyncio.run(self._place.post_commit_status(State.ERROR, "the run was stopped before its verdict"))
 
     def post_results(
         self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None
     ) -> None:
-        """Post status, comment, job page and annotations; one that fails does not stop the others."""
+        """Post the status, the comment, the summary and the annotations.
+
+        If one fails, the others are still posted.
+        """
         wrong, posted = asyncio.run(self._place.post_comment_and_verdict(report, cases, redact))
         pull = self._job.pull_request
         if posted is not None and pull is not None:
             write_note(f"GitHub: {format_comment_result(posted, pull)}\n")
         if pull is None:
-            write_note("GitHub: this job does not belong to a pull request, so there is no comment\n")
-        problems = [*wrong, *self._write_summary(report, cases, redact)]
+            write_note("GitHub: Lookout writes no comment, because this job is not for a pull request\n")
+        problems = [*wrong, *self._write_job_summary(report, cases, redact)]
         for problem in problems:
             write_note(f"lookout: could not write to GitHub: {problem}\n")
         if self._has_annotations:
             notes = [
-                *_list_post_failures(problems),
-                *_list_annotations(report, cases, redact, suite, self._job.workspace),
+                *(Annotation(level=Level.WARNING, title=NOT_POSTED, text=str(problem)) for problem in problems),
+                *_iterate_annotations(report, cases, redact, suite, self._job.workspace),
             ]
             write_notes(f"{line}\n" for line in format_commands(notes))
 
-    def _write_summary(
+    def _write_job_summary(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
     ) -> Iterator[NotifyError]:
         if self._job.summary is not None:
@@ -168,7 +173,7 @@ class JobResults:
 
 @contextmanager
 def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]:
-    """Stop GitHub's runner from executing workflow commands in an application's text."""
+    """Stop GitHub's runner from executing workflow commands that are in the output."""
     if not is_actions(environment):
         yield
         return
@@ -181,15 +186,13 @@ def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]
         write_note(f"\n{format_resume_commands(word)}\n")
 
 
-def _list_post_failures(problems: Sequence[NotifyError]) -> Iterator[Annotation]:
-    for problem in problems:
-        yield Annotation(level=Level.WARNING, title="Lookout could not write to GitHub", text=str(problem))
-
-
-def _list_annotations(
+def _iterate_annotations(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
 ) -> Iterator[Annotation]:
-    """Yield an annotation on the line of each case that is not correct, worst first; no error beside a PASS."""
+    """Yield an annotation for each case that is not correct, worst first.
+
+    After a PASS, none has the level error.
+    """
     lines = find_case_lines(suite) if suite else {}
     for outcome, failed_level in LEVELS.items():
         passes = report.verdict is Verdict.PASS and failed_level is Level.ERROR
@@ -199,12 +202,16 @@ def _list_annotations(
             assessment = result.assessment
             yield Annotation(
                 level=level,
-                title=f"{report.target.name}: severity {assessment.severity}, {_format_outcome(result)}",
+                title=f"{report.target.name}: severity {assessment.severity}, {_format_case_outcome(result)}",
                 text=f"{result.case.id}: {build_case_redactor(result, redact)(assessment.reason)}",
                 file=format_repository_path(workspace, suite) if suite and line else None,
                 line=line,
             )
 
 
-def _format_outcome(result: CaseResult) -> str:
-    return format_failure_briefly(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "not graded"
+def _format_case_outcome(result: CaseResult) -> str:
+    return (
+        format_failure_briefly(result)
+        if result.assessment.outcome is not CaseOutcome.UNGRADED
+        else "could not tell"
+    )

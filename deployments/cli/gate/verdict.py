@@ -1,7 +1,7 @@
-"""Print a run's verdict: the result, what broke, what to do next, and the report's path.
+"""Print the verdict of a run: the scores, the reasons, what to do next, and the path of the report.
 
-With ``verbose`` also the reasons behind it: arithmetic, metrics, the baseline, the smallest drop this suite can
-detect, what it lacks.
+With ``verbose``, also print the calculation, the metrics, the baseline and the smallest drop that the suite
+detects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
 from monitors.probes.inspect.findings import find_advice
 from monitors.records.base import Finding
-from monitors.records.comparisons import Comparison, RubricAverage, format_rating_bound
+from monitors.records.comparisons import Comparison, format_rating_bound
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import (
@@ -53,25 +53,25 @@ from monitors.request_headers import find_refused_variables
 _MAX_IDS = 6
 
 
-def print_proof(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
-    """Print the comparison with the baseline, then a table of the smallest detectable drops, by severity."""
-    print_named(console, "Baseline", _format_comparison(report, cases))
+def print_baseline_and_drops(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
+    """Print the comparison with the baseline, and a table of the smallest drop that the suite can detect."""
+    print_named(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
         console.print(_build_drop_table(report))
-    _print_flaky(console, report)
+    _print_flaky_cases(console, report)
 
 
-def _print_flaky(console: Console, report: RunReport) -> None:
+def _print_flaky_cases(console: Console, report: RunReport) -> None:
     lines = [f"{escape(case.case_id)} [dim]{case.text}[/]" for case in report.flaky[:_MAX_IDS]]
     if len(report.flaky) > _MAX_IDS:
         lines.append(f"[dim]and {len(report.flaky) - _MAX_IDS:,} more[/]")
     print_named(console, "Flaky", lines)
 
 
-def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
-        yield "[dim]no accepted run to compare with[/]"
+        yield "[dim]there is no accepted run to compare with[/]"
         return
     yield escape(format_baseline_run(compared))
     if compared.refused:
@@ -81,14 +81,14 @@ def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterat
     scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in build_score_rows(compared))
     yield scores
     yield escape(format_comparison_outcome(compared, report.recheck))
-    yield from _format_new_failures(compared, cases)
+    yield from _iterate_new_failures(compared, cases)
     for row in build_change_rows(compared):
         if row.fixed:
             yield f"[green]fixed[/], severity {row.severity}: {escape(_format_ids(row.fixed))}"
 
 
-def _format_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield newly failing cases by the severity of their failure, which may be above the case's own."""
+def _iterate_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield the newly failing cases by the severity of their failure, which can be higher than the case's."""
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
     for result in cases:
         if result.case.id in severities and result.assessment.outcome is CaseOutcome.FAILED:
@@ -129,18 +129,18 @@ def print_verdict(
     report_page: Path | None = None,
     verbose: bool = False,
 ) -> None:
-    """Print verdict, scores, deciding reasons, next steps, and the path of the report.
+    """Print the verdict, the scores, the reasons that decided, the next steps and the path of the report.
 
-    ``cases`` tell why answers are missing. With ``verbose`` also the arithmetic and all other reasons.
+    ``cases`` are needed to explain missing answers. With ``verbose``, also print the calculation and all reasons.
     """
     console.print()
     print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_format_scores(report.scores)}")
     if verbose:
         _print_details(console, report, cases)
     else:
-        _print_briefly(console, report, cases)
+        _print_brief_reasons(console, report, cases)
     _print_experiment(console, report)
-    print_named(console, "Next", map(escape, _list_next_steps(report, cases)))
+    print_named(console, "Next", map(escape, _iterate_next_steps(report, cases)))
     if report_page is not None:
         print_named(console, "Report", [escape(str(report_page))])
         if verbose:
@@ -150,24 +150,29 @@ def print_verdict(
         print_named(console, "Details", [f"{again}-v"])
 
 
-def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
-    """Print the deciding reasons, their explanation, and what changed since the baseline."""
+def _print_brief_reasons(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
+    """Print the reasons that decided, their explanation, and the comparison with the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
     languages = [r for r in report.reasons if r.kind is ReasonKind.LANGUAGE and not r.decisive]
     print_named(console, "Language", map(_format_reason, languages))
     if decisive and (left_out := format_uncovered_cases(report.reasons)):
         print_named(console, "Not covered", [escape(left_out)])
-    _print_rating(console, report)
-    _print_explanation(console, report)
+    _print_average_rating(console, report)
+    _print_failure_explanation(console, report)
     if report.comparison is not None:
-        print_named(console, "Compared", _format_comparison(report, cases))
-    _print_flaky(console, report)
+        print_named(console, "Compared", _iterate_comparison_lines(report, cases))
+    _print_flaky_cases(console, report)
 
 
-def _print_rating(console: Console, report: RunReport) -> None:
-    if report.rubric is not None:
-        print_named(console, "Ratings", [_format_rating(report.rubric)])
+def _print_average_rating(console: Console, report: RunReport) -> None:
+    """Print the average rating of the reports, and the lower bound for the agent in general."""
+    rubric = report.rubric
+    if rubric is not None:
+        average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
+        criteria = rubric.criteria.text if rubric.criteria else ""
+        parts = filter(None, (average, criteria, format_rating_bound(rubric)))
+        print_named(console, "Ratings", [escape("; ".join(parts))])
 
 
 def _format_reason(reason: VerdictReason) -> str:
@@ -175,18 +180,18 @@ def _format_reason(reason: VerdictReason) -> str:
     return f"{escape(reason.text)}[dim]{escape(cases)}[/]"
 
 
-_ALTERNATIVES: Final = "if a reply is right, add its words to `alternatives` of that case in the suite"
+_ALTERNATIVES: Final = "if a reply is correct, add its words to `alternatives` of this case in the suite"
 
 
-def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield what a person should do now; nothing after a PASS."""
+def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield what a person should do next; nothing after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
-    del reasons[NoAnswerReason.CIRCUIT_OPEN]  # what was not asked says nothing about why
+    del reasons[NoAnswerReason.CIRCUIT_OPEN]  # a question that was not asked has no cause of its own
     if report.verdict is Verdict.PASS:
         return
-    refused = _find_refused_variables(cases)
+    refused = _find_refused_header_variables(cases)
     if refused and report.verdict is Verdict.INCONCLUSIVE:
-        yield f"set {refused}, then `lookout doctor {report.target.name}`"
+        yield f"set {refused}, then run `lookout doctor {report.target.name}`"
     elif reasons and report.verdict is Verdict.INCONCLUSIVE:
         # A run whose browser did not start did not ask an API.
         snapshot = report.snapshot
@@ -197,37 +202,38 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
         else:
             yield f"`lookout doctor {report.target.address}` shows the page at this address, with a picture"
     elif report.verdict is Verdict.FAIL:
-        yield "read the failed cases in the report; `lookout alerts list` shows the open incidents"
-        yield "if a reply is right, correct its gold or add the reply's words to `alternatives` of that case"
+        yield "read the failed cases in the report. `lookout alerts list` lists the open incidents"
+        yield "if a reply is correct, change the gold of the case, or add the words of the reply to `alternatives`"
         if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
             graders = f"[targets.{report.target.name}.graders]"
-            yield f"if the reply contains a contact of your own, add it to public_contacts under {graders}"
+            yield f"if the personal data is a public contact of yours, add it to public_contacts under {graders}"
     elif any(reason.kind is ReasonKind.DISPUTED for reason in report.reasons):
         yield (
-            "read each disputed answer and its gold. If the answer is wrong, roll back; if it is right, mark its "
-            "alert as a false alarm"
+            "read each disputed answer and its gold. If the answer is wrong, roll back the deploy. If it is "
+            "correct, "
+            "mark its alert as a false alarm"
         )
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"
         yield _ALTERNATIVES
-        yield f"{off}: a judge would grade the answers that rules cannot grade ([judge], docs/configuration.md)"
+        yield f"{off}. A judge grades answers that rules cannot grade: see [judge] in docs/configuration.md"
     else:
-        yield from _list_steps_to_a_verdict(report)
+        yield from _iterate_steps_to_a_verdict(report)
 
 
-def _list_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
-    """Yield what may decide a run whose ratings or grades do not."""
+def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
+    """Yield what can lead to a verdict if there were too few grades or ratings."""
     if all(reason.kind is not ReasonKind.RUBRIC or not reason.decisive for reason in report.reasons):
-        yield "see in the report why cases are ungraded"
+        yield "read in the report why cases are ungraded"
         yield _ALTERNATIVES
     elif report.rubric is None:
-        yield "see in the report why the judge rated no report"
+        yield "read in the report why the judge gave no ratings"
     else:
-        yield "add issues to the suite: docs/gate.md shows how many prove which average"
+        yield "add issues to the suite. docs/gate.md says how many ratings prove an average"
 
 
-def _find_refused_variables(cases: Sequence[CaseResult]) -> str:
-    """Return the variables of headers that an API did not accept or misses; empty where a page refuses."""
+def _find_refused_header_variables(cases: Sequence[CaseResult]) -> str:
+    """Return the variables of the headers that an API rejected or that are missing; empty for a page."""
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
@@ -243,14 +249,14 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
     if format_severity_rises(report):
         print_wrapped(console, escape(format_severity_rises(report)))
     console.print(_build_metric_table(report))
-    _print_rating(console, report)
+    _print_average_rating(console, report)
     print_named(console, "Parity", (escape(format_language_gap(gap)) for gap in report.parity))
     if format_best_path(report.metrics):
         print_named(console, "Paths", [escape(format_best_path(report.metrics))])
-    _print_explanation(console, report)
+    _print_failure_explanation(console, report)
     if report.questions is not None:
         print_named(console, "Questions", [escape(format_questions(report.questions))])
-    print_proof(console, report, cases)
+    print_baseline_and_drops(console, report, cases)
     if report.latency is not None:
         print_named(console, "Latency", [_format_latency(report.latency)])
 
@@ -258,32 +264,24 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
 def _format_latency(latency: Latency) -> str:
     return (
         f"p50 {latency.p50_ms / 1000:.1f} s, p95 {latency.p95_ms / 1000:.1f} s "
-        f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)"
+        f"(objective: p50 at most {latency.objective_p50_ms / 1000:g} s; it never fails a run)"
     )
 
 
-def _print_explanation(console: Console, report: RunReport) -> None:
-    """Print the recheck of failed cases, what they have in common, and what changed since the last PASS."""
+def _print_failure_explanation(console: Console, report: RunReport) -> None:
+    """Print what asking again showed, what failed cases have in common, and what changed since the last PASS."""
     print_named(console, "Again", map(escape, format_recheck(report.recheck)))
     print_named(console, "In common", map(escape, format_common_causes(report.first_look)))
     print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
-    """Print where the run appears as an experiment, and what is missing there."""
+    """Print the address of the run's experiment, and what could not be written there."""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
     for line in format_experiment(experiment):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
-
-
-def _format_rating(rubric: RubricAverage) -> str:
-    """Format the average rating, and what so many reports show of the agent in general."""
-    bound = format_rating_bound(rubric)
-    average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
-    criteria = rubric.criteria.text if rubric.criteria else ""
-    return escape("; ".join(filter(None, (average, criteria, bound))))
 
 
 def _format_scores(scores: Scores) -> str:
@@ -297,7 +295,7 @@ def _format_ratio(ratio: Ratio) -> str:
 
 
 def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
-    """Build a table of the reasons, decisive ones first; long ones wrap."""
+    """Build a table of the reasons, with a mark at those that did not decide."""
     table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -308,7 +306,13 @@ def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
 
 
 def _build_arithmetic_table(report: RunReport) -> Table:
-    table = Table(box=None, pad_edge=False, title="Arithmetic", title_justify="left", title_style="bold")
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title="Arithmetic",
+        title_justify="left",
+        title_style="bold",
+    )
     for name in ("severity", "weight", "cases", "failed", "no answer", "earned", "of"):
         table.add_column(name, justify="right")
     for row in reversed(build_tally_rows(report)):

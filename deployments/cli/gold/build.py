@@ -1,4 +1,4 @@
-"""``lookout gold build``: build the template cases of a suite from fact sheets and templates."""
+"""``lookout gold build``: build cases of a suite from fact sheets and question templates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
     PHRASED_LANGUAGES,
     BuildResult,
-    NotAsked,
     TemplateBook,
     build_cases,
     load_templates,
@@ -38,85 +37,81 @@ def build_command(
         Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
     ],
     out: Annotated[
-        Path, typer.Option("--out", help=("the suite; Lookout keeps its cases that do not come from a template"))
+        Path,
+        typer.Option(
+            "--out", help="the file for the suite; its cases that do not come from a template stay unchanged"
+        ),
     ],
     domain: Annotated[
         str | None,
         typer.Option(
-            help="the pack with the schema and templates: a name, or a folder such as ./my_domain; default: "
-            "health_insurance"
+            help="the domain pack with the fields and the templates: a name, or a folder such as ./my_domain; "
+            "default: health_insurance"
         ),
     ] = None,
     language: Annotated[
         list[str] | None,
-        typer.Option(help=("en, hi or hinglish; may be repeated; default: the languages of the templates")),
+        typer.Option(help="en, hi or hinglish; repeat for more; default: the languages of the templates"),
     ] = None,
-    why: Annotated[bool, typer.Option("--why", help="list each fact without a case, with the reason")] = False,
+    why: Annotated[bool, typer.Option("--why", help="list every fact without a case, with the reason")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Build cases from facts: each template asks about each policy; each gold names its field and clause."""
+    """Build cases from fact sheets: one question for each template and policy, with its right answer and clause."""
     pack = domain or INSURANCE
     schema = load_schema(pack)
     book = load_templates(schema, pack)
     with show_waiting(f"Building cases from {facts}"):
         built = build_cases(read_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
     if not built.cases:
-        raise GoldSetError(f"{facts}: there is no case for any fact; {_explain_no_cases(built.not_asked)}")
+        reasons = "; ".join(f"{fact.field}: {fact.reason}" for fact in built.not_asked[:3])
+        explanation = reasons or "no template has a question about the fields of these facts"
+        raise GoldSetError(f"{facts}: Lookout could not build a case from any fact. {explanation}")
     renewed = replace_template_cases(out, built.cases)
     if as_json:
-        write_json(json.dumps(_to_json(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
+        write_json(json.dumps(_build_json_summary(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text("\n".join(_format_summary(out, built, renewed, why=why)))
+        print_text("\n".join(_format_build_summary(out, built, renewed, why=why)))
     return ExitCode.PASS
-
-
-def _explain_no_cases(not_asked: Sequence[NotAsked]) -> str:
-    if not not_asked:
-        return "no template has a question about its fields"
-    return "; ".join(f"{fact.field}: {fact.reason}" for fact in not_asked[:3])
 
 
 def _parse_languages(names: Sequence[str], book: TemplateBook) -> tuple[Language, ...]:
     accepted = {language.value: language for language in PHRASED_LANGUAGES}
     unknown = next((name for name in names if name not in accepted), None)
     if unknown is not None:
-        raise GoldSetError(f"--language {unknown!r} is unknown; accepted: {', '.join(accepted)}")
+        raise GoldSetError(f"--language {unknown!r} is not supported. Accepted: {', '.join(accepted)}")
     return tuple(accepted[name] for name in dict.fromkeys(names)) or book.languages
 
 
-def _format_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
-    stored = f", {renewed.unchanged} others unchanged" if renewed.unchanged else ""
+def _format_build_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
+    stored = f"; {renewed.unchanged} other cases stay unchanged" if renewed.unchanged else ""
     policies = plural(built.policies, "policy", "policies")
     lines = [
-        f"{out}: {plural(len(built.cases), 'case')} of {policies}{stored}",
+        f"{out}: {plural(len(built.cases), 'case')} from {policies}{stored}",
         f"  sha256 {renewed.sha256}",
-        f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, as before {renewed.same}",
+        f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, the same {renewed.same}",
         f"  types       {_format_counts(case.type for case in built.cases)}",
         f"  severities  {_format_counts(str(int(case.severity)) for case in built.cases)}",
         f"  languages   {_format_counts(case.language.value for case in built.cases)}",
         f"  refusals    {sum(case.expected_refusal for case in built.cases)} expected",
     ]
     if why:
-        lines += ["Not asked:", *(f"  {fact.sheet_id} {fact.field}: {fact.reason}" for fact in built.not_asked)]
-    elif built.not_asked:
         lines += [
-            f"Not asked: {plural(len(built.not_asked), 'fact')} (see --why):",
-            *_count_reasons(built.not_asked),
+            "Facts without a case:",
+            *(f"  {fact.sheet_id} {fact.field}: {fact.reason}" for fact in built.not_asked),
         ]
+    elif built.not_asked:
+        # The part after a colon or "from" differs for each fact.
+        kinds = Counter(fact.reason.split(" from ")[0].split(":")[0] for fact in built.not_asked)
+        lines.append(f"{plural(len(built.not_asked), 'fact')} without a case (--why lists each fact):")
+        lines += [f"  {count:4}  {reason}" for reason, count in kinds.most_common(MAX_REASONS)]
     return lines
-
-
-def _count_reasons(not_asked: Sequence[NotAsked]) -> list[str]:
-    """Count the reasons, without the part after a colon or "from", which differs for each fact."""
-    kinds = Counter(fact.reason.split(" from ")[0].split(":")[0] for fact in not_asked)
-    return [f"  {count:4}  {reason}" for reason, count in kinds.most_common(MAX_REASONS)]
 
 
 def _format_counts(values: Iterable[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(Counter(values).items()))
 
 
-def _to_json(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, object]:
+def _build_json_summary(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, object]:
     return {
         "suite": str(out),
         "sha256": renewed.sha256,

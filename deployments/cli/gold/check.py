@@ -1,7 +1,7 @@
-"""``lookout gold check``: list everything that makes a suite lie, leak or waste a run.
+"""``lookout gold check``: find wrong golds, personal data and cases that cannot be graded.
 
-The graders must pass the suite's golds, and fail the wrong replies that cost most. For people the findings are
-grouped by check, worst first.
+The graders must pass each gold as an answer, and fail wrong answers to cases of severity 3. The output groups the
+findings by check.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.mutants import SEVERE_FLOOR, load_gate_settings, load_graders
+from deployments.cli.gold.mutants import SEVERE_FLOOR, load_gate_settings, load_graders_of_target
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import (
     GradedMutant,
@@ -61,19 +61,19 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
 MAX_SHOWN = 10
-"""Findings of one group that are printed; ``--json`` has all."""
+"""The maximum number of findings that are printed in one group. ``--json`` has all."""
 
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that are not valid cases",
     SuiteCheck.SEVERITY: "Cases without a severity",
     SuiteCheck.PLACEHOLDER: "Placeholders and broken characters",
     SuiteCheck.REFERENCE: "References of issues",
-    SuiteCheck.LEAK: "Issues that contain their own answer",
-    SuiteCheck.DUPLICATE: "Asked twice",
+    SuiteCheck.LEAK: "Issues that already contain their answer",
+    SuiteCheck.DUPLICATE: "Questions that are asked twice",
     SuiteCheck.CONTRADICTION: "Contradictions",
     SuiteCheck.DISCLOSURE: "Personal data",
     SuiteCheck.LANGUAGE: "Language",
-    SuiteCheck.SELF: "Golds that rules cannot decide",
+    SuiteCheck.SELF: "Golds that the rules cannot grade",
     SuiteCheck.QUOTE: "Clauses that are not in the document",
     SuiteCheck.MUTANTS: "Wrong answers that the graders miss",
     SuiteCheck.BALANCE: "Balance",
@@ -83,23 +83,23 @@ TITLES = {
 def format_findings(
     suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding], reach: SuiteReach | None = None
 ) -> str:
-    """Format all findings for a person; the last line is the conclusion."""
-    lines = [f"{suite}: {plural(len(cases), 'case')}", *_format_spread(cases)]
+    """Format all findings for a person. The last line is the conclusion."""
+    lines = [f"{suite}: {plural(len(cases), 'case')}", *_iterate_case_counts(cases)]
     if reach is not None:
-        lines += _format_reach(reach)
+        lines += _iterate_rule_coverage_lines(reach)
     for check in SuiteCheck:
         group = sorted(
             (finding for finding in findings if finding.check is check),
             key=lambda finding: finding.weight is Weight.SHOULD,
         )
-        lines += _format_group(TITLES[check], group)
+        lines += _iterate_group_lines(TITLES[check], group)
     must = sum(finding.weight is Weight.MUST for finding in findings)
     should = len(findings) - must
     lines += ["", _format_conclusion(must, should)]
     return "\n".join(lines)
 
 
-def _format_spread(cases: Sequence[GoldCase]) -> Iterator[str]:
+def _iterate_case_counts(cases: Sequence[GoldCase]) -> Iterator[str]:
     severities = Counter(f"severity {int(case.severity)}" for case in cases)
     languages = Counter(case.language.value for case in cases)
     refusals = sum(case.expected_refusal for case in cases)
@@ -111,72 +111,72 @@ def _format_spread(cases: Sequence[GoldCase]) -> Iterator[str]:
 MAX_LISTED_GOLDS = 6
 
 
-def _format_reach(reach: SuiteReach) -> Iterator[str]:
-    """Yield how many golds rules can decide, which they cannot, and what helps."""
+def _iterate_rule_coverage_lines(reach: SuiteReach) -> Iterator[str]:
+    """Yield how many golds the rules can grade, the golds that they cannot grade, and what to do."""
     if not reach.golds:
         return
     golds = plural(reach.golds, "gold")
-    yield f"  rules can decide {reach.by_rules} of {golds} ({reach.share:.0%}) without a judge"
+    yield f"  without a judge, rules can grade answers to {reach.by_rules} of {golds} ({reach.share:.0%})"
     if reach.left:
         more = (
             f" and {len(reach.left) - MAX_LISTED_GOLDS} more (--json lists all)"
             if len(reach.left) > MAX_LISTED_GOLDS
             else ""
         )
-        yield f"  not {', '.join(reach.left[:MAX_LISTED_GOLDS])}{more}"
+        yield f"  they cannot grade {', '.join(reach.left[:MAX_LISTED_GOLDS])}{more}"
         yield f"  → {_HELP}"
 
 
 _HELP = (
-    "do one of these: give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes "
-    "it over); use a judge ([judge]), which may be a local model behind an OpenAI-compatible address (provider = "
-    '"openai", base_url)'
+    "do one of these. Write golds that each state one thing. Or write `must_say`: --propose FILE drafts it, and "
+    "--accept FILE adds the drafts to the suite. Or configure a [judge], which may be a local model at an "
+    'OpenAI-compatible address (provider = "openai", base_url)'
 )
 
 
-def _format_group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
+def _iterate_group_lines(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
     if not group:
         return
     yield f"\n{title} ({len(group)})"
     for finding in group[:MAX_SHOWN]:
         mark = "✕" if finding.weight is Weight.MUST else "·"
-        yield f"  {mark} {', '.join(map(_format_place, finding.places)) or 'the suite'}"
+        yield f"  {mark} {', '.join(map(_format_suite_line, finding.places)) or 'the suite'}"
         yield f"      {finding.what}"
         yield f"      → {finding.do}"
     if len(group) > MAX_SHOWN:
         yield f"  … and {len(group) - MAX_SHOWN} more; --json lists all"
 
 
-def _format_place(place: SuiteLocation) -> str:
+def _format_suite_line(place: SuiteLocation) -> str:
     return f"line {place.line} {place.case_id}" if place.case_id else f"line {place.line}"
 
 
 def _format_conclusion(must: int, should: int) -> str:
     if not must and not should:
-        return "Nothing found."
+        return "No problems found."
     conclusion = f"{should} to look at" if should else ""
     must_fix = f"{must} must be fixed" if must else "nothing to fix"
     return "; ".join(filter(None, (must_fix, conclusion))).capitalize() + "."
 
 
-_BEGIN = "begin the gold with yes or no, a figure or a short name, or leave the case to the judge"
-_SAY_MORE = 'write the true statement in the gold ("No, we are closed on Mondays"), or leave the case to the judge'
+_BEGIN = "begin the gold with yes or no, a number or a short name, or use a judge"
+_SAY_MORE = 'write a full statement as gold ("No, we are closed on Mondays"), or use a judge'
 _TO_DO = {
-    SAYS_MORE: "remove from the gold the words that a right reply does not need, or leave the case to the judge",
+    SAYS_MORE: "remove words from the gold that a correct answer does not need, or use a judge",
     UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
     CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
-"""What to do about a gold that passes word for word, by why a right reply in other words stays ungraded."""
+"""What to do about a gold, by the reason why a correct answer in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
-    "rules do not read this language. Without a judge, they grade only amounts, and golds of three words or more "
-    "that the reply repeats word for word. Add the words of right replies to `alternatives`, or leave the case to "
-    "the judge"
+    "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a "
+    "gold of "
+    "three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
 )
 _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
 
 def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
-    """Find golds that the graders fail as replies, and golds that only a judge can pass."""
+    """Find golds that the graders fail when they are the answer, and golds that only a judge can pass."""
     for numbered in cases:
         graded = grade_right_reply(numbered.case, panel)
         if graded.wrong:
@@ -184,8 +184,8 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
                 check=SuiteCheck.SELF,
                 weight=Weight.MUST,
                 places=(numbered.place,),
-                what=f"a reply with exactly these words would fail: {graded.wrong}",
-                do="correct its reference" if numbered.case.triage else _CONTRADICTS_ITSELF,
+                what=f"an answer with exactly the words of the gold fails: {graded.wrong}",
+                do="correct the reference of this issue" if numbered.case.triage else _CONTRADICTS_ITSELF,
             )
         elif (left := _explain_judge_needed(graded) or _explain_bare_gold(numbered.case)) and not (
             numbered.case.triage or numbered.case.must_say
@@ -202,21 +202,22 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
 
 
 def _explain_bare_gold(case: GoldCase) -> str:
-    """Explain why a gold of only yes or no may stay ungraded; empty for any other gold."""
+    """Explain why a gold that is only yes or no may stay ungraded; empty for other golds."""
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
-    return f"a bare {word}: without a judge, a right reply in other words may stay ungraded"
+    return f"the gold is only “{word}”. Without a judge, a correct answer in other words may stay ungraded"
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
-    """Explain why only a judge can pass a case; empty where the graders can."""
+    """Explain why only a judge can pass the case; empty if rules can."""
     if graded.open:
-        return f"only a judge can pass it: {graded.open}"
+        return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:
         return (
-            "a reply with exactly these words passes; without a judge, other words may stay ungraded: "
-            f"{graded.open_otherwise}"
+            "an answer with exactly the words of the gold passes. Without a judge, a correct answer in other "
+            "words may "
+            f"stay ungraded: {graded.open_otherwise}"
         )
     return ""
 
@@ -224,12 +225,12 @@ def _explain_judge_needed(graded: RightReply) -> str:
 def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
-    """Find mutants of severity-3 cases that are graded correct, and a mutation score below the floor."""
+    """Find wrong answers to severity-3 cases that pass, and a share of caught answers below the minimum."""
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {numbered.case.id: numbered for numbered in severe}
-    yield from _find_low_rate(graded, places)
+    yield from _find_low_mutation_score(graded, places)
     yield from _find_undefended_golds(graded, places)
     for mutant in graded:
         if mutant.passed:
@@ -238,17 +239,17 @@ def find_missed_mutants(
                 check=SuiteCheck.MUTANTS,
                 weight=Weight.SHOULD if is_hard else Weight.MUST,
                 places=(places[mutant.case_id].place,),
-                what=f"a wrong reply passes ({mutant.operator.replace('_', ' ')})",
-                do="configure a judge: it confirms severity-3 answers that rules pass"
+                what=f"a wrong answer passes ({mutant.operator.replace('_', ' ')})",
+                do="configure a judge, which confirms severity-3 answers that pass the rules"
                 if is_hard
-                else "add to the gold the part that this reply lacks; `lookout gold mutants` shows the reply",
+                else "add the missing part to the gold; `lookout gold mutants` shows the wrong answer",
             )
 
 
 def _find_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
-    """Find severity-3 golds for which the rules catch no wrong fact, if there are too many."""
+    """Find the severity-3 golds for which the rules catch no wrong fact, if there are too many of them."""
     wrong = [mutant for mutant in graded if mutant.kind is FailureKind.WRONG_FACT]
     left = {mutant.case_id for mutant in graded if mutant.operator is MutationOperator.EVADED}
     left -= {mutant.case_id for mutant in wrong if mutant.caught_by}
@@ -257,12 +258,14 @@ def _find_undefended_golds(
             check=SuiteCheck.MUTANTS,
             weight=Weight.MUST,
             places=tuple(places[case_id].place for case_id in sorted(left)[:5]),
-            what=f"for {plural(len(left), 'gold')} the graders catch no severity-3 mutant with a wrong fact",
+            what=f"for {plural(len(left), 'gold')} of severity 3, the rules catch no answer with a wrong fact",
             do=_HELP,
         )
 
 
-def _find_low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
+def _find_low_mutation_score(
+    graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
+) -> Iterator[GoldFinding]:
     counts = count_mutants(graded).severe_without_personal_data
     if not counts.mutants or counts.rate >= SEVERE_FLOOR:
         return
@@ -274,53 +277,56 @@ def _find_low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCas
         check=SuiteCheck.MUTANTS,
         weight=Weight.MUST,
         places=tuple(places[case_id].place for case_id, _ in by_case),
-        what=f"the graders catch {counts.rate:.0%} of {counts.mutants} severity-3 mutants without a judge; the "
-        f"target is {SEVERE_FLOOR:.0%}. Missed: {worst}",
-        do="give these golds a figure, a yes or no, or a short name; or configure a judge",
+        what=f"without a judge, the rules catch {counts.rate:.0%} of {counts.mutants} wrong answers to severity-3 "
+        f"cases. The minimum is {SEVERE_FLOOR:.0%}. Not caught: {worst}",
+        do="write golds with a number, a yes or no, or a short name; or configure a judge",
     )
 
 
 def check_command(
-    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     documents: Annotated[
         Path | None,
-        typer.Option(help=("a folder with the documents as text, to check that they contain the clauses")),
+        typer.Option(
+            help="a folder with the documents as text; Lookout checks that they contain the quoted clauses"
+        ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help=("use the gate and the graders of a target from this configuration")),
+        typer.Option("--config", help="use the gate and the graders of a target in this configuration"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants/--no-mutants", help="test the severity-3 cases with wrong replies")
+        bool, typer.Option("--mutants/--no-mutants", help="test whether wrong answers to severity-3 cases fail")
     ] = True,
     propose: Annotated[
-        Path | None, typer.Option(help="write to this file a must_say draft for each gold that rules cannot decide")
+        Path | None,
+        typer.Option(help="write drafts of must_say to this file, for golds that the rules cannot grade"),
     ] = None,
     accept: Annotated[
-        Path | None, typer.Option(help="add the drafts in this file to the suite, then check the suite")
+        Path | None, typer.Option(help="first add the must_say drafts in this file to the suite")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find golds that are wrong, disclose data or cannot be graded. Exit code 1 if something must be fixed."""
+    """Check a suite: find golds that are wrong, contain personal data or cannot be graded."""
     if accept is not None:
         count = accept_drafts(suite, accept)
-        write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {accept}\n")
+        write_note(f"{suite}: Lookout added must_say from {accept} to {plural(count, 'case')}.\n")
     numbered = read_numbered_suite(suite)
-    graders, domain = load_graders(config, target)
+    graders, domain = load_graders_of_target(config, target)
     gate = load_gate_settings(config)
     panel = build_default_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
     with show_waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
-        findings = list(list_findings(numbered, documents, graders, domain, gate, mutants=mutants))
+        findings = list(list_suite_findings(numbered, documents, graders, domain, gate, mutants=mutants))
         reach = compute_suite_reach(
             [case_line.case for case_line in numbered.cases if case_line.case.triage is None], panel
         )
         if not has_judge and (shortfall := reach.format_shortfall(gate.coverage_floor)):
             findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
     if propose is not None:
-        _write_proposals(
+        _write_must_say_drafts(
             propose, [case_line.case for case_line in numbered.cases if case_line.case.id in reach.left]
         )
     if as_json:
@@ -336,17 +342,18 @@ def check_command(
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 
-def _write_proposals(path: Path, cases: Sequence[GoldCase]) -> None:
+def _write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) -> None:
     drafts = [draft for case in cases if (draft := draft_must_say(case))]
     write_drafts(path, drafts)
     write_note(
-        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. Read "
-        "each draft, and change or delete it. Then use --accept. A reply that contains every must_say phrase of a "
-        "case counts as right.\n"
+        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that the rules cannot grade. "
+        "Read "
+        "the drafts, and correct or delete them. Then use --accept. With must_say, an answer that contains all its "
+        "phrases counts as correct.\n"
     )
 
 
-def list_findings(
+def list_suite_findings(
     suite: NumberedSuite,
     documents: Path | None,
     graders: GraderSettings,
@@ -355,7 +362,7 @@ def list_findings(
     *,
     mutants: bool,
 ) -> Iterator[GoldFinding]:
-    """Yield all findings, check by check; clauses are checked only with ``documents``."""
+    """Yield the findings of all checks. Quoted clauses are checked only with ``documents``."""
     cases, panel = suite.cases, build_default_panel(graders, domain)
     yield from check_bad_lines(suite)
     yield from check_duplicates(cases)
@@ -375,13 +382,14 @@ def list_findings(
 
 
 _BALANCE = (
-    "this is not a fault in a small suite. Add such cases (`lookout gold starter adversarial` has twenty), or set "
-    "the needs of your suite in [gate]: min_severity_3_cases, [gate.themes]"
+    "a small suite may ignore this. Otherwise add such cases (`lookout gold starter adversarial` writes twenty), "
+    "or "
+    "change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
 )
 
 
 def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
-    """Find what the gate would report about the suite's balance."""
+    """Find what the gate would report as missing from a balanced suite."""
     for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,

@@ -1,4 +1,4 @@
-"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: show what would change, then ask."""
+"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: show the changes, then ask for confirmation."""
 
 from __future__ import annotations
 
@@ -50,24 +50,25 @@ from warehouse.database.store import Store
 from warehouse.queries.operator_actions import append_draft, list_decided_drafts, list_waiting_drafts
 
 BAR_AFTER_S: Final = 2.0
+LOCK_WAIT_S: Final = 10.0
 DEFAULT_LISTED: Final = 20
 
 DatasetArgument = Annotated[str, typer.Argument(help="the dataset: langsmith:NAME or langfuse:NAME")]
 SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; default: the target's suite")]
 TargetOption = Annotated[
-    str | None, typer.Option("--target", help=("the target whose suite is used; default: the only target"))
+    str | None, typer.Option("--target", help="the target whose suite is used; default: the only target")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="write without confirmation, for scripts")]
 MostOption = Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")]
 
 
 def is_dataset_address(written: str) -> bool:
-    """Whether the text is a dataset's address such as ``langsmith:NAME``, not a file."""
+    """Whether the text is the address of a dataset, such as ``langsmith:NAME``, and not a file."""
     return written.partition(":")[0] in set(PlatformScheme) and ":" in written
 
 
 class DatasetRequest(NamedTuple):
-    """The dataset, suite and target of a command."""
+    """The dataset, the suite and the target of a command."""
 
     address: DatasetAddress
     suite: Path
@@ -75,13 +76,13 @@ class DatasetRequest(NamedTuple):
     configured: TargetConfig
     config: Config
 
-    def open(self) -> OpenPlatform:
-        """Open the dataset's platform. Raises `ConfigError` without its key."""
+    def open_platform(self) -> OpenPlatform:
+        """Open LangSmith or Langfuse. Raises `ConfigError` if its key is missing."""
         return open_experiment_platform(self.config, self.address.scheme, get_environment())
 
 
-def build_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
-    """Build the request from the options. Raises `ConfigError` naming the option that is missing."""
+def build_dataset_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
+    """Build the request from the options. Raises `ConfigError` that names a missing option."""
     address, loaded = parse_dataset_address(written), load_config(config)
     if target is None:
         matching = [
@@ -98,7 +99,7 @@ def build_request(written: str, config: Path, suite: Path | None, target: str | 
 
 
 class _ProgressBar(AbstractContextManager["_ProgressBar"]):
-    """A progress bar on standard error, once the work has taken two seconds."""
+    """A progress bar on standard error, which appears if the work takes more than two seconds."""
 
     def __init__(self, doing: str, total: int | None) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -119,27 +120,30 @@ class _ProgressBar(AbstractContextManager["_ProgressBar"]):
             self._bar.start()
 
 
-async def _compare_suite(platform: Platform, request: DatasetRequest, suite: Sequence[GoldCase]) -> ComparedDataset:
+async def _compare_suite_with_dataset(
+    platform: Platform, request: DatasetRequest, suite: Sequence[GoldCase]
+) -> ComparedDataset:
     with _ProgressBar(f"Reading {request.address}", None) as bar:
         return await compare_dataset(platform.datasets, request.address.dataset, suite, bar.advance)
 
 
 def _confirm_write(action: str, *, yes: bool) -> bool:
-    """Ask for confirmation; True with ``yes``. Raises `ConfigError` where nobody can be asked."""
+    """Ask for confirmation, unless ``yes`` is set. Raises `ConfigError` without a terminal."""
     if yes:
         return True
     if not sys.stdin.isatty():
         raise ConfigError(
-            "nothing was written: there is no terminal to ask for confirmation. With --yes this command would "
+            "nothing was written, because there is no terminal to ask for confirmation. With --yes, this command "
+            "will "
             f"{action}"
         )
     return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
 
-def _require_dataset(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
-    """Return the dataset. Raises `ConfigError` where there is none."""
+def _require_existing_dataset(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
+    """Return the dataset. Raises `ConfigError` if it does not exist."""
     if compared.dataset is None:
-        raise ConfigError(f"{request.address} does not exist; `lookout gold push` creates the dataset")
+        raise ConfigError(f"{request.address} does not exist. `lookout gold push` creates the dataset")
     return compared.dataset
 
 
@@ -149,21 +153,26 @@ def push_command(
     suite: SuiteFileOption = None,
     target: TargetOption = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="overwrite people's changes in the dataset since the last push")
+        bool,
+        typer.Option("--overwrite", help="overwrite cases that people changed in the dataset since the last push"),
     ] = False,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="delete pushed cases that are no longer in the suite; never people's entries"),
+        typer.Option(
+            "--prune",
+            help="delete pushed cases from the dataset that are no longer in the suite; entries of people always "
+            "stay",
+        ),
     ] = False,
     yes: YesOption = False,
     most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write a suite into a dataset. Lookout first shows the difference and never overwrites people's changes."""
-    request = build_request(dataset, config, suite, target)
+    """Write a suite into a dataset. Lookout first shows the changes, and stops if people changed the dataset."""
+    request = build_dataset_request(dataset, config, suite, target)
     options = PushOptions(overwrite=overwrite, prune=prune, yes=yes, most=most, as_json=as_json)
-    return asyncio.run(_push(request, load_suite(request.suite), options))
+    return asyncio.run(_push_suite(request, load_suite(request.suite), options))
 
 
 class PushOptions(NamedTuple):
@@ -176,17 +185,17 @@ class PushOptions(NamedTuple):
     as_json: bool
 
 
-async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
-    async with request.open() as platform:
-        compared = await _compare_suite(platform, request, suite.cases)
+async def _push_suite(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
+    async with request.open_platform() as platform:
+        compared = await _compare_suite_with_dataset(platform, request, suite.cases)
         plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
         _print_diff(request, compared.diff, options)
         if plan.blocked:
-            return _report_push_conflicts(request, compared.diff, plan, options)
+            return _print_push_conflicts(request, compared.diff, plan, options)
         if plan.size == 0 and compared.dataset is not None:
             await platform.datasets.tag(compared.dataset, build_dataset_tag(suite))
-            return _report_push(request, suite, compared, plan, options)
-        made = "" if compared.dataset is not None else "make the dataset, "
+            return _print_push_report(request, suite, compared, plan, options)
+        made = "" if compared.dataset is not None else "create the dataset, "
         deleted = f" and delete {plural(len(plan.deleted), 'entry', 'entries')}" if plan.deleted else ""
         if not _confirm_write(
             f"{made}write {plural(len(plan.cases), 'case')}{deleted} in {request.address}", yes=options.yes
@@ -195,7 +204,7 @@ async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> 
             return ExitCode.PASS
         with _ProgressBar(f"Writing {request.address}", plan.size) as bar:
             written = await push_suite(platform.datasets, compared, suite, plan, bar.advance)
-    return _report_push(request, suite, compared._replace(dataset=written), plan, options)
+    return _print_push_report(request, suite, compared._replace(dataset=written), plan, options)
 
 
 def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions | PullOptions) -> None:
@@ -206,13 +215,15 @@ def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions
     print_text("\n".join(describe_dataset_diff(diff, max_entries=options.most)))
 
 
-def _report_push_conflicts(
+def _print_push_conflicts(
     request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, options: PushOptions
 ) -> ExitCode:
     print_text(
-        f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so "
-        f"nothing was written. To copy the changes into the suite: lookout gold pull {request.address}; to "
-        "overwrite them: --overwrite",
+        f"\nNothing was written, because {plural(plan.blocked, 'case was', 'cases were')} changed in the dataset "
+        "since "
+        f"the last push. To copy the changes into the suite: lookout gold pull {request.address}. To overwrite "
+        "them: "
+        "--overwrite",
         err=options.as_json,
     )
     if options.as_json:
@@ -221,10 +232,10 @@ def _report_push_conflicts(
     return ExitCode.FAIL
 
 
-def _report_push(
+def _print_push_report(
     request: DatasetRequest, suite: Suite, compared: ComparedDataset, plan: PushPlan, options: PushOptions
 ) -> ExitCode:
-    dataset, diff = _require_dataset(request, compared), compared.diff
+    dataset, diff = _require_existing_dataset(request, compared), compared.diff
     if options.as_json:
         summary: dict[str, Any] = {"written": len(plan.cases), "deleted": len(plan.deleted), "blocked": 0}
         summary |= {
@@ -235,13 +246,19 @@ def _report_push(
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
         return ExitCode.PASS
     print_text(
-        f"\n{plural(len(plan.cases), 'case')} written, {len(plan.deleted)} deleted. {request.address} holds "
-        f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {build_dataset_tag(suite)}\n{dataset.url}"
+        f"\nLookout wrote {plural(len(plan.cases), 'case')} and deleted {len(plan.deleted)}. {request.address} "
+        "now has "
+        f"{plural(len(suite.cases), 'case')} of {request.suite}, with the tag "
+        f"{build_dataset_tag(suite)}.\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
-        print_text(f"{plural(len(diff.removed), 'case')} that only the dataset has stayed; --prune deletes them")
+        print_text(
+            f"{plural(len(diff.removed), 'case')} in the dataset are not in the suite. --prune deletes them."
+        )
     if diff.people:
-        print_text(f"To make drafts from people's new entries: lookout gold pull {request.address}")
+        print_text(
+            f"People added entries to the dataset. To create drafts from them: lookout gold pull {request.address}"
+        )
     return ExitCode.PASS
 
 
@@ -255,14 +272,17 @@ def pull_command(
     suite: SuiteFileOption = None,
     target: TargetOption = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="use the dataset's case even if the suite has changed it")
+        bool,
+        typer.Option(
+            "--overwrite", help="use the dataset's version of a case even if the case was also changed in the suite"
+        ),
     ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="remove cases from the suite that are not in the dataset")
     ] = False,
     yes: YesOption = False,
     by: Annotated[
-        str | None, typer.Option("--as", help="your name; if missing, Lookout asks once and remembers it")
+        str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
     ] = None,
     most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -270,10 +290,10 @@ def pull_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Copy people's changes from a dataset into the suite. New entries become drafts for `gold grow`."""
-    request = build_request(dataset, config, suite, target)
+    request = build_dataset_request(dataset, config, suite, target)
     cases = read_cases(request.suite)
     options = PullOptions(overwrite, prune, yes, most, as_json, by, data_folder, config)
-    return asyncio.run(_pull(request, cases, options))
+    return asyncio.run(_pull_changes(request, cases, options))
 
 
 class PullOptions(NamedTuple):
@@ -289,22 +309,28 @@ class PullOptions(NamedTuple):
     config: Path
 
     def store(self) -> Store:
-        """Open the warehouse that holds the waiting drafts."""
+        """Open the warehouse, which has the waiting drafts."""
         return open_warehouse(self.config, self.data_folder)
 
 
-async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions) -> ExitCode:
-    async with request.open() as platform:
-        compared = await _compare_suite(platform, request, cases)
-        dataset, diff = _require_dataset(request, compared), compared.diff
+async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions) -> ExitCode:
+    async with request.open_platform() as platform:
+        compared = await _compare_suite_with_dataset(platform, request, cases)
+        dataset, diff = _require_existing_dataset(request, compared), compared.diff
         plan = build_pull_plan(diff, overwrite=options.overwrite, prune=options.prune)
         store = options.store()
-        known_ids = _find_known_draft_ids(store) if diff.people else frozenset[str]()
+        known_ids: set[str] = set()
+        if diff.people:
+            known_ids |= {draft.id for draft in list_waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)}
+            known_ids |= list_decided_drafts(store, wait_s=LOCK_WAIT_S)
         new = [entry for entry in diff.people if build_draft_id(entry) not in known_ids]
         _print_diff(request, diff, options)
         if plan.size == 0 and not new:
-            return _report_pull(request, plan, (), diff, options)
-        if not _confirm_write(_describe_pull(request, plan, len(new)), yes=options.yes):
+            return _print_pull_report(request, plan, (), diff, options)
+        parts = [f"write {plural(len(plan.changed) + len(plan.added), 'case')} into {request.suite}"]
+        parts += [f"remove {len(plan.removed)} from it"] if plan.removed else []
+        parts += [f"create {plural(len(new), 'draft')}"] if new else []
+        if not _confirm_write(", ".join(parts), yes=options.yes):
             print_text("Nothing was written.", err=options.as_json)
             return ExitCode.PASS
         drafts: Sequence[CaseDraft] = ()
@@ -313,29 +339,14 @@ async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], options: Pul
             patterns = request.configured.graders.account_patterns
             source = DraftSource(dataset, request.target, patterns, person, utc_now())
             drafts = await build_drafts_from_entries(new, source, platform.traces)
-    _write_pull(request, cases, plan, drafts, store)
-    return _report_pull(request, plan, drafts, diff, options)
+    _write_pulled_changes(request, cases, plan, drafts, store)
+    return _print_pull_report(request, plan, drafts, diff, options)
 
 
-def _find_known_draft_ids(store: Store) -> frozenset[str]:
-    waiting = list_waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)
-    return frozenset(draft.id for draft in waiting) | list_decided_drafts(store, wait_s=LOCK_WAIT_S)
-
-
-LOCK_WAIT_S: Final = 10.0
-
-
-def _describe_pull(request: DatasetRequest, plan: PullPlan, drafts: int) -> str:
-    parts = [f"write {plural(len(plan.changed) + len(plan.added), 'case')} into {request.suite}"]
-    parts += [f"remove {len(plan.removed)} from it"] if plan.removed else []
-    parts += [f"make {plural(drafts, 'draft')}"] if drafts else []
-    return ", ".join(parts)
-
-
-def _write_pull(
+def _write_pulled_changes(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
-    """Write the suite, then the drafts: after a kill between the two, the next pull makes the drafts again."""
+    """Write the suite, then the drafts. If the process is killed between them, the next pull creates the drafts."""
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
         edit_suite(request.suite, edit, known_sha256=hash_cases(cases))
@@ -345,7 +356,7 @@ def _write_pull(
         store.load_pending(LOCK_WAIT_S)
 
 
-def _report_pull(
+def _print_pull_report(
     request: DatasetRequest, plan: PullPlan, drafts: Sequence[CaseDraft], diff: DatasetDiff, options: PullOptions
 ) -> ExitCode:
     result = ExitCode.FAIL if plan.conflicts or diff.broken else ExitCode.PASS
@@ -359,39 +370,42 @@ def _report_pull(
         write_json(json.dumps(summary | {"diff": _convert_diff_to_json(diff)}, ensure_ascii=False) + "\n")
         return result
     print_text(
-        f"\n{len(plan.changed)} changed, {len(plan.added)} added, {len(plan.removed)} removed in {request.suite}"
+        f"\nIn {request.suite}, {len(plan.changed)} cases were changed, {len(plan.added)} added and "
+        f"{len(plan.removed)} removed."
     )
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:
         print_text(
-            f"The dataset lacks the present form of {plural(ahead, 'case')} of the suite: `lookout gold "
-            "push` writes them"
+            f"{plural(ahead, 'case')} of the suite are new or newer than in the dataset. `lookout gold push` "
+            "writes them."
         )
     if plan.conflicts:
         print_text(
-            f"{plural(plan.conflicts, 'conflict')}: the suite's case stays; --overwrite uses the dataset's case"
+            f"{plural(plan.conflicts, 'case was', 'cases were')} changed in both. The suite's version stays; "
+            "--overwrite uses the dataset's."
         )
     if drafts:
         print_text(
-            f"{plural(len(drafts), 'draft')} from people's new entries. Not gold yet; to review: lookout gold "
+            f"Lookout created {plural(len(drafts), 'draft')} from people's new entries. To review them: lookout "
+            "gold "
             f"grow --suite {request.suite}"
         )
     return result
 
 
-def compare_command(
+def print_dataset_diff(
     written: str, suite: Path | None, target: str | None, config: Path, *, most: int, as_json: bool
 ) -> ExitCode:
-    """Print what differs between a suite and a dataset; writes nothing."""
-    request = build_request(written, config, suite, target)
+    """Print the differences between a suite and a dataset."""
+    request = build_dataset_request(written, config, suite, target)
     cases = read_cases(request.suite)
 
     async def compare() -> ComparedDataset:
-        async with request.open() as platform:
-            return await _compare_suite(platform, request, cases)
+        async with request.open_platform() as platform:
+            return await _compare_suite_with_dataset(platform, request, cases)
 
     compared = asyncio.run(compare())
-    _require_dataset(request, compared)
+    _require_existing_dataset(request, compared)
     if as_json:
         write_json(json.dumps(_convert_diff_to_json(compared.diff), ensure_ascii=False, indent=2) + "\n")
         return ExitCode.PASS

@@ -1,6 +1,6 @@
-"""``lookout gold draft``: let a model write questions over a document; save provable ones for review.
+"""``lookout gold draft``: let a model draft questions about a document, and store the drafts for review.
 
-The target that a suite belongs to decides how its replies are read.
+A draft is stored only if the document proves its answer. The graders are those of the target with the suite.
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ from monitors.records.base import Language
 from monitors.records.cases import GoldCase, GoldDraft
 
 
-def load_graders(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Load the graders of the target with this suite; else of the only target; else the defaults.
+def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
+    """Load the graders of the target with this suite, else of the only target, else the defaults.
 
-    A missing configuration is not an error: reviewing needs none.
+    The configuration may be missing.
     """
-    return find_graders(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
+    return (
+        find_graders_of_suite(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
+    )
 
 
-def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Find the graders of the target with this suite; else of the only target; else the defaults."""
+def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
+    """Return the graders of the target with this suite, else of the only target, else the defaults."""
     targets = list(config.targets.values())
     if suite is not None:
         matching = [settings for settings in targets if settings.suite.resolve() == suite.resolve()]
@@ -61,7 +63,7 @@ def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Do
     return GraderSettings(), load_domain()
 
 
-DraftsOption = Annotated[Path, typer.Option("--drafts", help="the file for the drafts, JSON lines")]
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="the file for the drafts (JSON Lines)")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="a model of [[judge.models]]; default: the first")]
 DEFAULT_DRAFTS: Final = Path("gold-drafts.jsonl")
 
@@ -84,26 +86,26 @@ class DraftOptions:
 
 def draft_command(
     *,
-    document: Annotated[Path, typer.Option("--document", help="plain text or Markdown, UTF-8")],
-    count: Annotated[int, typer.Option("--count", min=1, max=40, help="how many questions")] = 5,
+    document: Annotated[Path, typer.Option("--document", help="the document: plain text or Markdown, UTF-8")],
+    count: Annotated[int, typer.Option("--count", min=1, max=40, help="the number of questions")] = 5,
     name: Annotated[
         str | None, typer.Option("--name", help="the name of the document; default: the name of the file")
     ] = None,
     citation: Annotated[
-        str | None, typer.Option("--citation", help="a text that a citation of each answer must contain")
+        str | None, typer.Option("--citation", help="a text that the citation in each answer must contain")
     ] = None,
     language: Annotated[
         Language, typer.Option("--language", help="the language of the questions")
     ] = Language.ENGLISH,
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="a suite whose questions must not be drafted again")
+        Path | None, typer.Option("--suite", help="a suite; its questions are not drafted again")
     ] = None,
     drafts: DraftsOption = DEFAULT_DRAFTS,
     model: ModelOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Let a model draft users' questions about a document. A draft becomes gold only with `lookout gold review`."""
+    """Let a model draft questions about a document. A person must accept each draft with `lookout gold review`."""
     options = DraftOptions(
         document=document,
         config=config,
@@ -118,24 +120,24 @@ def draft_command(
     )
     read = read_document(document, name)
     with show_waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
-        result, cost, used = asyncio.run(_run_drafting(options, read, get_environment()))
+        result, cost, used = asyncio.run(_draft_with_model(options, read, get_environment()))
     added = add_drafts(drafts, result.drafts)
-    print_result = _print_json if as_json else _print_summary
-    print_result(options, read, added, result.refused, f"{format_cost(cost)}, {used}")
+    print_result = _print_draft_json if as_json else _print_draft_summary
+    print_result(options, read, added, result.refused, f"{format_model_cost(cost)}, {used}")
     return ExitCode.PASS if result.drafts else ExitCode.INCONCLUSIVE
 
 
-async def _run_drafting(
+async def _draft_with_model(
     options: DraftOptions, document: Document, environment: Mapping[str, str]
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
     chosen, settings = select_drafting_model(config.judge, options.model)
-    graders, domain = find_graders(config, options.suite)
+    graders, domain = find_graders_of_suite(config, options.suite)
     defaults = DraftDefaults(
         count=options.count,
         language=options.language,
         citation=options.citation,
-        cluster=derive_cluster(options.name),
+        cluster=derive_cluster_name(options.name),
         account_patterns=graders.account_patterns,
     )
     async with open_metered_model(chosen, settings, environment) as asker:
@@ -152,46 +154,48 @@ async def _run_drafting(
 
 
 def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
-    """Load the cases that exist already: in the suite and in the drafts, rejected ones too."""
+    """Load the cases of the suite and of all drafts, also of rejected drafts."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
     return (*(read_cases(suite) if suite else ()), *waiting)
 
 
-def derive_cluster(name: str | None) -> str | None:
-    """Derive the cluster of a document's cases: "Suraksha Gold" gives suraksha-gold. None without Latin letters."""
+def derive_cluster_name(name: str | None) -> str | None:
+    """Derive the cluster of a document's cases from its name. "Suraksha Gold" gives suraksha-gold."""
     return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
 
 
-def format_cost(cost: Cost) -> str:
-    """Format money and tokens in one line."""
+def format_model_cost(cost: Cost) -> str:
+    """Format the cost, the calls and the tokens of a model in one line."""
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
     return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 
 
-def format_refused(refused: Sequence[RejectedProposal]) -> str:
-    """Format each rejected proposal with its reason, redacted."""
+def format_rejected_proposals(refused: Sequence[RejectedProposal]) -> str:
+    """Format each rejected proposal with its reason. Personal data is masked."""
     return "".join(
-        f"refused: {redact(proposal.about)}\n  because {redact(proposal.reason)}\n" for proposal in refused
+        f"rejected: {redact(proposal.about)}\n  because {redact(proposal.reason)}\n" for proposal in refused
     )
 
 
-def _print_summary(
+def _print_draft_summary(
     options: DraftOptions,
     document: Document,
     added: Sequence[GoldDraft],
     refused: Sequence[RejectedProposal],
     cost: str,
 ) -> None:
-    lines = [f"{len(added)} of {plural(options.count, 'question')} on {document.name} wait in {options.drafts}:"]
+    lines = [
+        f"{len(added)} of {plural(options.count, 'question')} about {document.name} are drafts in {options.drafts}:"
+    ]
     for draft in added:
         lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]
-    write_text("\n".join(lines) + "\n" + format_refused(refused) + f"cost: {cost}\n")
+    write_text("\n".join(lines) + "\n" + format_rejected_proposals(refused) + f"cost: {cost}\n")
     if added:
         suite = options.suite or "SUITE"
-        write_text(f"Not gold yet; to review: lookout gold review {options.drafts} --suite {suite}\n")
+        write_text(f"To review the drafts: lookout gold review {options.drafts} --suite {suite}\n")
 
 
-def _print_json(
+def _print_draft_json(
     options: DraftOptions,
     document: Document,
     added: Sequence[GoldDraft],

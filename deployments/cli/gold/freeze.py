@@ -1,4 +1,4 @@
-"""``lookout gold freeze`` and ``lookout gold diff``: freeze versions of a suite, and compare them."""
+"""``lookout gold freeze`` and ``lookout gold diff``: freeze versions of a suite, and compare versions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.check import format_findings, list_findings
-from deployments.cli.gold.datasets import TargetOption, compare_command, is_dataset_address
+from deployments.cli.gold.check import format_findings, list_suite_findings
+from deployments.cli.gold.datasets import TargetOption, is_dataset_address, print_dataset_diff
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
 from flows.terminal import print_text, write_json
@@ -34,29 +34,30 @@ from monitors.records.cases import Suite
 
 
 def freeze_command(
-    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     into: Annotated[
-        Path | None, typer.Option(help="the folder of frozen versions; default: `frozen` next to the suite")
+        Path | None,
+        typer.Option(help="the folder for frozen versions; default: the folder `frozen` next to the suite"),
     ] = None,
     note: Annotated[str, typer.Option(help="the reason for this version")] = "",
     verify: Annotated[
-        bool, typer.Option("--verify", help="only check whether the suite is its newest frozen version")
+        bool, typer.Option("--verify", help="only check that the suite is the same as its newest frozen version")
     ] = False,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze even if something must be fixed")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 if it must be fixed first."""
+    """Freeze a version of a suite: write a numbered copy with its hash and counts."""
     loaded, folder = load_suite(suite), into or suite.parent / "frozen"
     if verify:
-        return _verify_frozen(loaded, suite, folder)
-    if not unchecked and not _is_sound(suite, as_json=as_json):
+        return _verify_newest_frozen_version(loaded, suite, folder)
+    if not unchecked and _print_findings_to_fix(suite, as_json=as_json):
         return ExitCode.FAIL
     manifest, is_new = freeze_suite(loaded, folder, at=utc_now(), note=note)
     if as_json:
         write_json(json.dumps({"new": is_new, **manifest.model_dump(mode="json")}, ensure_ascii=False) + "\n")
         return ExitCode.PASS
-    print_text("\n".join(_format_frozen(manifest, folder, is_new=is_new)))
+    print_text("\n".join(_format_frozen_version(manifest, folder, is_new=is_new)))
     previous = [
         version for version in list_frozen_versions(folder, loaded.name) if version.version == manifest.version - 1
     ]
@@ -69,18 +70,20 @@ def freeze_command(
     return ExitCode.PASS
 
 
-def _is_sound(suite: Path, *, as_json: bool) -> bool:
-    """Whether `lookout gold check` finds nothing that must be fixed; its findings are printed."""
+def _print_findings_to_fix(suite: Path, *, as_json: bool) -> bool:
+    """Print what `lookout gold check` finds that must be fixed; return whether there is anything."""
     numbered = read_numbered_suite(suite)
-    findings = list_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
+    findings = list_suite_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [finding for finding in findings if finding.weight is Weight.MUST]
     if must:
         print_text(format_findings(suite, [case_line.case for case_line in numbered.cases], must), err=as_json)
-        print_text("Not frozen. Fix the suite, or freeze it with --unchecked.", err=as_json)
-    return not must
+        print_text(
+            "The suite was not frozen. Fix these findings, or freeze the suite with --unchecked.", err=as_json
+        )
+    return bool(must)
 
 
-def _format_frozen(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
+def _format_frozen_version(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
     verb = "frozen as" if is_new else "is already"
     return [
         f"{manifest.suite} {verb} version {manifest.version}: {plural(manifest.cases, 'case')}",
@@ -96,15 +99,15 @@ def _format_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-def _verify_frozen(suite: Suite, file: Path, folder: Path) -> ExitCode:
+def _verify_newest_frozen_version(suite: Suite, file: Path, folder: Path) -> ExitCode:
     versions = list_frozen_versions(folder, suite.name)
     newest = versions[-1] if versions else None
     if newest is not None and newest.sha256 == suite.sha256:
         load_frozen_suite(folder, newest)
-        print_text(f"{suite.name} is version {newest.version}, unchanged")
+        print_text(f"{suite.name} is the same as version {newest.version}")
         return ExitCode.PASS
     against = f"differs from version {newest.version}" if newest else "was never frozen"
-    print_text(f"{suite.name} {against}; `lookout gold freeze {file}` creates the next version")
+    print_text(f"{suite.name} {against}. `lookout gold freeze {file}` creates the next version")
     return ExitCode.FAIL
 
 
@@ -115,7 +118,9 @@ def diff_command(
     old: Version,
     new: Annotated[
         str | None,
-        typer.Argument(help=("the second suite, manifest or dataset; default after a dataset: the target's suite")),
+        typer.Argument(
+            help="the second suite, manifest or dataset; default, if the first is a dataset: the target's suite"
+        ),
     ] = None,
     *,
     most: Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")] = 20,
@@ -123,20 +128,20 @@ def diff_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """List the changes between two versions of a suite, or a suite and a dataset; severity changes first."""
+    """List the changes between two versions of a suite, or between a suite and a dataset."""
     datasets = [name for name in (old, new) if name is not None and is_dataset_address(name)]
     files = [Path(name) for name in (old, new) if name is not None and not is_dataset_address(name)]
     if datasets:
         if len(datasets) > 1:
-            raise ConfigError("one of the two must be a suite; Lookout does not compare two datasets")
+            raise ConfigError("Lookout does not compare two datasets. One of the two must be a suite")
         suite = files[0] if files else None
-        return compare_command(datasets[0], suite, target, config, most=most, as_json=as_json)
+        return print_dataset_diff(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"name the second suite to compare {old} with: a suite, a manifest, or a dataset")
-    return _diff_files(*files, most=most, as_json=as_json)
+        raise ConfigError(f"to compare {old}, also name a second suite, manifest or dataset")
+    return _print_suite_diff(*files, most=most, as_json=as_json)
 
 
-def _diff_files(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
+def _print_suite_diff(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
     before, after = load_cases(old), load_cases(new)
     diff = compare_suites(before, after)
     if as_json:

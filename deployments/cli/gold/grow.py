@@ -1,7 +1,7 @@
-"""``lookout gold grow``: turn incidents, Slack actions and traces into cases that catch the bad reply.
+"""``lookout gold grow``: review drafts that come from incidents, Slack, reviews and live traffic.
 
-It reads and lists what waits, and can add one conversation of a run. For each draft it shows what was asked, what
-came and what was wrong; then it asks for one key, and the gold.
+For each draft it shows the question, the bad reply and the finding. Then it asks for one key and for the right
+answer. The new case must catch the bad reply. It can also create a draft of one conversation of a run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from deployments.cli.alerts.incidents import WAIT_S, open_alerts_session
-from deployments.cli.data_folder import find_data_folder, load_pending
+from deployments.cli.alerts.incidents import WAIT_S, open_incident_session
+from deployments.cli.data_folder import find_data_folder, load_pending_results
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_cut_off
+from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_interrupted_session_note
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.answers import DRAFTS_FILE
 from deployments.cli.reviews.session import (
@@ -58,25 +58,25 @@ from warehouse.queries.operator_actions import (
 )
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
-KEYS = "[g]old: write the right answer  [r]efusal is right  [n]ot wanted  [1] [2] [3] severity  [s]kip  [q]uit"
+KEYS = "[g] write the right answer  [r] a refusal is right  [n] reject  [1] [2] [3] severity  [s]kip  [q]uit"
 
 
 class ReviewItem(NamedTuple):
-    """A draft with its duplicates, and the severity that its case would have."""
+    """A draft with its duplicates, and the severity for its case."""
 
     candidate: DraftCandidate
     severity: Severity
 
 
 def build_draft_view(item: ReviewItem) -> RenderableType:
-    """Build the draft's view, with the reason for its severity and duplicates."""
-    table = build_label_table(build_rows(*item), redact)
+    """Build the view of a draft, with a note if only excerpts of its conversation were stored."""
+    table = build_label_table(build_draft_rows(*item), redact)
     cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
-def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
-    """Build the rows of a draft's view, in order."""
+def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
+    """Build the rows of the view of a draft: labels and texts."""
     draft = candidate.draft
     rows = [("from", f"{draft.origin.value} of {draft.target}, {draft.made_at:%Y-%m-%d %H:%M} UTC, by {draft.by}")]
     rows += [("before", turn) for turn in draft.turns[:-1]]
@@ -90,75 +90,85 @@ def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str,
     if candidate.same_as:
         more = len(candidate.same_as)
         rows.append(
-            ("the same", f"{plural(more, 'more draft asks', 'more drafts ask')} this; your decision counts for all")
+            (
+                "the same",
+                f"{plural(more, 'more draft asks', 'more drafts ask')} this. Your decision is for all of them",
+            )
         )
     if candidate.asked_by is not None:
         rows.append(
-            ("asked by", (f"{candidate.asked_by} already asks this: press [n], unless this question is different"))
+            (
+                "asked by",
+                (f"the case {candidate.asked_by} already asks this. Press [n], unless this question is different"),
+            )
         )
     return rows
 
 
 def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
-    """Load the drafts of the warehouse and of `lookout review`, worst first."""
+    """Load the waiting drafts from the warehouse and from `lookout review`, worst first."""
     drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
         done = list_decided_drafts(store, wait_s=WAIT_S)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            draft = _parse_draft(line, path, number)
+            draft = _parse_draft_line(line, path, number)
             if draft is not None and draft.id not in done and target in {None, draft.target}:
                 drafts.setdefault(draft.id, draft)
     return sorted(drafts.values(), key=lambda draft: (-draft.suggested_severity, draft.made_at, draft.id))
 
 
-def _parse_draft(line: str, path: Path, number: int) -> CaseDraft | None:
-    """Parse a line of drafts; an invalid one (a kill may have cut the last) is reported and skipped."""
+def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
+    """Parse a line of the drafts file. Report an invalid line and return ``None``."""
     try:
         return CaseDraft.model_validate_json(line) if line.strip() else None
     except ValidationError:
-        write_note(f"lookout: {path}, line {number}: not a valid draft, skipped\n")
+        write_note(f"lookout: {path}, line {number} is not a valid draft and was skipped\n")
         return None
 
 
-def draft_conversation(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
-    """Make a draft of the conversation RUN/CASE. `ConfigError` when it is not stored."""
+def store_conversation_draft(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
+    """Store a draft of the conversation RUN/CASE. Raises `ConfigError` if the conversation is not stored."""
     run_id, _, case_id = conversation_id.partition("/")
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
     if conversation is None:
         raise ConfigError(
-            f"--take {conversation_id}: this conversation is not stored; accepted: RUN/CASE from the table "
-            "results (`lookout sql`)"
+            f"--take {conversation_id}: no such conversation is stored. Give RUN/CASE from the view results "
+            "(`lookout "
+            "sql`)"
         )
-    patterns = find_graders(config, conversation.target)[0].account_patterns
+    patterns = find_graders_of_target(config, conversation.target)[0].account_patterns
     append_draft(
         store.journal, build_draft_from_trace(conversation, by=person, at=utc_now(), account_patterns=patterns)
     )
-    load_pending(store)
+    load_pending_results(store)
 
 
-def find_graders(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
+def find_graders_of_target(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
     """Return the target's grader settings and domain, or the defaults."""
     settings = config.targets.get(target) if config is not None else None
     return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
 
 
 def print_drafts_to_review(waiting: Sequence[DraftCandidate]) -> None:
-    """Print drafts for a person."""
+    """Print all waiting drafts for a person."""
     screen = ReviewScreen()
     for number, item in enumerate(_build_review_items(waiting), start=1):
         screen.show(f"{number} of {len(waiting)}", build_draft_view(item))
     if waiting:
-        screen.say("To add them to a suite: lookout gold grow --suite SUITE")
+        screen.print_line("To add them to a suite: lookout gold grow --suite SUITE")
     else:
-        screen.say('No drafts. To create some, use `lookout alerts draft ID`, Slack\'s "Add to gold", or --take.')
+        screen.print_line(
+            'There are no drafts. Create one with `lookout alerts draft ID`, with "Add to gold" in Slack, or '
+            "with --take."
+        )
 
 
-def print_waiting_json(waiting: Sequence[DraftCandidate]) -> None:
-    """Print drafts for a script: JSON lines."""
+def print_waiting_drafts_as_json(waiting: Sequence[DraftCandidate]) -> None:
+    """Print all waiting drafts as JSON Lines."""
     for candidate in waiting:
         summary = candidate.model_dump(mode="json") | {
-            "details": dict(build_rows(candidate, candidate.draft.suggested_severity))
+            "details": dict(build_draft_rows(candidate, candidate.draft.suggested_severity))
         }
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
@@ -174,10 +184,10 @@ def grow_command(
     *,
     suite: Annotated[
         Path | None,
-        typer.Option("--suite", help=("the suite for the accepted cases; without it, only list the drafts")),
+        typer.Option("--suite", help="the suite for accepted cases; without it, the drafts are only listed"),
     ] = None,
     take: Annotated[
-        str | None, typer.Option("--take", help="RUN/CASE: first create a draft of this conversation")
+        str | None, typer.Option("--take", help="first create a draft of the conversation RUN/CASE")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="only drafts of this target")] = None,
     by: ByOption = None,
@@ -185,24 +195,24 @@ def grow_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Make gold cases from failures: drafts of incidents, Slack's "Add to gold", reviews and live traffic."""
+    """Review drafts of cases that come from failures: incidents, Slack, reviews and live traffic."""
     folder = find_data_folder(config, data_folder)
-    store = open_alerts_session(config, data_folder).store
-    load_pending(store)
+    store = open_incident_session(config, data_folder).store
+    load_pending_results(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        draft_conversation(store, take, configured, identify_reviewer(by, folder, None))
+        store_conversation_draft(store, take, configured, identify_reviewer(by, folder, None))
     suite_cases = read_cases(suite) if suite is not None else ()
     waiting = find_candidates(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
-        print_waiting_json(waiting)
+        print_waiting_drafts_as_json(waiting)
     elif suite is None:
         print_drafts_to_review(waiting)
     else:
         screen = ReviewScreen()
         person = identify_reviewer(by, folder, screen)
         _review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
-        load_pending(store)
+        load_pending_results(store)
     return ExitCode.PASS
 
 
@@ -213,26 +223,28 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
         source = joined_cases[make_case_id(candidate.draft)]
         review.store_decision(candidate, by=source.reviewed_by, at=source.reviewed_at, joined=True)
     if finished:
-        review.screen.say(format_cut_off(len(finished), review.suite))
+        review.screen.print_line(format_interrupted_session_note(len(finished), review.suite))
     left = [candidate for candidate in waiting if candidate not in finished]
     decisions = review.session.run(_build_review_items(left), len(left))
     joined, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     open_count = len(left) - joined - rejected
-    review.screen.say(f"{joined} added to {review.suite}, {rejected} rejected, {open_count} left.")
+    review.screen.print_line(f"Added to {review.suite}: {joined}. Rejected: {rejected}. Left: {open_count}.")
 
 
-def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
-    """Check that a case made of a draft catches the bad reply; one that does not may not join."""
+def check_case_catches_bad_reply(
+    candidate: DraftCandidate, case: GoldCase, config: Config | None
+) -> MutationOutcome:
+    """Test whether the case of a draft catches the bad reply. Only then may the case be added to the suite."""
     bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return check_bad_reply_is_detected(
         case,
         bad_reply,
-        build_default_panel(*find_graders(config, candidate.draft.target)),
+        build_default_panel(*find_graders_of_target(config, candidate.draft.target)),
         candidate.draft.failure_kind,
     )
 
 
-def join_draft_case(
+def add_draft_case_to_suite(
     store: Store,
     suite: Path,
     candidate: DraftCandidate,
@@ -242,16 +254,16 @@ def join_draft_case(
     by: str,
     at: datetime,
 ) -> None:
-    """Add a case that a person accepted to the suite. Raises `GoldSetError`, `WarehouseUnwritable`.
+    """Add an accepted case to the suite, then store the decision. Raises `GoldSetError`, `WarehouseUnwritable`.
 
-    It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
+    If the process is killed between the two steps, the next session finds the case in the suite.
     """
     append_case(suite, case.mark_reviewed(by, at))
     detected = outcome.detection is MutationVerdict.DETECTED
-    store_outcome(store, suite, candidate, joined=True, by=by, at=at, note="" if detected else "undecidable")
+    store_draft_decision(store, suite, candidate, joined=True, by=by, at=at, note="" if detected else "undecidable")
 
 
-def store_outcome(
+def store_draft_decision(
     store: Store, suite: Path, candidate: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
 ) -> None:
     """Store the decision on a draft and its duplicates. Raises `WarehouseUnwritable`."""
@@ -271,7 +283,7 @@ def store_outcome(
 
 @dataclass(frozen=True)
 class GrowReview:
-    """One person's review of what went wrong: where it reads and writes, and what each key does."""
+    """One person's review of drafts: what it reads and writes, and what each key does."""
 
     store: Store
     suite: Path
@@ -281,29 +293,29 @@ class GrowReview:
 
     @property
     def session(self) -> ReviewSession[ReviewItem]:
-        """What each key does."""
+        """The review session with the action of each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {
-            "g": partial(self._write_gold, refusal=False),
-            "r": partial(self._write_gold, refusal=True),
-            "n": self._reject,
+            "g": partial(self._ask_and_add_case, refusal=False),
+            "r": partial(self._ask_and_add_case, refusal=True),
+            "n": self._reject_draft,
         }
         return ReviewSession(self.screen, KEYS, build_draft_view, actions | severity_actions)
 
     def _set_severity(self, severity: Severity, item: ReviewItem) -> ReviewItem:
         return item._replace(severity=severity)
 
-    def _reject(self, item: ReviewItem) -> Decision:
+    def _reject_draft(self, item: ReviewItem) -> Decision:
         self.store_decision(item.candidate, joined=False, note=redact(self.screen.ask_line(WHY_NOT))[:2_000])
         return Decision.REJECTED
 
-    def _write_gold(self, item: ReviewItem, *, refusal: bool) -> Decision | None:
-        case = self._ask_case(item.candidate.draft, item.severity, refusal=refusal)
-        joined = case is not None and self._join_suite(item.candidate, case)
+    def _ask_and_add_case(self, item: ReviewItem, *, refusal: bool) -> Decision | None:
+        case = self._ask_case_texts(item.candidate.draft, item.severity, refusal=refusal)
+        joined = case is not None and self._add_case_to_suite(item.candidate, case)
         return Decision.ACCEPTED if joined else None
 
-    def _ask_case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
-        """Ask for the case's question, gold and type; ``None`` without a valid gold."""
+    def _ask_case_texts(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
+        """Ask for the question, the gold and the type, and build the case; ``None`` without a valid gold."""
         asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
         draft = draft.with_question(redact(asked))
         if refusal:
@@ -313,27 +325,27 @@ class GrowReview:
             gold = self.screen.ask_line(f"The right answer, one line{proposed}:") or draft.gold or ""
         kind = self.screen.ask_line(f"type (Enter: {TYPE})") or TYPE
         if not gold:
-            self.screen.say("A case must have a right answer. Nothing was changed.", "yellow")
+            self.screen.print_line("A case needs a right answer. Nothing was changed.", "yellow")
             return None
         try:
             return build_case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=kind)
         except ValidationError:
-            self.screen.say(NO_CASE, "yellow")
+            self.screen.print_line(NO_CASE, "yellow")
             return None
 
-    def _join_suite(self, candidate: DraftCandidate, case: GoldCase) -> bool:
-        """Add the case to the suite if it catches the bad reply; return whether it joined."""
-        outcome = check_draft_case(candidate, case, self.config)
+    def _add_case_to_suite(self, candidate: DraftCandidate, case: GoldCase) -> bool:
+        """Add the case to the suite if it catches the bad reply. Return whether it was added."""
+        outcome = check_case_catches_bad_reply(candidate, case, self.config)
         detected = outcome.detection is MutationVerdict.DETECTED
-        self.screen.say(redact(outcome.reason), "green" if detected else "yellow")
+        self.screen.print_line(redact(outcome.reason), "green" if detected else "yellow")
         if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
-            self.screen.say("This case cannot be added. Write another gold, or reject the draft.")
+            self.screen.print_line("This case cannot be added. Write another right answer, or reject the draft.")
             return False
         if not detected and not self.screen.confirm(
-            "Without a judge Lookout cannot test whether a grader catches the bad reply. Add the case anyway?"
+            "Without a judge, Lookout cannot test whether this case catches the bad reply. Add the case anyway?"
         ):
             return False
-        join_draft_case(self.store, self.suite, candidate, case, outcome, by=self.person, at=utc_now())
+        add_draft_case_to_suite(self.store, self.suite, candidate, case, outcome, by=self.person, at=utc_now())
         return True
 
     def store_decision(
@@ -345,6 +357,6 @@ class GrowReview:
         at: datetime | None = None,
         note: str = "",
     ) -> None:
-        """Store the decision on a draft and its duplicates; by default by this person, now."""
+        """Store the decision on a draft and its duplicates. The default is this person, now."""
         by, at = by or self.person, at or utc_now()
-        store_outcome(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)
+        store_draft_decision(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -1,4 +1,4 @@
-"""``lookout gold import``: convert a table, or another project's JSON array, to a suite."""
+"""``lookout gold import``: convert a CSV table, or the JSON suite of another project, to a suite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from monitors.records.base import Severity
 from monitors.storage import lock_folder, replace_text
 
 OTHER_TYPES = ""
-"""Stands for every question type that is not named."""
+"""The key for all question types without their own severity."""
 
 
 def import_command(
@@ -35,16 +35,16 @@ def import_command(
     severity: Annotated[
         list[str] | None,
         typer.Option(
-            help="severity of rows without one: TYPE=1, 2 or 3 for each question_type, or a number for all"
+            help="the severity of rows that have none: a number for all, or TYPE=NUMBER for each question_type"
         ),
     ] = None,
 ) -> ExitCode:
-    """Import questions from a table or from a suite of another project; give missing severities as options."""
+    """Import questions from a CSV table, or from the JSON suite of another project."""
     if out.exists():
-        raise GoldSetError(f"{out} already exists; choose a new file, or remove it first")
-    severities = _parse_severities(severity or ())
+        raise GoldSetError(f"{out} already exists. Choose a new file, or remove this file first")
+    severities = _parse_severity_options(severity or ())
     imported = import_gold_array(
-        array, severity_for=lambda kind, case_id: _find_severity(kind, case_id, severities)
+        array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities)
     )
     with lock_folder(out):
         replace_text(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
@@ -53,26 +53,26 @@ def import_command(
     for (kind, level), count in sorted(counts.items()):
         print_text(f"  severity {level}  {count:4}  {kind}")
     for row in imported.renamed:
-        print_text(f"  row {row.row}: {row.given} is already used; the new id is {row.id}")
-    print_text(f"`lookout gold check {out}` lists the faults to fix.")
+        print_text(f"  row {row.row}: the id {row.given} is already used, so the new id is {row.id}")
+    print_text(f"To find faults in the suite: lookout gold check {out}")
     return ExitCode.PASS
 
 
-def _parse_severities(options: Sequence[str]) -> dict[str, Severity]:
+def _parse_severity_options(options: Sequence[str]) -> dict[str, Severity]:
     severities: dict[str, Severity] = {}
     for option in options:
         match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", option.strip())
         if match is None:
             raise GoldSetError(
-                f"--severity {option!r} is not valid; accepted: TYPE=1, 2 or 3, or a number for all other types"
+                f"--severity {option!r} is not valid. Accepted: TYPE=1, 2 or 3, or a number for all other types"
             )
         severities[match["type"] or OTHER_TYPES] = Severity(int(match["level"]))
     return severities
 
 
-def _find_severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
+def _require_severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
     severity = severities.get(kind, severities.get(OTHER_TYPES))
     if severity is None:
         by_type = f"--severity {kind}=2, or a number for all other types" if kind else "--severity 2"
-        raise GoldSetError(f"{case_id} has no severity{f' for the type {kind!r}' if kind else ''}; add {by_type}")
+        raise GoldSetError(f"{case_id}{f' of the type {kind!r}' if kind else ''} has no severity. Add {by_type}")
     return severity

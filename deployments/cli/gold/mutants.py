@@ -1,6 +1,7 @@
-"""``lookout gold mutants``: compute the mutation score of a suite, by operator and by grader.
+"""``lookout gold mutants``: count how many wrong answers the graders catch without a judge.
 
-The grader settings are a target's, or the defaults.
+A mutant is a wrong answer that Lookout makes from a gold, for example with another amount. The settings of the
+graders are those of a target, or the defaults.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def load_graders(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
-    """Load the grader settings and domain of ``target`` in ``config``, of its only target, or the defaults."""
+def load_graders_of_target(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+    """Load the graders and the domain of ``target`` or of the only target; without ``config`` the defaults."""
     if config is None:
         if target is not None:
-            raise ConfigError(f"--target {target} needs --config with the configuration of the target")
+            raise ConfigError(f"--target {target} needs --config with the configuration file that has the target")
         return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
@@ -44,81 +45,84 @@ def load_graders(config: Path | None, target: str | None) -> tuple[GraderSetting
 
 
 def load_gate_settings(config: Path | None) -> GateSettings:
-    """Load the gate's settings from ``config``, or the defaults."""
+    """Load the settings of the gate; without ``config`` the defaults."""
     return GateSettings() if config is None else load_config(config).gate
 
 
 SEVERE_FLOOR = 0.95
-"""Least share of severity-3 mutants that graders without a model must catch: the product's own target."""
+"""The minimum share of severity-3 mutants that the rules must catch."""
 
 
 def mutants_command(
-    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", help="use a target's grader settings from this configuration")
+        Path | None, typer.Option("--config", help="use the graders of a target in this configuration")
     ] = None,
     target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
-    missed: Annotated[int, typer.Option(min=0, help="the number of missed mutants to show")] = 5,
+    missed: Annotated[int, typer.Option(min=0, help="the maximum number of missed mutants to show")] = 5,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Create known-bad mutants of every gold, and count the mutants that graders catch without a judge."""
+    """Test the graders: make wrong answers from every gold, and count how many the rules catch without a judge."""
     loaded = load_suite(suite)
-    settings, domain = load_graders(config, target)
+    settings, domain = load_graders_of_target(config, target)
     panel = build_default_panel(settings, domain)
     with show_waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
         usable = [case for case in loaded.cases if not grade_right_reply(case, panel).wrong]
         graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)
     if as_json:
-        _print_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
+        _print_mutants_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
         lines = (
-            *_format_summary(suite, len(loaded.cases) - len(usable), counts),
-            *_format_missed(graded, loaded.cases, missed),
+            *_iterate_summary_lines(suite, len(loaded.cases) - len(usable), counts),
+            *_iterate_missed_mutants(graded, loaded.cases, missed),
         )
         print_text("\n".join(lines))
-    return ExitCode.PASS if has_enough_caught(counts) else ExitCode.FAIL
+    return ExitCode.PASS if has_enough_caught_mutants(counts) else ExitCode.FAIL
 
 
-def has_enough_caught(counts: MutationScores) -> bool:
-    """Whether enough severe mutants that contradict their gold are caught, and none is graded correct."""
+def has_enough_caught_mutants(counts: MutationScores) -> bool:
+    """Whether the rules catch enough severity-3 mutants that contradict their gold, and pass none of them."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 
 
-def _format_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
+def _iterate_summary_lines(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
     yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
     if left_out:
         yield (
-            f"  {plural(left_out, 'case')} skipped, because the gold itself fails: `lookout gold check` lists them"
+            f"  {plural(left_out, 'case')} skipped, because their gold itself fails. `lookout gold check` lists "
+            "them."
         )
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
     for count in (*counts.by_operator, *counts.by_severity, counts.whole):
-        yield _format_row(count)
+        yield _format_mutant_count(count)
     severe, plain = counts.severe, counts.severe_without_personal_data
     yield ""
     yield (
-        f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: "
-        f"{severe.rate:.1%} [{severe.low:.1%}, {severe.high:.1%}]; of the {plain.mutants} that contradict their "
-        f"gold {plain.rate:.1%}. The target is {SEVERE_FLOOR:.0%} of these, and none passed as right."
+        f"The rules catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
+        f"[{severe.low:.1%}, {severe.high:.1%}]. Of the {plain.mutants} mutants that contradict their gold, they "
+        "catch "
+        f"{plain.rate:.1%}. At least {SEVERE_FLOOR:.0%} of these must be caught, and none may pass."
     )
     if hard := counts.misplaced:
         yield (
-            f"Right value in the wrong place: {hard.caught} of {plural(hard.mutants, 'mutant')} caught, "
-            f"{hard.left} left to a judge, {hard.passed} passed as right. A judge confirms severity-3 answers that "
+            f"Of {plural(hard.mutants, 'mutant')} with a right value in the wrong place, the rules catch "
+            f"{hard.caught}, "
+            f"leave {hard.left} to a judge and pass {hard.passed}. A judge confirms severity-3 answers that "
             "rules pass."
         )
 
 
-def _format_row(count: MutantCount) -> str:
+def _format_mutant_count(count: MutantCount) -> str:
     graders = ", ".join(f"{name} {count}" for name, count in sorted(count.by_grader.items(), key=lambda i: -i[1]))
     return f"  {count.name:20} {count.mutants:7} {count.rate:7.1%} {count.left:6} {count.passed:6}  {graders}"
 
 
-def _format_missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
-    """Format the missed mutants: those graded correct first, then by severity."""
+def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
+    """Yield the missed mutants: first those that passed, then by severity."""
     cases = {case.id: case for case in suite}
     missed = sorted(
         (mutant for mutant in graded if not mutant.caught_by),
@@ -128,18 +132,18 @@ def _format_missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], mo
         return
     yield f"\nMissed ({len(missed)}), the worst first:"
     for mutant in missed[:most]:
-        outcome = "passed as right" if mutant.passed else "left to the judge"
+        outcome = "passed" if mutant.passed else "left to the judge"
         yield f"  {mutant.case_id} · {mutant.operator} · severity {int(mutant.severity)} · {outcome}"
         yield f"      asked  {redact(cases[mutant.case_id].question)}"
         yield f"      gold   {redact(cases[mutant.case_id].gold)}"
         yield f"      mutant {redact(mutant.reply)}"
 
 
-def _print_json(sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]) -> None:
+def _print_mutants_json(sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]) -> None:
     summary = {
         "suite_sha256": sha256,
         "cases_left_out": left_out,
-        "catches_enough": has_enough_caught(counts),
+        "catches_enough": has_enough_caught_mutants(counts),
         "counts": counts.model_dump(mode="json"),
         "missed": [
             mutant.model_dump(mode="json") | {"reply": redact(mutant.reply)}

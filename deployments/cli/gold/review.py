@@ -1,6 +1,6 @@
-"""``lookout gold review``: show every draft beside its clause; only a person's yes makes it gold.
+"""``lookout gold review``: review each draft next to the clause that proves it.
 
-The terminal shows one draft at a time: the case beside the clause that it rests on; then it asks for one key.
+The terminal shows one draft at a time and asks for one key. Only a draft that a person accepts becomes gold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.draft import DEFAULT_DRAFTS, load_graders
+from deployments.cli.gold.draft import DEFAULT_DRAFTS, load_graders_of_suite
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.reviews.session import (
     Decision,
@@ -46,26 +46,26 @@ from monitors.records.cases import DraftState, GoldCase, GoldDraft
 from monitors.reports.invisible import write_invisible_as_code_points
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
-KEYS = "[y]es, it is gold  [n]o  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
+KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
 WHY_NOT: Final = "Reason, one line (or press Enter):"
 NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "
-"""The beginning of the reason of a severity that a person has chosen."""
+"""The first words of the reason for a severity that a person has chosen."""
 
 SIDE_BY_SIDE_FROM: Final = 100
-"""Columns from which the case and its clause stand beside each other; below, the clause stands under the case."""
+"""The number of columns from which the clause is shown next to the case, instead of below it."""
 
 
 def _join_lines(text: str) -> str:
-    """Join a passage's lines to one."""
+    """Join the lines of a passage to one line."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True)
 class DraftReview:
-    """One person's review of drafts: what they see, and where it is written.
+    """One person's review of drafts: what the screen shows, and where decisions are stored.
 
-    ``redact_text`` is what texts go through before they are shown: redaction, unless switched off.
+    ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
     """
 
     drafts: Path
@@ -78,14 +78,17 @@ class DraftReview:
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
-        """What each key does."""
+        """The review session with the action of each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
-        actions = {"y": self._accept, "n": self._reject, "e": self._edit}
-        return ReviewSession(self.screen, KEYS, self._build_content, actions | severity_actions)
+        actions = {"y": self._accept_draft, "n": self._reject_draft, "e": self._edit_draft}
+        return ReviewSession(self.screen, KEYS, self._build_draft_view, actions | severity_actions)
 
-    def _build_content(self, draft: GoldDraft) -> RenderableType:
-        """Build the view of the case and its clause or original."""
-        case, (rows, strong) = build_label_table(build_case_rows(draft), self.redact_text), build_ground_rows(draft)
+    def _build_draft_view(self, draft: GoldDraft) -> RenderableType:
+        """Build the view of the case with its clause, or with the original of a translation."""
+        case, (rows, strong) = (
+            build_label_table(iterate_case_rows(draft), self.redact_text),
+            build_source_rows(draft),
+        )
         ground = build_label_table(rows, self.redact_text, strong=strong)
         if self.screen.console.width < SIDE_BY_SIDE_FROM:
             return Group(case, Text(), ground)
@@ -98,8 +101,8 @@ class DraftReview:
     def _set_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
         return draft.with_severity(severity, f"{SET_BY}{self.person}")
 
-    def _edit(self, draft: GoldDraft) -> GoldDraft:
-        """Ask for another question, gold or type; an empty line keeps the current text."""
+    def _edit_draft(self, draft: GoldDraft) -> GoldDraft:
+        """Ask for a new question, gold and type. An empty line keeps the current text."""
         case = draft.case
         question, gold, kind = (
             self.screen.ask_line(f"{label} (Enter keeps: {write_invisible_as_code_points(self.redact_text(now))})")
@@ -108,25 +111,27 @@ class DraftReview:
         )
         changed = reword_draft(draft, question=question, gold=gold, kind=kind)
         if changed is None:
-            self.screen.say(NO_CASE, "yellow")
+            self.screen.print_line(NO_CASE, "yellow")
         return changed or draft
 
-    def _accept(self, draft: GoldDraft) -> Decision | None:
-        """Accept the draft as gold, unless it has a problem."""
-        reason = explain_bad_draft(draft, self.graders, self.domain)
+    def _accept_draft(self, draft: GoldDraft) -> Decision | None:
+        """Accept the draft as gold. If it has a fault, print the fault instead."""
+        reason = explain_unacceptable_draft(draft, self.graders, self.domain)
         if reason:
-            self.screen.say(f"This draft cannot become gold yet: {reason}. Edit it, or reject it.", "yellow")
+            self.screen.print_line(
+                f"This draft cannot become gold: {reason}. Edit the draft, or reject it.", "yellow"
+            )
             return None
         accept_draft(self.drafts, self.suite, draft, by=self.person, at=utc_now())
         return Decision.ACCEPTED
 
-    def _reject(self, draft: GoldDraft) -> Decision:
+    def _reject_draft(self, draft: GoldDraft) -> Decision:
         note = redact(self.screen.ask_line(WHY_NOT))[:2_000]
         store_decision(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
         return Decision.REJECTED
 
-    def mark_if_in_suite(self, draft: GoldDraft) -> bool:
-        """Mark the draft as accepted if its case joined before a session was killed; return whether it had."""
+    def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
+        """Mark the draft as accepted if an interrupted session already added its case. Return whether it did."""
         joined_case = next((case for case in read_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
@@ -140,7 +145,7 @@ class DraftReview:
 
 
 def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
-    """Return the draft with other texts; ``None`` where they are not a valid case."""
+    """Return the draft with other texts; ``None`` if they are not a valid case."""
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
@@ -150,17 +155,17 @@ def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> Go
 
 
 def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
-    """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once.
+    """Add the case to the suite, then mark the draft as accepted.
 
-    False where another person has decided the draft meanwhile.
+    Return false if another person has decided about the draft meanwhile.
     """
     case = draft.case.mark_reviewed(by, at)
     append_case(suite, case, paired_with=draft.original.id if draft.original else None)
     return store_decision(drafts, draft.accept(case, by=by, at=at))
 
 
-def build_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
-    """Yield the case's rows, label and text."""
+def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
+    """Yield the labels and texts of the case."""
     case = draft.case
     yield from (("before", turn) for turn in case.turns[:-1])
     yield "question", case.question
@@ -173,7 +178,7 @@ def build_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
     yield "drafted", f"by {draft.model}, {draft.made_at:%Y-%m-%d %H:%M} UTC"
 
 
-def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
+def build_source_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     """Return the rows of the draft's clause or original, and the label of the row to highlight."""
     if draft.original is not None:
         original = draft.original
@@ -181,7 +186,7 @@ def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
         return [where, ("question", original.question), ("gold", original.gold)], ""
     quote = draft.quote
     if quote is None:
-        raise AssertionError("internal error: a draft must have a quote or an original")
+        raise AssertionError("internal error: the draft has neither a quote nor an original")
     before_rows = [("before", f"… {_join_lines(quote.before)}")] if quote.before.strip() else []
     after_rows = [("after", f"{_join_lines(quote.after)} …")] if quote.after.strip() else []
     where = ("document", f"{quote.document}, from character {quote.start:,}")
@@ -189,25 +194,25 @@ def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
 
 
 ByOption = Annotated[
-    str | None, typer.Option("--as", help=("your name; if missing, Lookout asks once and remembers it"))
+    str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
 ]
 
 
 def review_command(
-    drafts: Annotated[Path, typer.Argument(help="the file of drafts")] = DEFAULT_DRAFTS,
+    drafts: Annotated[Path, typer.Argument(help="the file with the drafts")] = DEFAULT_DRAFTS,
     *,
     suite: Annotated[
-        Path, typer.Option("--suite", help=("the suite for accepted cases; created if it does not exist"))
+        Path, typer.Option("--suite", help="the suite for accepted cases; Lookout creates a missing file")
     ],
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: Annotated[
         Path | None,
-        typer.Option(
-            "--data-folder", help=("the folder where your name is stored; default: from the configuration")
-        ),
+        typer.Option("--data-folder", help="the folder where your name is stored; default: the configured one"),
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="show texts with personal data, which is masked otherwise")
+    ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."""
@@ -219,38 +224,41 @@ def review_command(
         return ExitCode.PASS
     screen = ReviewScreen()
     person = identify_reviewer(by, folder, screen)
-    graders, domain = load_graders(config, suite)
+    graders, domain = load_graders_of_suite(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
-    finished = [draft for draft in waiting if review.mark_if_in_suite(draft)]
+    finished = [draft for draft in waiting if review.mark_accepted_if_in_suite(draft)]
     if finished:
-        screen.say(format_cut_off(len(finished), suite))
+        screen.print_line(format_interrupted_session_note(len(finished), suite))
     waiting = [draft for draft in waiting if draft not in finished]
     decisions = review.session.run(waiting, len(waiting))
     accepted, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     left = len(waiting) - accepted - rejected
-    screen.say(f"{accepted} added to {suite}, {rejected} rejected, {left} left in {drafts}.")
+    screen.print_line(f"Added to {suite}: {accepted}. Rejected: {rejected}. Left in {drafts}: {left}.")
     return ExitCode.PASS
 
 
-def format_cut_off(count: int, suite: object) -> str:
-    """Format the note on cases that joined in a session which was killed before it marked them."""
-    return f"{count} were already in {suite} from an interrupted session; they are now marked as accepted."
+def format_interrupted_session_note(count: int, suite: object) -> str:
+    """Format the note about cases that an interrupted session had already added to the suite."""
+    return (
+        f"An interrupted session had already added {count} of the drafts to {suite}. They are now marked as "
+        "accepted."
+    )
 
 
-def explain_bad_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
-    """Return why an edited draft cannot be gold; empty when it can."""
+def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
+    """Return why a draft cannot become gold; empty if it can."""
     case = draft.case
     if draft.quote is not None:
         unfounded = find_missing_quantities(case.gold, draft.quote.text)
         if unfounded:
-            return f"the gold states {', '.join(unfounded)}, but the clause does not"
+            return f"the gold says {', '.join(unfounded)}, but the clause does not"
     if draft.original is not None:
         changed = [
             *list_quantity_differences(draft.original.question, case.question),
             *list_quantity_differences(draft.original.gold, case.gold),
         ]
         if changed:
-            return f"compared with the original, {', '.join(changed)}"
+            return f"it differs from the original: {', '.join(changed)}"
     language = identify_language(case.question)
     if language is not case.language:
         return f"the question is in {language.value}, but the case has language {case.language.value}"

@@ -1,4 +1,4 @@
-"""``lookout gold starter``: write cases that fit any application, or a domain pack to adapt."""
+"""``lookout gold starter``: write attack cases that fit any application, or a domain pack to edit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MY_PACK = Path("my_domain")
 
 
 class StarterKind(StrEnum):
-    """The starters that there are."""
+    """The kinds of starter files."""
 
     ADVERSARIAL = "adversarial"
     DOMAIN = "domain"
@@ -30,8 +30,9 @@ def starter_command(
     what: Annotated[
         StarterKind,
         typer.Argument(
-            help="adversarial: twenty severity-3 cases for any application; domain: a domain pack with example "
-            "facts, for you to edit"
+            help="adversarial: twenty attack questions of severity 3 for any application; domain: a domain "
+            "pack with "
+            "example facts for you to edit"
         ),
     ],
     *,
@@ -39,16 +40,17 @@ def starter_command(
         Path | None,
         typer.Option(
             "--out",
-            help="a new file, or a folder for the pack (my_domain); without it, adversarial cases are printed",
+            help="a new file, or a folder for the pack; default: print the attack questions, or write the "
+            "pack to my_domain",
         ),
     ] = None,
 ) -> ExitCode:
-    """Write a starter: attacks that every application must decline, or a first domain pack."""
+    """Write files to start with: attack questions that every application must decline, or a first domain pack."""
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
-        _copy_files({out: ADVERSARIAL})
-        print_text(f"{out}: twenty cases of severity 3. To check them: lookout gold check {out}")
+        _copy_new_files({out: ADVERSARIAL})
+        print_text(f"Lookout wrote twenty cases of severity 3 to {out}. To check them: lookout gold check {out}")
     else:
         _write_domain_pack(out or MY_PACK)
     return ExitCode.PASS
@@ -57,20 +59,23 @@ def starter_command(
 def _write_domain_pack(folder: Path) -> None:
     copies = {folder / file.name: file for file in sorted(PACK.glob("*.toml"))}
     copies[folder / EXAMPLE] = ADVERSARIAL.parent / EXAMPLE
-    _copy_files(copies)
+    _copy_new_files(copies)
     place = str(folder) if folder.is_absolute() else f"./{folder}"
-    print_text("Written: " + ", ".join(map(str, copies)))
-    print_text(f'Put your own words, fields, questions and facts there; in lookout.toml: domains = ["{place}"]')
-    print_text("Make the cases:")
+    print_text("Lookout wrote " + ", ".join(map(str, copies)))
+    print_text(
+        "Replace the words, fields, questions and facts there with yours. In lookout.toml, set domains = "
+        f'["{place}"]'
+    )
+    print_text("Then build the cases:")
     print_text(f"lookout gold build --facts {folder / EXAMPLE.parent} --domain {place} --out suite.jsonl")
 
 
-def _copy_files(copies: dict[Path, Path]) -> None:
-    """Write all of them or none, and never over another file. Raises `ConfigError`."""
+def _copy_new_files(copies: dict[Path, Path]) -> None:
+    """Write all files or none. Raises `ConfigError` if one of them exists already."""
     existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
     if existing:
         raise ConfigError(
-            f"nothing was written, because these files already exist: {', '.join(existing)}; give another --out"
+            f"nothing was written, because these files already exist: {', '.join(existing)}. Give another --out"
         )
     written: list[Path] = []
     place = Path()
@@ -83,4 +88,4 @@ def _copy_files(copies: dict[Path, Path]) -> None:
     except OSError as error:
         for path in written:
             path.unlink()
-        raise ConfigError(f"{place}: cannot be written ({error.strerror}); no file was left behind") from error
+        raise ConfigError(f"nothing was written, because {place} cannot be written: {error.strerror}") from error

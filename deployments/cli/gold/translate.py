@@ -1,4 +1,4 @@
-"""``lookout gold translate``: let a model draft translations of English cases, for review."""
+"""``lookout gold translate``: let a model draft translations of English cases, which a person reviews."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from deployments.cli.gold.draft import (
     DEFAULT_DRAFTS,
     DraftsOption,
     ModelOption,
-    find_graders,
-    format_cost,
-    format_refused,
+    find_graders_of_suite,
+    format_model_cost,
+    format_rejected_proposals,
 )
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
@@ -60,35 +60,42 @@ class _TranslateReport:
     result: DraftResult = field(default_factory=DraftResult)
 
 
-def parse_languages(text: str) -> tuple[Language, ...]:
-    """Parse languages such as ``hi,hinglish``. Raises `ConfigError` naming what is accepted."""
+def parse_target_languages(text: str) -> tuple[Language, ...]:
+    """Parse a list of languages such as ``hi,hinglish``. Raises `ConfigError` with the accepted ones."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     accepted = {language.value: language for language in ACCEPTED}
     unknown = [name for name in names if name not in accepted]
     if unknown or not names:
-        raise ConfigError(f"--to {text!r} is not valid; accepted: {', '.join(accepted)}, several with commas")
+        raise ConfigError(
+            f"--to {text!r} is not valid. Accepted: {', '.join(accepted)}, or several with a comma between them"
+        )
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
 def translate_command(
-    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
-    to: Annotated[str, typer.Option("--to", help="hi, hinglish, or both with a comma")] = "hi,hinglish",
-    case: Annotated[list[str] | None, typer.Option("--case", help="only this case, by id; may be repeated")] = None,
+    to: Annotated[
+        str, typer.Option("--to", help="the languages: hi, hinglish, or both with a comma between them")
+    ] = "hi,hinglish",
+    case: Annotated[
+        list[str] | None,
+        typer.Option("--case", help="the id of a case to translate; repeat for more; default: all"),
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help=("the maximum number of cases for each language"))
+        int | None, typer.Option("--limit", min=1, help="the maximum number of cases for each language")
     ] = None,
     drafts: DraftsOption = DEFAULT_DRAFTS,
     model: ModelOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Let a model draft missing translations of English cases. Only `lookout gold review` makes a draft gold."""
-    languages = parse_languages(to)
-    cases = _select_cases(suite, case or ())
+    """Let a model draft missing translations of English cases. A person accepts each with `lookout gold review`."""
+    languages = parse_target_languages(to)
+    cases = _select_named_cases(suite, case or ())
     loaded = load_config(config)
     chosen, settings = select_drafting_model(loaded.judge, model)
-    session = _TranslateSession(drafts, build_default_panel(*find_graders(loaded, suite)))
+    session = _TranslateSession(drafts, build_default_panel(*find_graders_of_suite(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: select_cases_to_translate(cases, language, drafted)[:limit] for language in languages}
 
@@ -105,19 +112,19 @@ def translate_command(
                     tally.asked += len(cases)
                     tally.added += add_drafts(session.drafts, result.drafts)
                     tally.result.refused += result.refused
-            return tally, f"{format_cost(asker.cost)}, {chosen.model}"
+            return tally, f"{format_model_cost(asker.cost)}, {chosen.model}"
 
     with show_waiting(f"Asking {chosen.model} to translate {plural(sum(map(len, todo.values())), 'case')}"):
         tally, cost = asyncio.run(run()) if any(todo.values()) else (_TranslateReport(), "nothing was asked")
     if as_json:
-        _print_json(drafts, tally, cost)
+        _print_translations_json(drafts, tally, cost)
     else:
-        _print_summary(suite, drafts, tally, cost)
+        _print_translations(suite, drafts, tally, cost)
     return ExitCode.PASS if tally.added or not tally.asked else ExitCode.INCONCLUSIVE
 
 
-def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
-    """Return the suite's cases, or the named ones with all their translations."""
+def _select_named_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
+    """Return all cases of the suite, or the named cases with their translations."""
     cases = load_suite(suite).cases
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
@@ -129,7 +136,7 @@ def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
     return [case for case in cases if case.id in case_ids or case.pair in pairs]
 
 
-def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
+def _print_translations_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
     summary = {
         "drafts_file": str(drafts),
         "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in tally.added],
@@ -142,12 +149,12 @@ def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
     write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
 
-def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
+def _print_translations(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
     if not tally.asked:
-        write_text(f"Every English case of {suite} already has its translations, in the suite or as drafts.\n")
+        write_text(f"Every English case of {suite} already has its translations or drafts of them.\n")
         return
-    lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {drafts}:"]
+    lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} are drafts in {drafts}:"]
     lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]
-    write_text("\n".join(lines) + "\n" + format_refused(tally.result.refused) + f"cost: {cost}\n")
+    write_text("\n".join(lines) + "\n" + format_rejected_proposals(tally.result.refused) + f"cost: {cost}\n")
     if tally.added:
-        write_text(f"Not gold yet; to review: lookout gold review {drafts} --suite {suite}\n")
+        write_text(f"To review the drafts: lookout gold review {drafts} --suite {suite}\n")

@@ -1,4 +1,4 @@
-"""``lookout gold vary``: write paraphrases, typos and code-switches of a suite, with the same expected answers."""
+"""``lookout gold vary``: write variants of questions: other words, typos, or two languages mixed."""
 
 from __future__ import annotations
 
@@ -21,65 +21,77 @@ from monitors.plural import plural
 from monitors.storage import lock_folder, replace_text
 
 MAX_SHOWN_IDS = 5
-"""Ids of cases without a variant that are printed; all of them are in the JSON."""
+"""The maximum number of printed ids of cases without a variant. ``--json`` has all."""
 
 
-def parse_kinds(text: str) -> tuple[VariantKind, ...]:
-    """Parse kinds such as ``typo,paraphrase``. Raises `ConfigError` naming what is accepted."""
+def parse_variant_kinds(text: str) -> tuple[VariantKind, ...]:
+    """Parse a list of kinds such as ``typo,paraphrase``. Raises `ConfigError` with the accepted ones."""
     names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
     accepted = {kind.value: kind for kind in VariantKind}
     if not names or any(name not in accepted for name in names):
-        raise ConfigError(f"--kinds {text!r} is not valid; accepted: {', '.join(accepted)}, several with commas")
+        raise ConfigError(
+            f"--kinds {text!r} is not valid. Accepted: {', '.join(accepted)}, or several with a comma between them"
+        )
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
 def vary_command(
-    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     kinds: Annotated[
-        str, typer.Option("--kinds", help="paraphrase, typo, code_switch; several with commas")
+        str,
+        typer.Option(
+            "--kinds",
+            help="paraphrase (other words), typo, code_switch (two languages mixed); with commas between them",
+        ),
     ] = "paraphrase,typo,code_switch",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same file")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="a number; the same number gives the same variants")
+    ] = 1,
     each: Annotated[
-        int, typer.Option("--each", min=1, max=20, help=("the number of variants of each kind for a case"))
+        int, typer.Option("--each", min=1, max=20, help="the number of variants of each kind for each case")
     ] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", help="the output file; default: SUITE-variants.jsonl")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write other wordings of a suite's questions with the same expected answers, without a model."""
-    wanted = parse_kinds(kinds)
+    """Write variants of a suite's questions with the same expected answers. No model is used."""
+    wanted = parse_variant_kinds(kinds)
     if not suite.name:
-        raise ConfigError(f"{suite} is not a file; give a suite (JSON lines)")
+        raise ConfigError(f"{suite} is not a file. Give a suite (JSON Lines)")
     output_path = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if output_path.resolve() == suite.resolve():
-        raise ConfigError(f"--output {output_path} is the suite itself; give another file")
+        raise ConfigError(f"--output {output_path} is the suite itself. Give another file")
     varied = make_variants(load_suite(suite).cases, wanted, seed=seed, per_kind=each)
     lines = [format_case_line(case) for case in varied.cases]
     if not lines:
-        raise ConfigError(f"{suite}: no case has a variant of the kinds {kinds}")
+        raise ConfigError(f"Lookout cannot write variants of the kinds {kinds} for any case of {suite}")
     sha256 = parse_suite_lines(lines, name="variants", source=str(output_path)).sha256
     with lock_folder(output_path):
         replace_text(output_path, "".join(f"{line}\n" for line in lines))
-    print_result = _print_json if as_json else _print_summary
+    print_result = _print_variants_json if as_json else _print_variants
     print_result(output_path, varied, wanted, sha256)
     return ExitCode.PASS
 
 
-def _print_summary(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+def _print_variants(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     counts = varied.counts
     summary = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in wanted)
-    lines = [f"{plural(len(varied.cases), 'variant')} in {output_path}: {summary}; suite {sha256[:12]}"]
+    lines = [
+        f"Lookout wrote {plural(len(varied.cases), 'variant')} to {output_path}: {summary}. sha256 {sha256[:12]}"
+    ]
     missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
     for kind, count in missing.items():
         ids = [case_id for case_kind, case_id in varied.without if case_kind is kind]
         more = " …" if len(ids) > MAX_SHOWN_IDS else ""
-        lines.append(f"no {kind.value} of {count}: {', '.join(ids[:MAX_SHOWN_IDS])}{more}")
+        lines.append(
+            f"{plural(count, 'case has', 'cases have')} no {kind.value}: {', '.join(ids[:MAX_SHOWN_IDS])}{more}"
+        )
     write_text("\n".join(lines) + "\n")
 
 
-def _print_json(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+def _print_variants_json(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     summary = {
         "output": str(output_path),
         "sha256": sha256,

@@ -1,4 +1,4 @@
-"""Find out for `lookout init` whether an address is a page or a chat API, and the API's `probe` table."""
+"""Detect whether an address is a page or a chat API, and how to ask the API."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_r
 
 DRIVERS: Final = ("browser", "json", "sse")
 KEY_VARIABLE: Final = "BOT_KEY"
-"""The variable with the value of the header that an API asks for."""
+"""The variable with the value of the header that an API requires."""
 MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
-    "The configuration was written anyway. Complete the commented lines of its probe table (docs/configuration.md "
-    "has all keys). Then run `lookout doctor` with the target's name: it asks one question.\n"
+    "Lookout wrote the configuration. Complete the commented lines of its probe table (docs/configuration.md lists "
+    "all settings). Then run `lookout doctor` with the name of the target, which asks one question.\n"
 )
 ANOTHER_LANGUAGE: Final = (
-    "Your bot answers in another language than English, Hindi or Hinglish. Without a judge, Lookout grades only "
-    "amounts, and golds of three words or more that the bot repeats word for word. It does not grade refusals, "
-    "yes or no."
+    "Your application answers in a language that is not English, Hindi or Hinglish. Without a judge, Lookout "
+    "grades "
+    "only amounts, and answers that repeat a gold of three words or more exactly. It does not grade refusals, "
+    "yes or "
+    "no."
 )
-"""Printed at once for such bots: most of their suite stays ungraded without a judge."""
+"""Printed for such applications, because most of their answers stay ungraded without a judge."""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
 Say = Callable[[str], None]
 
 
 class Probe(NamedTuple):
-    """How a target is asked: the table as TOML, empty for a page; ``export`` is a variable that is still to be set.
+    """The `probe` table of a target as TOML, which is empty for a page.
 
-    ``is_known`` is false where nobody was asked, so that the table holds defaults.
+    ``is_known`` is false if the API was not asked, so that the table has defaults. ``export`` names a variable that
+    the user must still set.
     """
 
     table: str = ""
@@ -48,34 +51,41 @@ class Probe(NamedTuple):
     export: str = ""
 
 
-def check_driver(driver: str | None) -> None:
+def require_supported_driver(driver: str | None) -> None:
     """Raise `ConfigError` for a driver that `lookout init` does not support."""
     if driver not in {None, *DRIVERS}:
-        raise ConfigError(f"--driver {driver!r} is not valid; accepted: {', '.join(DRIVERS)}")
+        raise ConfigError(f"--driver {driver!r} is not valid. Accepted: {', '.join(DRIVERS)}")
 
 
-def find_probe(
+def detect_probe_table(
     target: Target, environment: Mapping[str, str], *, driver: str | None, may_ask: bool, say: Say
 ) -> Probe:
-    """Return the probe table for an address. Raises `ConfigError` for neither page nor API, or no answer."""
+    """Detect the probe table of a target. Raises `ConfigError` if the address is neither a page nor an API."""
     if driver == "browser" or (driver is None and target.space):
         return Probe()
     if target.space:
-        raise ConfigError(f"--driver {driver} needs the address of the API; Lookout asks a Space through its page")
-    if driver is None and not _is_api(target.address, say):
+        raise ConfigError(
+            f"Lookout asks a Space through its page, so --driver {driver} needs the address of the API instead"
+        )
+    if driver is None and not _detect_api(target.address, say):
         return Probe()
     if target.environment is Environment.PRODUCTION and is_ci(environment):
         may_ask = False
     if not may_ask:
-        say("Lookout asked nothing (--no-ask, or a CI run against production). The probe table has defaults.\n")
-        return Probe(_format_unknown_table(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
-    return _ask_api(target.address, environment, driver or "json", say)
+        say(
+            "Lookout asked no question, because of --no-ask or a CI run against production. So the probe "
+            "table has defaults.\n"
+        )
+        return Probe(
+            _format_unknown_table(driver or "json", "", "Lookout asked no question"), is_api=True, is_known=False
+        )
+    return _build_detected_probe(target.address, environment, driver or "json", say)
 
 
 def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
-    """Return what to do at an address that is an API, not a page; ``None`` for anything else.
+    """Return what to do at an address that is not a page but an API; ``None`` for other addresses.
 
-    One that wants a key is asked a harmless question, where ``ask`` allows, to learn which.
+    If ``ask`` allows it, the API is asked a harmless question, to find out which key it requires.
     """
     endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
     if endpoint.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
@@ -86,12 +96,12 @@ def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool)
     to_do = f"`lookout init --target {address}` detects how to ask it"
     to_do = to_do if is_api else "give the address of the chat page, or the address that receives the questions"
     if ask and is_api:
-        headers = _build_headers(_DEFAULT_SETTINGS, environment)
+        headers = _build_api_headers(_DEFAULT_SETTINGS, environment)
         discovery = asyncio.run(discover_api(address, _DEFAULT_SETTINGS, headers))
         if discovery.refused:
             variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
             wants = f"the header {discovery.header}" if discovery.header else "a bearer token"
-            to_do = f"it requires {wants} (HTTP {discovery.refused}): `export {variable}=…`, then {to_do}"
+            to_do = f"it requires {wants} (HTTP {discovery.refused}). Run `export {variable}=…`. Then {to_do}"
     return PageProblem(
         reason=NoAnswerReason.PAGE_NOT_UNDERSTOOD,
         blame=Blame.MONITOR,
@@ -100,27 +110,29 @@ def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool)
     )
 
 
-def _build_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
+def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
     return build_request_headers(
         settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE
     )
 
 
-def _is_api(address: str, say: Say) -> bool:
-    """Whether the address is an API. No secret is sent before that is known."""
+def _detect_api(address: str, say: Say) -> bool:
+    """Whether the address is an API; the result is also printed. No secret is sent before this is known."""
     endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:
             say(f"{address} is an API, not a page ({endpoint.said}).\n")
         case EndpointKind.UNKNOWN:
             say(
-                f"Lookout cannot open {address} ({endpoint.said}), so it assumes a page. For an API, use --driver "
-                "json or sse.\n"
+                f"Lookout cannot open {address} ({endpoint.said}), so it assumes a page. If it is an API, use "
+                "--driver "
+                "json or --driver sse.\n"
             )
         case EndpointKind.NEITHER:
             raise ConfigError(
-                f"{address} is neither a chat page nor a chat API ({endpoint.said}), so nothing was written. Set "
-                "the kind with --driver json, --driver sse or --driver browser"
+                f"nothing was written, because {address} is neither a chat page nor a chat API "
+                f"({endpoint.said}). To "
+                "set the kind yourself, use --driver browser, --driver json or --driver sse"
             )
         case EndpointKind.PAGE:
             pass
@@ -128,36 +140,38 @@ def _is_api(address: str, say: Say) -> bool:
 
 
 def find_address_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
-    """Return how an address is asked: as a page, or as the API that it is. One question finds out which API.
+    """Return the settings to ask an address as a page or as an API. An API is asked a question to detect them.
 
-    Raises `ConfigError` for an API that cannot be asked without more settings.
+    Raises `ConfigError` for an API that needs more settings.
     """
     if asyncio.run(inspect_api(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
         return _DEFAULT_SETTINGS
-    discovery, _ = _discover(address, environment, say)
+    discovery, _ = _discover_api_format(address, environment, say)
     if discovery.probe is not None:
         return discovery.probe
     problem = find_api_problem(address, environment, ask=bool(discovery.refused))
     why = discovery.refused or "; ".join(discovery.tried)
     to_do = problem.to_do if problem else f"`lookout init --target {address}` detects how to ask it"
-    raise ConfigError(f"{address} is an API with an unknown format ({why}): {to_do}")
+    raise ConfigError(f"{address} is an API, but Lookout does not know its format ({why}). What to do: {to_do}")
 
 
-def _discover(address: str, environment: Mapping[str, str], say: Say) -> tuple[ApiDiscovery, RequestHeaders]:
-    """Ask until a request body is understood; return what was found, and the headers that were sent."""
+def _discover_api_format(
+    address: str, environment: Mapping[str, str], say: Say
+) -> tuple[ApiDiscovery, RequestHeaders]:
+    """Ask a question in several formats until the API accepts one. Return the format and the sent headers."""
     settings = _DEFAULT_SETTINGS
-    headers = _build_headers(settings, environment)
-    say(f"Asking {address} one question (“{HARMLESS}”) until it accepts a request body, then once more …\n")
+    headers = _build_api_headers(settings, environment)
+    say(f"Asking {address} “{HARMLESS}” in several formats until it accepts one, and then once more …\n")
     discovery = asyncio.run(discover_api(address, settings, headers))
     if discovery.refused and discovery.header and environment.get(KEY_VARIABLE):
         settings = ProbeSettings.model_validate({"headers": {discovery.header: {"env": KEY_VARIABLE}}})
-        headers = _build_headers(settings, environment)
+        headers = _build_api_headers(settings, environment)
         discovery = asyncio.run(discover_api(address, settings, headers))
     return discovery, headers
 
 
-def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
-    discovery, headers = _discover(address, environment, say)
+def _build_detected_probe(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+    discovery, headers = _discover_api_format(address, environment, say)
     if discovery.refused:
         return _build_refused_probe(address, discovery, headers, driver, say)
     if discovery.probe is None:
@@ -167,19 +181,19 @@ def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say
             say(f"{address}: {discovery.problem}.{tried}{FILL_IN}")
             return Probe(_format_unknown_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
-            f"{address}: {discovery.problem}; nothing was written.{tried}write probe.api by hand "
-            "(docs/configuration.md), or use --no-ask to get a table to complete"
+            f"nothing was written. {address}: {discovery.problem}.{tried}Write probe.api yourself "
+            "(docs/configuration.md), or use --no-ask to get a table that you complete"
         )
     reply = " ".join(discovery.answer.split())
     say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
     say(f"{ANOTHER_LANGUAGE}\n\n" if find_language_evidence(discovery.answer) is LanguageEvidence.UNREAD else "\n")
-    return Probe("\n".join(_list_table_lines(discovery.probe)) + "\n", is_api=True)
+    return Probe("\n".join(_iterate_probe_lines(discovery.probe)) + "\n", is_api=True)
 
 
 def _build_refused_probe(
     address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
 ) -> Probe:
-    """Build a table with the headers that the API asks for; the rest follows once the token is set."""
+    """Build a table with the header that the API requires. The rest can be detected when the key is set."""
     assert discovery.refused is not None
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:
@@ -188,28 +202,31 @@ def _build_refused_probe(
     else:
         say(f"{address}: {headers.explain_refusal(discovery.refused)}.\n")
     line = (
-        f"headers = {{ {_quote(discovery.header)} = {{ env = {_quote(variable)} }} }}\n" if discovery.header else ""
+        f"headers = {{ {_quote_toml(discovery.header)} = {{ env = {_quote_toml(variable)} }} }}\n"
+        if discovery.header
+        else ""
     )
     why = f"the API requires the value of {variable} (HTTP {discovery.refused})"
     return Probe(_format_unknown_table(driver, line, why), is_api=True, is_known=False, export=variable)
 
 
 def _format_unknown_table(driver: str, headers: str, why: str) -> str:
-    """Format a table to fill in, with the defaults commented out."""
+    """Format a table with commented lines that the user completes."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
-        f"driver = {_quote(driver)}\n{headers}# Not known yet: {' '.join(why.split())}. `lookout init --force` "
-        'detects it. Or write:\n# api.request = \'{"question": "{question}"}\'  # the JSON to post\n# api.text '
-        '= "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
+        f"driver = {_quote_toml(driver)}\n{headers}# Not known yet: {' '.join(why.split())}. "
+        "`lookout init --force` detects it. Or write:\n"
+        '# api.request = \'{"question": "{question}"}\'  # the JSON to post\n'
+        '# api.text = "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
         f"{done if driver == 'sse' else ''}"
     )
 
 
-def _list_table_lines(probe: ProbeSettings) -> Iterator[str]:
-    """Yield the lines of ``[targets.NAME.probe]`` that differ from the defaults."""
-    yield f"driver = {_quote(probe.driver)}"
+def _iterate_probe_lines(probe: ProbeSettings) -> Iterator[str]:
+    """Yield the lines of the table ``[targets.NAME.probe]`` that differ from the defaults."""
+    yield f"driver = {_quote_toml(probe.driver)}"
     for name, header in probe.headers.items():
-        yield f"headers = {{ {_quote(name)} = {{ env = {_quote(header.env or '')} }} }}"
+        yield f"headers = {{ {_quote_toml(name)} = {{ env = {_quote_toml(header.env or '')} }} }}"
     default = ApiSettings()
     for key in ("request", "text", "citations", "app_path", "latency_ms", "joins", "done"):
         value = getattr(probe.api, key)
@@ -223,5 +240,5 @@ def _format_literal(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _quote(text: str) -> str:
+def _quote_toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""``lookout init``: ask five questions, and write the files to start with."""
+"""``lookout init``: ask five questions, and write a configuration, a first suite and notes about webhooks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from rich.markup import escape
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import NOWHERE, UNKNOWN, Answers, Prompter
-from deployments.cli.init.api import Probe, check_driver, find_probe
-from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, list_file_paths, refuse_existing, write_files
+from deployments.cli.init.api import Probe, detect_probe_table, require_supported_driver
+from deployments.cli.init.files import (
+    SUITE_NAME,
+    WEBHOOKS_NAME,
+    list_init_file_paths,
+    refuse_existing_files,
+    write_init_files,
+)
 from deployments.cli.options import DEFAULT_CONFIG
 from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console, print_wrapped
@@ -38,7 +44,7 @@ class NextStep(Record):
 
 
 class InitReport(Record):
-    """What was written, as ``--json`` prints it."""
+    """The files that were written and the next steps, as ``--json`` prints them."""
 
     target: str
     config: Path
@@ -58,40 +64,43 @@ DriverOption = Annotated[
 def init_command(
     *,
     config: Annotated[
-        Path, typer.Option("--config", help="the file to write; other files go next to it")
+        Path,
+        typer.Option("--config", help="the configuration file to write; the other files are written next to it"),
     ] = DEFAULT_CONFIG,
     target: Annotated[
         str | None,
-        typer.Option(help=("the application: the address of a chat page or API, or a Space as owner/name")),
+        typer.Option(
+            help="the application: the address of a chat page or API, or a Hugging Face Space as owner/name"
+        ),
     ] = None,
     environment: Annotated[
         str | None, typer.Option(help="the environment of the application: staging or production")
     ] = None,
     model_family: Annotated[
-        str | None, typer.Option(help="the family or name of the model that answers, or unknown")
+        str | None, typer.Option(help="the family or the name of the application's model, or unknown")
     ] = None,
     domains: Annotated[
-        str | None, typer.Option(help="what it talks about: general, health_insurance, or none")
+        str | None, typer.Option(help="the subject of the application: general, health_insurance, or none")
     ] = None,
     slack_channel: Annotated[
         str | None, typer.Option(help="the channel for alerts: #name, a channel id, webhook, or none")
     ] = None,
     driver: DriverOption = None,
     ask: Annotated[
-        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question to detect its format")
+        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to detect its format")
     ] = True,
     yes: Annotated[
-        bool, typer.Option("--yes", help="ask no questions; use the defaults for missing options")
+        bool, typer.Option("--yes", help="do not ask; use the defaults of options that are not given")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="rename existing files to FILE.old")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print the written files as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> ExitCode:
-    """Ask five questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
+    """Set up Lookout: answer five questions to get a lookout.toml, a first suite and instructions for webhooks."""
     from flows.runtime.secrets import get_environment as variables  # duckdb
 
-    check_driver(driver)
+    require_supported_driver(driver)
     if not force:
-        refuse_existing(config)
+        refuse_existing_files(config)
     flags = {
         "--target": target,
         "--environment": environment,
@@ -102,29 +111,29 @@ def init_command(
     options = {flag: answer for flag, answer in flags.items() if answer is not None}
     known_options = _add_stored_answers(config, target, options) if force and target is not None else options
     line, is_typed = sys.stdin.readline, sys.stdin.isatty()
-    answers = Prompter(known_options, take_defaults=yes, say=write_note, line=line, is_typed=is_typed).answers()
+    answers = Prompter(known_options, take_defaults=yes, say=write_note, line=line, is_typed=is_typed).ask_all()
     with show_waiting(f"Looking at {answers.target.address}"):
-        probe = find_probe(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
-    moved = write_files(config, answers, force=force, probe=probe.table)
+        probe = detect_probe_table(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
+    moved = write_init_files(config, answers, force=force, probe=probe.table)
     again = _format_rerun_command(config, options, answers, driver=driver, yes=yes)
-    result = _summarise(config, answers, moved, probe, again)
+    result = _build_init_report(config, answers, moved, probe, again)
     if as_json:
         write_json(result.model_dump_json(indent=2) + "\n")
     else:
-        _print_report(result)
+        _print_init_report(result)
     return ExitCode.PASS
 
 
 def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
-    """Return the options, completed with the answers of the existing file, which are printed."""
+    """Return the options and, for missing options, the answers of the existing file. Print what was taken."""
     stored = read_stored_answers(config, address)
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
-        write_note(f"Taken from {config}: {', '.join(taken)}\n")
+        write_note(f"Lookout takes these answers from {config}: {', '.join(taken)}\n")
     return stored | options
 
 
 def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
-    """Read the answers for the target at this address from an existing lookout.toml, by flag; may be empty."""
+    """Read the answers for the target with this address from an existing lookout.toml; empty without it."""
     try:
         config = load_config(config_path)
     except (ConfigError, OSError):
@@ -144,7 +153,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
 def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
-    """Format the command that finds out the rest, with this command's options."""
+    """Format the command that repeats the detection, with the options of this command."""
     values = {"--target": answers.target.address, **options}
     if driver is not None:
         values["--driver"] = driver
@@ -154,11 +163,11 @@ def _format_rerun_command(
     return shlex.join(["lookout", "init", "--force", *flags, *(["--yes"] if yes else [])])
 
 
-def _summarise(
+def _build_init_report(
     config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe, again: str
 ) -> InitReport:
-    """Read back what was written, and build the report with the next steps."""
-    paths = list_file_paths(config_path)
+    """Read the written files, and build the report with the next steps."""
+    paths = list_init_file_paths(config_path)
     config = load_config(config_path)
     suite = load_suite(config.require_target(answers.target.name).suite)
     return InitReport(
@@ -178,14 +187,14 @@ def _list_next_steps(
     name = answers.target.name
     option = "" if config_path == DEFAULT_CONFIG else f" --config {config_path}"
     steps = [
-        NextStep(command=f"lookout doctor{option}", why="is everything there?"),
+        NextStep(command=f"lookout doctor{option}", why="checks everything that runs need"),
         NextStep(command=f"lookout doctor {name}{option}", why=_SEEN_API if probe.is_api else _SEEN_PAGE),
-        NextStep(command=f"lookout verify {name}{option}", why="asks the questions once"),
+        NextStep(command=f"lookout verify {name}{option}", why="asks all questions of the suite once"),
         NextStep(
-            command=f"lookout gold starter adversarial >> {list_file_paths(config_path)[SUITE_NAME]}",
-            why="adds twenty attacks that any application must decline",
+            command=f"lookout gold starter adversarial >> {list_init_file_paths(config_path)[SUITE_NAME]}",
+            why="adds twenty attack questions that every application must decline",
         ),
-        NextStep(command=f"lookout up{option}", why="verifies it every night and after each deploy"),
+        NextStep(command=f"lookout up{option}", why="verifies the application every night and after each deploy"),
     ]
     if probe.export:
         steps[:0] = [
@@ -193,31 +202,36 @@ def _list_next_steps(
             NextStep(command=again, why="detects how to ask the API"),
         ]
     if answers.channel:
-        why = f"sends alerts to {answers.channel}; the bot needs chat:write there"
+        why = f"sends alerts to {answers.channel}; the Slack bot needs the right chat:write"
         steps.append(NextStep(command="export SLACK_BOT_TOKEN=…", why=why))
     if answers.by_webhook:
-        steps.append(NextStep(command="export SLACK_WEBHOOK_URL=…", why="sends alerts to its channel"))
+        steps.append(
+            NextStep(command="export SLACK_WEBHOOK_URL=…", why="sends alerts to the channel of this webhook")
+        )
     if judged:
         steps.append(NextStep(command="export ANTHROPIC_API_KEY=…", why="optional: switches the judge on"))
     return tuple(steps)
 
 
-def _print_report(result: InitReport) -> None:
+def _print_init_report(result: InitReport) -> None:
     out = make_terminal_console(highlight=False, soft_wrap=True)
     rows = (
-        (result.config, f"the target {result.target}; docs/configuration.md lists every key"),
-        (result.suite, f"{result.questions} example questions; replace them with your own"),
-        (result.webhooks, "the webhook settings for Hugging Face and GitHub"),
+        (
+            result.config,
+            f"the configuration with the target {result.target}. docs/configuration.md explains all settings",
+        ),
+        (result.suite, f"{result.questions} example questions. Replace them with your own"),
+        (result.webhooks, "how to set up webhooks at Hugging Face and GitHub"),
     )
     for path in result.moved_aside:
         out.print(f"Renamed the old file to {path}", markup=False)
-    out.print("Written")
-    _print_table(out, [(str(path), text) for path, text in rows])
+    out.print("Lookout wrote")
+    _print_two_columns(out, [(str(path), text) for path, text in rows])
     out.print("Next")
-    _print_table(out, [(step.command, step.why) for step in result.next])
+    _print_two_columns(out, [(step.command, step.why) for step in result.next])
 
 
-def _print_table(out: Console, rows: list[tuple[str, str]]) -> None:
+def _print_two_columns(out: Console, rows: list[tuple[str, str]]) -> None:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         if out.is_terminal:

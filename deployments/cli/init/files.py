@@ -1,6 +1,6 @@
-"""Write the files of ``lookout init``: ``lookout.toml``, a first suite, and instructions for senders.
+"""Write the files of ``lookout init``: ``lookout.toml``, a first suite, and instructions for webhooks.
 
-All of them are written or none, and never over another file.
+Either all files are written or none. No existing file is overwritten.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
 FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
 OWN_FAMILY: Final = "claude"
-"""The family of the judge that is written when another one answers."""
+"""The family of the judge in the file, if the application uses another family."""
 
 _CONFIG: Final = """\
-# Written by `lookout init`. docs/configuration.md has every key. Never write secrets here: put them in
-# environment variables. Lines that begin with # are switched off.
+# `lookout init` wrote this file. docs/configuration.md explains all settings. Never write secrets here: put them
+# into environment variables. Lines that begin with # have no effect.
 
 [targets.{name}]
 {where}
 environment = "{environment}"
 {family}
-domains = {domains}  # what it talks about: docs/domains.md
-suite = "suite.jsonl"  # examples that fit any chat: replace them with questions whose right answer you know
+domains = {domains}  # the subject of the application: docs/domains.md
+suite = "suite.jsonl"  # examples for any chat: replace them with questions whose right answer you know
 
 [targets.{name}.graders]
-citation_required = false  # true: an answer that does not name its source is wrong
+citation_required = false  # true: an answer without a source fails
 
 {probe}{judge}
 [alerts]
 {channel}
 
-# Webhooks that report deploys: see webhooks.md. `lookout up` starts only after the secret is set.
+# Webhooks about deploys: see webhooks.md. If you use one, set its secret, because `lookout up` needs it.
 {triggers}"""
 
 _JUDGE: Final = """\
-# If ANTHROPIC_API_KEY is set, a judge grades the answers that rules cannot grade; a run spends at most this.
+# If ANTHROPIC_API_KEY is set, a judge grades the answers that rules cannot grade. A run spends at most budget_usd.
 [judge]
 budget_usd = 2
 """
 
 _NO_JUDGE: Final = """\
-# A judge (a model) can grade the answers that rules cannot grade. It must be of another family than the model
-# that answers. Set model_family above, remove the # here, and set ANTHROPIC_API_KEY.
+# A judge is a model that grades the answers that rules cannot grade. It must be of another family than the model
+# of the application. To use it: set model_family above, remove the # here, and set ANTHROPIC_API_KEY.
 # [judge]
 # budget_usd = 2
 """
 
 _OTHER_JUDGE: Final = """\
-# A judge of another family than {family}, for example this model, can grade the answers that rules cannot grade.
-# It needs the extra `openai`, the key, and the model's price from the provider's present price list.
+# A judge is a model that grades the answers that rules cannot grade. It must be of another family than {family},
+# such as this model. It needs the extra `openai`, a key, and the price of the model from the provider's list.
 # [judge]
 # budget_usd = 2
 # [[judge.models]]
@@ -71,7 +71,7 @@ _OTHER_JUDGE: Final = """\
 # input = 2
 # output = 6
 # as_of = 2026-11-22
-# source = "an example: read it in the maker's price list"
+# source = "an example: read the price in the provider's list"
 """
 
 _HUB_TRIGGER: Final = """\
@@ -91,10 +91,11 @@ _GITHUB_TRIGGER: Final = """\
 _WEBHOOKS: Final = """\
 # A run after every deploy of {name}
 
-Your deployment notifies `lookout up` (or `lookout receive`), which verifies each commit once.{poll}
+After each deploy, Hugging Face or GitHub sends a webhook to `lookout up` (or `lookout receive`). Lookout then
+verifies the commit once.{poll}
 
 1. In `lookout.toml`, remove the `#` before the trigger that you use, and set its repository.
-2. Create a secret of random characters, put it into the environment of `lookout up`, and enter it at the sender:
+2. Create a random secret. Put it into the environment of `lookout up`, and enter it at the sender:
 
 | sender | environment variable with the secret |
 | --- | --- |
@@ -103,7 +104,7 @@ Your deployment notifies `lookout up` (or `lookout receive`), which verifies eac
 
        openssl rand -hex 32
 
-3. Configure your TLS proxy to forward only `/deploys/…` of a host of yours to port 8066 of this machine.
+3. Configure your TLS proxy so that it forwards only `/deploys/…` to port 8066 of this machine.
 
 ## At Hugging Face
 
@@ -128,18 +129,21 @@ The repository's Settings → Webhooks → Add webhook:
 
     curl http://127.0.0.1:8066/readyz
 
-Both senders show the answer to each delivery: 202 stored, 200 already known or not for Lookout, 401 wrong secret.
+Both senders show the status of each delivery. 202: stored. 200: already known, or not for Lookout. 401: wrong
+secret.
 """
 
 _POLL: Final = (
-    " Lookout also\npolls the Space's running commit every minute, so a lost delivery delays a run by one minute."
+    " Lookout also asks\nfor the running commit of the Space every minute, so a lost webhook delays a run by "
+    "only one "
+    "minute."
 )
 
 
-def format_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
-    """Format each file's text by its name; the configuration's is always ``lookout.toml``.
+def format_init_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
+    """Return the text of each file by its name.
 
-    ``probe`` are the lines of the target's `probe` table, empty for a page.
+    ``probe`` is the text of the target's `probe` table, which is empty for a page.
     """
     target = answers.target
     name = target.name
@@ -168,7 +172,7 @@ def format_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
     }
 
 
-_NO_FAMILY: Final = '# model_family = "llama"  # of the model that answers'
+_NO_FAMILY: Final = '# model_family = "llama"  # the family of the model that the application uses'
 
 
 def _format_judge(family: str | None) -> str:
@@ -180,21 +184,19 @@ def _format_judge(family: str | None) -> str:
 def _format_channel(answers: Answers) -> str:
     channel = answers.channel
     if answers.by_webhook:
-        return "# alerts go to SLACK_WEBHOOK_URL; until it is set, they are printed and stored"
+        return "# Alerts go to SLACK_WEBHOOK_URL. Until it is set, they are only printed and stored."
     if channel is None:
-        return '# slack_channel = "#alerts"  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL needs no channel'
-    return (
-        f"slack_channel = {_quote_toml(channel)}  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has a channel of its own"
-    )
+        return '# slack_channel = "#alerts"  # with SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has its own channel'
+    return f"slack_channel = {_quote_toml(channel)}  # with SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has its own channel"
 
 
 def _quote_toml(text: str) -> str:
-    """Quote a TOML string, whose escapes are JSON's."""
+    """Format the text as a TOML string."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def list_file_paths(config_path: Path) -> Mapping[str, Path]:
-    """Return the path of each file: all beside the configuration."""
+def list_init_file_paths(config_path: Path) -> Mapping[str, Path]:
+    """Return the path of each file. All files are in the folder of the configuration."""
     folder = config_path.parent
     return {
         FILE_NAME: config_path,
@@ -203,34 +205,36 @@ def list_file_paths(config_path: Path) -> Mapping[str, Path]:
     }
 
 
-def refuse_existing(config_path: Path) -> None:
-    """Raise `ConfigError` naming every file that exists already."""
-    existing = [str(path) for path in list_file_paths(config_path).values() if path.exists() or path.is_symlink()]
+def refuse_existing_files(config_path: Path) -> None:
+    """Raise `ConfigError` that names every file that already exists."""
+    existing = [
+        str(path) for path in list_init_file_paths(config_path).values() if path.exists() or path.is_symlink()
+    ]
     if existing:
         raise ConfigError(
             f"nothing was written, because {', '.join(existing)} already "
-            f"{'exists' if len(existing) == 1 else 'exist'}; --force renames existing files, and --config writes "
-            "into another folder"
+            f"{'exists' if len(existing) == 1 else 'exist'}. Use --force to rename existing files, or --config to "
+            "write into another folder"
         )
 
 
-def write_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
-    """Write all three files, or none; return the new paths of files moved aside. ``probe`` as for `format_files`.
+def write_init_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
+    """Write all three files, or none. Return the new paths of existing files that were renamed.
 
-    Nothing is ever overwritten: without ``force`` a file that exists is refused, with it the file gets another
-    name. Raises `ConfigError`.
+    No file is overwritten. If a file exists, ``force`` renames it; without ``force``, `ConfigError` is raised.
+    ``probe`` is the text of the target's `probe` table.
     """
     if not force:
-        refuse_existing(config_path)
-    content = format_files(answers, probe)
+        refuse_existing_files(config_path)
+    content = format_init_files(answers, probe)
     moved: dict[Path, Path] = {}
     written: list[Path] = []
     file_path = config_path.parent
     try:
         file_path.mkdir(parents=True, exist_ok=True)
-        for key, file_path in list_file_paths(config_path).items():
+        for key, file_path in list_init_file_paths(config_path).items():
             if force and (file_path.exists() or file_path.is_symlink()):
-                moved[file_path] = move(file_path, _find_free_name(file_path))
+                moved[file_path] = move(file_path, _find_free_old_name(file_path))
             with file_path.open("x", encoding="utf-8") as file:
                 written.append(file_path)
                 file.write(content[key])
@@ -239,12 +243,12 @@ def write_files(config_path: Path, answers: Answers, *, force: bool, probe: str 
             path.unlink()
         for path, aside in moved.items():
             move(aside, path)
-        raise ConfigError(f"{file_path}: cannot be written ({error.strerror}); nothing was changed") from error
+        raise ConfigError(f"nothing was changed: {file_path} cannot be written: {error.strerror}") from error
     return tuple(moved.values())
 
 
-def _find_free_name(path: Path) -> Path:
-    """Return ``lookout.toml.old``, or the first free name of ``.old-2``, ``.old-3`` and so on."""
+def _find_free_old_name(path: Path) -> Path:
+    """Return the first free name, such as ``lookout.toml.old``, ``lookout.toml.old-2`` and so on."""
     number = 1
     while True:
         aside = path.with_name(f"{path.name}.old" + (f"-{number}" if number > 1 else ""))

@@ -1,8 +1,8 @@
-"""``lookout review``: let people review a share of the graded answers, which also measures rules and judge.
+"""``lookout review``: let people review a sample of graded answers, to measure the errors of rules and judges.
 
-The terminal shows one answer at a time: what was asked, what should come, what came; then it asks for one key. Of a
-report on an issue it also asks how useful it is, from 1 to 5. The reviewer's word becomes a label, and a draft for
-the gold set where it contradicts a verdict on an answer.
+The terminal shows one answer at a time, with its question and gold, and asks for one key. For a report about an
+issue it also asks for a rating from 1 to 5. Lookout stores the decision as a label. If the decision contradicts the
+verdicts, Lookout also stores a draft of a new case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from deployments.cli.data_folder import find_data_folder, load_pending, open_warehouse
+from deployments.cli.data_folder import find_data_folder, load_pending_results, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
 from deployments.cli.reviews.session import (
@@ -30,7 +30,7 @@ from deployments.cli.reviews.session import (
     ReviewSession,
     build_label_table,
     identify_reviewer,
-    load_reviewer,
+    load_reviewer_name,
 )
 from flows.clock import utc_now
 from flows.terminal import write_json, write_jsons, write_text
@@ -61,7 +61,7 @@ from warehouse.queries.reviews import (
 Redact = Callable[[str], Redacted]
 
 
-def build_label(
+def build_review_label(
     check: SpotCheck,
     verdict: AnswerVerdict,
     *,
@@ -72,7 +72,7 @@ def build_label(
     rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
-    """Build one person's label of one answer; a second label of that person on it has the same id."""
+    """Build the label of one person for one answer. A second label of the same person has the same id."""
     answer = check.answer
     answer_id = answer.answer_id
     parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
@@ -95,9 +95,9 @@ def build_label(
 
 
 def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
-    """Whether the label contradicts the graders and the judge. An unsure label never does.
+    """Whether the label contradicts the graders and the judge. A label that says unsure never does.
 
-    A failure that the person names is compared with the verdicts on the same question, where there are any.
+    If the person named a kind of failure, the label is compared with the verdicts about that kind.
     """
     if label.answer is AnswerVerdict.UNSURE:
         return False
@@ -111,15 +111,16 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
 
 
 def describe_verdicts(answer: GradedAnswer) -> str:
-    """Describe which graders failed the answer and why, or which passed it if none failed it."""
+    """Describe which graders failed the answer and why. If none failed it, describe which passed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
-        f"{get_grader_name(grade)} {_format_verdict(grade)} it: {grade.reason}" for grade in failed or answer.grades
+        f"{format_grader_name(grade)} {_format_verdict(grade)} it: {grade.reason}"
+        for grade in failed or answer.grades
     )
 
 
-def get_grader_name(grade: Judged) -> str:
-    """Return the grader's name, or the judging model's."""
+def format_grader_name(grade: Judged) -> str:
+    """Return the name of the grader, or of the model for a judge."""
     return grade.lineage.model if grade.lineage else grade.grader
 
 
@@ -127,12 +128,12 @@ def _format_verdict(grade: Judged) -> str:
     return "passed" if grade.passed else "failed"
 
 
-def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
-    """Build a draft for the gold set from an answer on which a person and the verdicts differ.
+def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
+    """Build a draft of a case from an answer about which a person and the verdicts disagree.
 
-    When the person found the answer right and nobody wrote a gold, the draft proposes the answer itself as gold; a
-    wrong answer becomes the reply that the case must fail. Nothing of it is gold before its review. The draft
-    leaves out the id of a real conversation: drafts live longer than conversations may.
+    If the answer is right and has no gold, the draft proposes the answer as gold. If the answer is wrong, it
+    becomes the reply that the new case must fail. The draft does not have the id of a real conversation, because
+    drafts may be stored longer than conversations.
     """
     right = label.answer is AnswerVerdict.RIGHT
     gold = redact(answer.gold) if answer.gold is not None else redact(answer.answer) if right else None
@@ -154,11 +155,11 @@ def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> Case
         language=answer.language,
         suggested_severity=answer.severity,
         severity_reason="the severity of the reviewed case",
-        finding=redact(f"{describe_verdicts(answer)} A person rated it as {judgement}{note}"),
+        finding=redact(f"{describe_verdicts(answer)} A person said that it is {judgement}{note}"),
     )
 
 
-KEYS = "[y]es, right in every way  [n]o, wrong  [u]nsure  [s]kip for now  [q]uit"
+KEYS = "[y] completely right  [n] wrong  [u]nsure  [s]kip for now  [q]uit"
 VERDICTS = {"y": AnswerVerdict.RIGHT, "n": AnswerVerdict.WRONG, "u": AnswerVerdict.UNSURE}
 KINDS: Mapping[str, FailureKind] = {
     "1": FailureKind.WRONG_FACT,
@@ -173,20 +174,20 @@ KINDS: Mapping[str, FailureKind] = {
     "0": FailureKind.ERROR_LEAK,
     "m": FailureKind.MISSING_CITATION,
 }
-"""What a person can say is wrong, by its key."""
+"""The kinds of failure that a person can choose, by key."""
 
 RATING_KEYS = frozenset("12345")
 RUBRIC = (
     "How useful is the report? 5 right cause, exactly the files, clear what to do  4 right cause, a small gap  "
     "3 on the right track  2 wrong area, too vague, or every file  1 wrong or empty. Another key: not rated."
 )
-_DIFFER = "Your decision differs from these verdicts. Lookout stored a draft for the gold set."
-_DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the suite's reference for this issue."
+_DIFFER = "Your decision differs from these verdicts. Lookout stored a draft of a new case."
+_DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the reference of this issue in the suite."
 
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
 BATCH_SIZE = 100
-"""Answers whose texts are read by one query."""
+"""The number of answers whose texts one query reads."""
 NOTHING = "No answer was graded in this period."
 
 
@@ -196,60 +197,66 @@ def review_command(
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     by: Annotated[
-        str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")
+        str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
     ] = None,
     share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help=("the share of graded answers to review; default: the configured share, or 0.05")
+            min=0, max=1, help="the share of graded answers to review; default: the configured share, or 0.05"
         ),
     ] = None,
     days: Annotated[int, typer.Option(min=1, help="the number of past days to sample from")] = 30,
     figures: Annotated[
         bool, typer.Option("--figures", help="show how often each rule and each judge is wrong")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="show texts with personal data, which is masked otherwise")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="list the answers to review as JSON lines")] = False,
 ) -> ExitCode:
-    """Review a share of the graded answers. Lookout shows the verdicts after your decision.
+    """Review a sample of the graded answers yourself. Lookout shows its own verdicts after your decision.
 
-    The figures are each rule's and each judge's errors, and how a judge's ratings of reports differ from people's.
+    With --figures it prints how often each rule and each judge is wrong, and how a judge's ratings differ from
+    yours.
     """
     folder = find_data_folder(config, data_folder)
     configured = load_config(config) if config.exists() else None
-    store = load_pending(open_warehouse(config, data_folder))
+    store = load_pending_results(open_warehouse(config, data_folder))
     since = utc_now() - timedelta(days=days)
     if figures:
         _print_figures(store, since, target, as_json=as_json)
         return ExitCode.PASS
     graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
-    sampled = sample_for_review(graded, _choose_share(share, configured))
+    if share is None:
+        share = (configured.review if configured else ReviewSettings()).share
+    sampled = sample_for_review(graded, share)
     if as_json:
-        unreviewed = select_distinct(store, sampled, by or load_reviewer(folder))
-        _print_checks_as_json(_load_checks(store, unreviewed), _build_redactors(configured))
+        unreviewed = select_distinct_unreviewed_answers(store, sampled, by or load_reviewer_name(folder))
+        _print_answers_as_json(_iterate_spot_checks(store, unreviewed), _build_redactors(configured))
         return ExitCode.PASS
     screen = ReviewScreen()
     if not sampled:
-        screen.say(f"{NOTHING} There is nothing to review.")
+        screen.print_line(f"{NOTHING} There is nothing to review.")
         return ExitCode.PASS
     person = identify_reviewer(by, folder, screen)
     review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
-    unreviewed = select_distinct(store, sampled, person)
-    answered = review.session.run(_load_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
-    screen.say(
-        f"{answered} reviewed, {len(unreviewed) - answered} left for {person}. Figures: lookout review --figures"
+    unreviewed = select_distinct_unreviewed_answers(store, sampled, person)
+    answered = review.session.run(_iterate_spot_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
+    screen.print_line(
+        f"{person} reviewed {answered} answers; {len(unreviewed) - answered} are left. Results: lookout review "
+        "--figures"
     )
-    load_pending(store)
+    load_pending_results(store)
     return ExitCode.PASS
 
 
 Redactors = Callable[[str], Callable[[str], Redacted]]
-"""For each target, how its texts are redacted: account numbers differ everywhere."""
+"""Returns for a target the function that masks personal data, because formats of account numbers differ."""
 
 
 @dataclass(frozen=True)
 class AnswerReview:
-    """One person's review of sampled answers: what they see, and where their word goes."""
+    """One person's review of sampled answers: what the screen shows, and where labels are stored."""
 
     store: Store
     folder: Path
@@ -260,22 +267,22 @@ class AnswerReview:
 
     @property
     def session(self) -> ReviewSession[SpotCheck]:
-        """What each key does."""
+        """The review session with the action of each key."""
         actions = {key: partial(self._store_label, verdict) for key, verdict in VERDICTS.items()}
-        return ReviewSession(self.screen, KEYS, self._build_content, actions)
+        return ReviewSession(self.screen, KEYS, self._build_answer_view, actions)
 
-    def _build_content(self, check: SpotCheck) -> RenderableType:
-        """Build the view of question, gold and answer, without any verdict."""
-        return build_label_table(build_answer_rows(check.answer), self._get_redactor(check))
+    def _build_answer_view(self, check: SpotCheck) -> RenderableType:
+        """Build the view of the question, the gold and the answer, without verdicts."""
+        return build_label_table(iterate_answer_rows(check.answer), self._choose_redactor(check))
 
-    def _get_redactor(self, check: SpotCheck) -> Callable[[str], str]:
+    def _choose_redactor(self, check: SpotCheck) -> Callable[[str], str]:
         return str if self.raw else self.redactors(check.answer.target)
 
     def _store_label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
-        """Save the person's label, then show the verdicts."""
+        """Store the person's label, then show the verdicts."""
         answer, clean = check.answer, self.redactors(check.answer.target)
         wrong = verdict is AnswerVerdict.WRONG
-        label = build_label(
+        label = build_review_label(
             check,
             verdict,
             by=self.person,
@@ -286,36 +293,37 @@ class AnswerReview:
             note=self.screen.ask_line("Reason, one line (or press Enter):") if wrong else "",
         )
         others = describe_earlier_reviews(self.store, answer.answer_id, self.person)
-        contradicted = save_label(self.store, self.folder, label, answer, clean)
-        self.screen.console.print(build_label_table(build_verdict_rows(answer), self._get_redactor(check)))
+        contradicted = store_review_label(self.store, self.folder, label, answer, clean)
+        self.screen.console.print(build_label_table(build_verdict_rows(answer), self._choose_redactor(check)))
         if contradicted:
-            self.screen.say(describe_consequence(answer))
+            self.screen.print_line(format_contradiction_notice(answer))
         if others:
-            self.screen.say(others)
+            self.screen.print_line(others)
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
-        """Ask for a rating from 1 to 5; any other key leaves the report unrated."""
-        self.screen.say(RUBRIC)
+        """Ask for a rating from 1 to 5; ``None`` for any other key."""
+        self.screen.print_line(RUBRIC)
         key = self.screen.read_key()
         return int(key) if key in RATING_KEYS else None
 
     def _ask_failure_kind(self) -> FailureKind | None:
-        """Ask for the kind of failure by its key; any other key leaves it open."""
+        """Ask for the kind of failure; ``None`` for an unknown key."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
-        self.screen.say(f"What is the worst fault of the answer? {offered}")
-        self.screen.say("Another key: no kind; then the label does not count for any rule.")
+        self.screen.print_line(f"What is the worst fault of the answer? {offered}")
+        self.screen.print_line("Any other key: no kind. Then your decision is not used to measure rules.")
         return KINDS.get(self.screen.read_key())
 
 
-def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
-    """Save the draft first, then the label: after a kill between them the person is asked again.
+def store_review_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
+    """Store the label and, if it contradicts the verdicts, a draft. Return whether it contradicts them.
 
-    True where the person contradicts the verdicts. Raises `WarehouseUnwritable`.
+    The draft is stored first: if the process is killed before the label, the person is asked again. Raises
+    `WarehouseUnwritable`.
     """
     contradicted = is_contradiction(label, answer)
     if contradicted and answer.issue is None:
-        _append_draft(folder / DRAFTS_FILE, build_draft(label, answer, redact))
+        _append_draft_once(folder / DRAFTS_FILE, build_draft_from_label(label, answer, redact))
     store.journal.append([LabelRow(row=label)], run_id=None)
     return contradicted
 
@@ -324,7 +332,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str:
-    """Say who else has reviewed the answer, and which verdict this person's is; empty if nobody has."""
+    """Return a sentence that names the other reviewers of the answer; empty if there are none."""
     with suppress(WarehouseBusy):  # another session's labels are in the journal until they are loaded
         store.load_pending(WAIT_S)
     others = [name for name in list_reviewers(store, answer, wait_s=WAIT_S) if name != person]
@@ -334,13 +342,13 @@ def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str
     return f"Already reviewed by {' and '.join(others)}; your verdict is stored as the {ordinal}."
 
 
-def describe_consequence(answer: GradedAnswer) -> str:
-    """Describe what follows when a person contradicts the verdicts on ``answer``."""
+def format_contradiction_notice(answer: GradedAnswer) -> str:
+    """Return the message for a decision that contradicts the verdicts."""
     return _DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT
 
 
-def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
-    """Yield the rows that a person judges by: the question, the gold and the answer, no verdict."""
+def iterate_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of the question, the gold and the answer, without verdicts."""
     yield "asked", f"{answer.asked_at:%Y-%m-%d %H:%M} UTC on {answer.target}, severity {int(answer.severity)}"
     yield from (("before", turn) for turn in answer.turns[:-1])
     yield "question", answer.turns[-1] if answer.turns else ""
@@ -350,7 +358,7 @@ def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
         yield "expected", "a refusal"
     yield (
         "gold",
-        answer.gold if answer.gold is not None else "this question has no gold: decide from your own knowledge",
+        answer.gold if answer.gold is not None else "this question has no gold, so decide from your own knowledge",
     )
     if answer.expected_citation is not None:
         yield "source", f"{answer.expected_citation} is expected"
@@ -361,7 +369,7 @@ def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _indent_json(report: str) -> str:
-    """Indent a report that is JSON; return any other unchanged."""
+    """Indent a report that is JSON. Return another report unchanged."""
     try:
         value = json.loads(report)
     except (ValueError, RecursionError):
@@ -370,26 +378,26 @@ def _indent_json(report: str) -> str:
 
 
 def build_verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
-    """Build the rows with the graders' and the judge's verdicts, shown after the person answered."""
+    """Build the rows with the verdicts and ratings, which are shown after the person's decision."""
     return (*map(_format_verdict_row, answer.grades), *map(_format_rating_row, answer.ratings))
 
 
 def _format_verdict_row(grade: Judged) -> tuple[str, str]:
-    """Format one verdict, shown only after the person answered."""
+    """Format the verdict of one grader."""
     word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
-    return "judge" if grade.lineage else "rule", f"{get_grader_name(grade)} {word} it{score}: {grade.reason}"
+    return "judge" if grade.lineage else "rule", f"{format_grader_name(grade)} {word} it{score}: {grade.reason}"
 
 
 def _format_rating_row(grade: Judged) -> tuple[str, str]:
-    """Format one judge's rating, shown only after the person rated."""
+    """Format the rating of one judge."""
     answers = [f"{'' if c.score else 'not '}{CRITERION_LABELS[c.name]}" for c in grade.criteria]
     criteria = f" ({', '.join(answers)})" if answers else ""
-    return "judge", f"{get_grader_name(grade)} rated it {grade.rubric} of 5{criteria}: {grade.reason}"
+    return "judge", f"{format_grader_name(grade)} rated it {grade.rubric} of 5{criteria}: {grade.reason}"
 
 
-def _append_draft(path: Path, draft: CaseDraft) -> None:
-    """Append one draft and sync it to disk; an existing draft is not written twice."""
+def _append_draft_once(path: Path, draft: CaseDraft) -> None:
+    """Append a draft to the file, unless the file already has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and f'"id":"{draft.id}"' in path.read_text(encoding="utf-8"):
         return
@@ -399,24 +407,26 @@ def _append_draft(path: Path, draft: CaseDraft) -> None:
         os.fsync(drafts.fileno())
 
 
-def select_answers_to_review(
+def select_unreviewed_answers(
     store: Store, sampled: Sequence[SampledAnswer], person: str | None
 ) -> Sequence[SampledAnswer]:
-    """Return the answers that this person has not reviewed yet; all of them without a person."""
+    """Return the answers that this person has not reviewed yet. Without a person, return all answers."""
     done = list_labelled_answers(store, person, wait_s=WAIT_S) if person else frozenset()
     return [sample for sample in sampled if sample.answer_id not in done]
 
 
-def select_distinct(store: Store, sampled: Sequence[SampledAnswer], person: str | None) -> Sequence[SampledAnswer]:
-    """Return the answers that this person has not reviewed yet, each once, however many runs brought it.
+def select_distinct_unreviewed_answers(
+    store: Store, sampled: Sequence[SampledAnswer], person: str | None
+) -> Sequence[SampledAnswer]:
+    """Return the answers that this person has not reviewed yet, without duplicates.
 
-    The same answer to the same question with the same gold is one answer.
+    A duplicate has the same question, gold and answer, and may come from another run.
     """
-    unreviewed = {sample.answer_id: sample for sample in select_answers_to_review(store, sampled, person)}
+    unreviewed = {sample.answer_id: sample for sample in select_unreviewed_answers(store, sampled, person)}
     reviewed = [sample for sample in sampled if sample.answer_id not in unreviewed]
-    shown = {_hash_shown_texts(check.answer) for check in _load_checks(store, reviewed)}
+    shown = {_hash_shown_texts(check.answer) for check in _iterate_spot_checks(store, reviewed)}
     distinct: list[SampledAnswer] = []
-    for check in _load_checks(store, tuple(unreviewed.values())):
+    for check in _iterate_spot_checks(store, tuple(unreviewed.values())):
         if (digest := _hash_shown_texts(check.answer)) not in shown:
             shown.add(digest)
             distinct.append(unreviewed[check.answer.answer_id])
@@ -424,18 +434,18 @@ def select_distinct(store: Store, sampled: Sequence[SampledAnswer], person: str 
 
 
 def _hash_shown_texts(answer: GradedAnswer) -> bytes:
-    """Return a hash of what a person judges by."""
+    """Return a hash of the texts that a reviewer sees."""
     texts = (answer.target, answer.turns, answer.issue, answer.gold, answer.expected_refusal, answer.answer)
     return hashlib.sha256(repr(texts).encode()).digest()
 
 
-def _load_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
-    """Yield the answers with their texts, loaded in batches to limit memory."""
+def _iterate_spot_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
+    """Yield the answers with their texts. They are loaded in batches, to limit memory."""
     for start in range(0, len(sampled), BATCH_SIZE):
         yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 
 
-def _print_checks_as_json(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
+def _print_answers_as_json(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
     for check in checks:
         answer, clean = check.answer, redactors(check.answer.target)
         line = answer.answer_id.model_dump() | {
@@ -469,12 +479,6 @@ def _print_figures(store: Store, since: datetime, target: str | None, *, as_json
         return
     blocks = ["\n  ".join(calibration.lines) for calibration in calibrations]
     write_text("\n\n".join(blocks or [NOTHING]) + "\n")
-
-
-def _choose_share(share: float | None, configured: Config | None) -> float:
-    if share is not None:
-        return share
-    return (configured.review if configured else ReviewSettings()).share
 
 
 def _build_redactors(configured: Config | None) -> Redactors:

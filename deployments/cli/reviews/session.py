@@ -1,6 +1,6 @@
-"""A review in the terminal: show one item after the other and ask for one key, until the person quits.
+"""A review in the terminal: show one item after the other, and ask for one key for each.
 
-Each decision is stored at once, so that a session that was left or killed resumes where it ended.
+Each decision is stored at once, so that an interrupted session continues where it ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.reports.invisible import write_invisible_as_code_points
 from monitors.storage import write_atomically
 
 REVIEWER_FILE: Final = "reviewer"
-"""File in the data folder with the last reviewer's name."""
+"""The file in the data folder with the name of the last reviewer."""
 SKIP, QUIT = "s", "q"
 _ESCAPE, _END = "\x1b", "\x04"
 _MAX_BYTES = 64
@@ -34,30 +34,30 @@ Item = TypeVar("Item")
 
 
 class Decision(Enum):
-    """What became of an item."""
+    """The decision about an item."""
 
     ACCEPTED = auto()
     REJECTED = auto()
     SKIPPED = auto()
     LEFT = auto()
-    """The person left; later items were not shown."""
+    """The person quit, so later items were not shown."""
 
 
 class Keyboard:
-    """The terminal, a key at a time; or lines from a pipe, of which a key is the first character.
+    """Reads single keys from a terminal. From a pipe, it reads lines and uses the first character as the key.
 
-    What is typed ahead stays. Keys that send a sequence (arrows) are no letter, whatever their sequence ends in.
+    Keys that were typed early are used later. Keys such as arrows, which send several characters, are ignored.
     """
 
     def __init__(self) -> None:
         self._ahead = ""
 
     def read_key(self) -> str:
-        """Read one key; empty for Ctrl-C, Ctrl-D and the end of input."""
+        """Read one key; empty for Ctrl-C, Ctrl-D and the end of the input."""
         if not sys.stdin.isatty():
             return self.read_line().strip().lower()[:1]
         try:
-            typed = self._ahead or _read_keys(sys.stdin.fileno())
+            typed = self._ahead or _read_typed_keys(sys.stdin.fileno())
         except KeyboardInterrupt:
             return ""
         if typed.startswith(_ESCAPE):
@@ -74,8 +74,8 @@ class Keyboard:
             return ""
 
 
-def _read_keys(terminal: int) -> str:
-    """Read what was typed, without waiting for Enter. Keeps what was typed ahead."""
+def _read_typed_keys(terminal: int) -> str:
+    """Read the typed characters without waiting for Enter."""
     import termios  # only for a terminal
     import tty
 
@@ -88,37 +88,37 @@ def _read_keys(terminal: int) -> str:
 
 
 class ReviewScreen:
-    """Shows items and asks for keys and lines."""
+    """Shows items on the terminal, and asks for keys and lines."""
 
     def __init__(self) -> None:
         self.console = make_terminal_console()
         self._keyboard = Keyboard()
 
     def show(self, heading: str, content: RenderableType) -> None:
-        """Show an item under a line across the screen."""
+        """Show an item under a horizontal line with the heading."""
         self.console.rule(heading)
         self.console.print(content)
 
-    def say(self, text: str, style: str | None = None) -> None:
+    def print_line(self, text: str, style: str | None = None) -> None:
         """Print one plain line."""
         self.console.print(text, style=style, markup=False, highlight=False)
 
     def ask_line(self, prompt: str) -> str:
-        """Ask for one line; empty where none was typed."""
-        self.say(prompt)
+        """Ask for one line; empty if nothing was typed."""
+        self.print_line(prompt)
         return self._keyboard.read_line().strip()
 
     def read_key(self) -> str:
-        """Read the next key, whatever it is; empty at the end of input."""
+        """Read the next key; empty at the end of the input."""
         return self._keyboard.read_key()
 
     def ask_key(self, keys: str, accepted: Collection[str]) -> str:
-        """Ask until one of the ``accepted`` keys is pressed. Returns q for q and at the end of input."""
-        self.say(keys, "bold")
+        """Ask until one of the ``accepted`` keys is pressed. Return q for q and at the end of the input."""
+        self.print_line(keys, "bold")
         while (pressed := self.read_key()) not in accepted:
             if pressed in {"", QUIT}:
                 return QUIT
-            self.say(keys)
+            self.print_line(keys)
         return pressed
 
     def confirm(self, question: str) -> bool:
@@ -129,9 +129,9 @@ class ReviewScreen:
 def build_label_table(
     rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
 ) -> Table:
-    """Build a table of labels and texts; if one label is ``strong``, the rest is dim.
+    """Build a table of labels and texts. The row with the label ``strong`` is bold, and the others are dim.
 
-    ``redact_text`` is what texts go through before they are shown: redaction, unless switched off.
+    ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
     """
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", width=_LABEL_WIDTH)
@@ -146,8 +146,8 @@ def build_label_table(
 class ReviewSession(Generic[Item]):
     """One person's review of a sequence of items.
 
-    ``keys`` is the line that names the keys. Each of ``actions`` gives what was decided, the item as the person has
-    changed it (it is shown again), or ``None``: then another key is asked for.
+    ``keys`` is the line that lists the keys. An action returns the decision, or the changed item, which is shown
+    again, or ``None`` to ask for another key.
     """
 
     screen: ReviewScreen
@@ -156,16 +156,16 @@ class ReviewSession(Generic[Item]):
     actions: Mapping[str, Callable[[Item], Item | Decision | None]]
 
     def run(self, items: Iterable[Item], total: int) -> Counter[Decision]:
-        """Ask about ``items`` until they end or the person leaves; return the number of each decision."""
+        """Ask about each item until the person quits. Return the number of each decision."""
         decisions: Counter[Decision] = Counter()
         for number, item in enumerate(items, start=1):
-            decided = self._decide(item, f"{number} of {total}")
+            decided = self._ask_decision(item, f"{number} of {total}")
             if decided is Decision.LEFT:
                 break
             decisions[decided] += 1
         return decisions
 
-    def _decide(self, item: Item, heading: str) -> Decision:
+    def _ask_decision(self, item: Item, heading: str) -> Decision:
         self.screen.show(heading, self.content(item))
         while True:
             pressed = self.screen.ask_key(self.keys, {SKIP, *self.actions})
@@ -182,21 +182,23 @@ class ReviewSession(Generic[Item]):
 def identify_reviewer(
     by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str = "--as"
 ) -> str:
-    """Return who reviews: as given, else as stored in the data folder, else as typed. Raises `ConfigError`.
+    """Return and store the reviewer's name: as given, else as stored, else as typed. Raises `ConfigError`.
 
-    ``option`` names what says who.
+    ``option`` is the name of the option in the error.
     """
-    person = (by or (load_reviewer(folder) if folder is not None else "")).strip()
+    person = (by or (load_reviewer_name(folder) if folder is not None else "")).strip()
     if not person and screen is not None:
-        person = screen.ask_line("Your name (Lookout stores it with each decision, and remembers it here):")
+        person = screen.ask_line(
+            "Your name (Lookout stores it with each decision, and remembers it on this machine):"
+        )
     if not person:
-        raise ConfigError(f"a review needs your name; give it with {option}")
+        raise ConfigError(f"a review needs your name. Give it with {option}")
     if folder is not None and folder.exists():
         write_atomically(folder / REVIEWER_FILE, f"{person}\n")
     return person
 
 
-def load_reviewer(folder: Path) -> str:
+def load_reviewer_name(folder: Path) -> str:
     """Return the last reviewer's name; empty if there is none."""
     path = folder / REVIEWER_FILE
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""

@@ -1,4 +1,4 @@
-"""``lookout site export``: the pages as files."""
+"""``lookout site export``: write the pages of the site as static files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from flows.waiting import show_waiting
 
 
 def export_command(
-    folder: Annotated[Path, typer.Argument(help="the output folder: a new or empty folder, or an earlier export")],
+    folder: Annotated[
+        Path, typer.Argument(help="the folder to write: a new or empty folder, or an earlier export")
+    ],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the redacted pages, a badge and figures as files for a static Space or any web server."""
+    """Write the site as static files with masked personal data, for a static Space or any web server."""
     from deployments.cli.site.serve import build_site_environment  # duckdb and every SDK: not for the help
     from deployments.site.export import export_site
     from deployments.site.serve import open_site
@@ -32,6 +34,8 @@ def export_command(
     if as_json:
         write_json(written.model_dump_json(indent=2) + "\n")
         return
-    print_text(f"{written.pages} pages: {folder / 'index.html'}")
+    print_text(f"Lookout wrote {written.pages} pages. Open {folder / 'index.html'}")
     if written.left_out:
-        print_text(f"{written.left_out} linked pages were not written, because there are too many.")
+        print_text(
+            f"{written.left_out} more pages were not written, because an export has a maximum number of pages."
+        )

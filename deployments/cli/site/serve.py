@@ -1,4 +1,4 @@
-"""``lookout site``: serve the pages over the warehouse, until SIGTERM or Ctrl-C."""
+"""``lookout site``: serve the web site until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import uvicorn
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
-"""Variables with the local user's name, which decisions made without a login carry."""
+"""The variables with the name of the local user, which is stored with decisions made without a login."""
 
 
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
-    """Serve the site of a configuration. Raises `ConfigError` before it listens."""
+    """Serve the site of a configuration until it is stopped. Raises `ConfigError` before it starts."""
     loaded = load_config(config)
     bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
     server = build_configured_site(loaded, bound_host, bound_port)
@@ -39,7 +39,7 @@ def build_configured_site(config: Config, host: str, port: int) -> uvicorn.Serve
 
 
 def build_site_environment() -> SiteEnvironment:
-    """Return the real clock and the local user's name."""
+    """Return the clock and the name of the local user."""
     variables = get_environment()
     name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "a user of this machine")
     return SiteEnvironment(now=utc_now, local_name=name)

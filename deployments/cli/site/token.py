@@ -1,4 +1,4 @@
-"""``lookout site token``: who may see the site beyond this machine."""
+"""``lookout site token``: create, list and revoke the tokens for the login to the site."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from deployments.site.tokens import Role, TokenStore
 from flows.terminal import print_text, write_json, write_text
 from monitors.records.base import Record
 
-NameArgument = Annotated[str, typer.Argument(help="the name of the person, which is stored with each decision")]
-RoleOption = Annotated[Role, typer.Option(help="read, or operate (may also decide)")]
+NameArgument = Annotated[
+    str, typer.Argument(help="the name of the person, which is stored with each of their decisions")
+]
+RoleOption = Annotated[Role, typer.Option(help="read: may only look; operate: may also decide")]
 PersonalOption = Annotated[
-    bool, typer.Option("--personal-data", help="may see texts with personal data; each view is recorded")
+    bool, typer.Option("--personal-data", help="the person may see personal data; each such view is logged")
 ]
 
 
 class NewToken(Record):
-    """A new token, which is shown once."""
+    """A new token, which is shown only once."""
 
     name: str
     role: Role
@@ -41,12 +43,16 @@ def add_command(
     """Create a person's token for the login to the site. The token is shown only once."""
     from flows.clock import utc_now  # duckdb and every SDK: not for the help
 
-    token = _open_token_store(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
+    token = _open_token_store(config, data_folder).create_token(
+        name, role, sees_personal_data=personal_data, at=utc_now()
+    )
     if as_json:
         new_token = NewToken(name=name, role=role, sees_personal_data=personal_data, token=token)
         write_json(new_token.model_dump_json() + "\n")
         return
-    print_text(f"{name}'s token. It is shown only once; Lookout stores only its hash:", err=True)
+    print_text(
+        f"This is the token of {name}. It is shown only now, because Lookout stores only its hash:", err=True
+    )
     write_text(f"{token}\n")
 
 
@@ -54,7 +60,7 @@ def list_command(
     *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None, as_json: JsonOption = False
 ) -> None:
     """List the people who have a token, and their permissions."""
-    tokens = _open_token_store(config, data_folder).load_all()
+    tokens = _open_token_store(config, data_folder).load_tokens()
     for token in tokens:
         personal = ", sees personal data" if token.sees_personal_data else ""
         if as_json:
@@ -62,15 +68,15 @@ def list_command(
         else:
             print_text(f"{token.name}  {token.role}{personal}, since {token.made_at:%Y-%m-%d}")
     if not tokens and not as_json:
-        print_text("There are no tokens. To create one: `lookout site token add NAME --role operate`")
+        print_text("There are no tokens. To create a token: `lookout site token add NAME --role operate`")
 
 
 def revoke_command(
     name: NameArgument, *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None
 ) -> None:
     """Revoke a person's token. Their open sessions end at once."""
-    _open_token_store(config, data_folder).revoke(name)
-    print_text(f"{name}'s token is revoked.")
+    _open_token_store(config, data_folder).revoke_token(name)
+    print_text(f"The token of {name} is revoked.")
 
 
 def _open_token_store(config: Path, data_folder: Path | None) -> TokenStore:

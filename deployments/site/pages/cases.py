@@ -1,4 +1,4 @@
-"""Cases × runs: the results of all cases in the newest runs, and one case's history with its answers."""
+"""The page Cases × runs with the results of all cases in the newest runs, and the page of one case."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COURSE_LABELS: Final = {
 
 
 class CasesData(Record):
-    """A page of cases over the newest ``runs`` of a target. ``courses`` counts the cases of each course."""
+    """A page of cases and their results in the newest ``runs`` of a target. ``courses`` counts cases by course."""
 
     target: str | None
     runs: tuple[GridRun, ...]
@@ -59,7 +59,10 @@ class CasesData(Record):
 
 
 class ShownAnswer(Record):
-    """An answer of a case's history, masked. ``as_before``: same text as in the run before; ``None`` if unknown."""
+    """One answer to a case, with masked personal data.
+
+    ``as_before``: whether the previous run got the same text.
+    """
 
     row: CaseAnswer
     as_before: bool | None
@@ -76,9 +79,9 @@ class CaseData(Record):
 
 
 def build_cases_page(request: PageRequest) -> Page:
-    """Build the heat map: a row for each case, a cell for each of the newest runs."""
-    paging, target = request.read_paging(), read_target(request)
-    grid_filter = _read_filter(request, target or "")
+    """Build the page with a row for each case and a cell for each of the newest runs."""
+    paging, target = request.read_paging(), read_target_filter(request)
+    grid_filter = _read_grid_filter(request, target or "")
     runs = list_grid_runs(request.site.store, grid_filter) if target else ()
     rows, courses = (
         load_grid_page(request.site.store, grid_filter, rows=paging.rows, offset=paging.offset)
@@ -90,34 +93,34 @@ def build_cases_page(request: PageRequest) -> Page:
     return Page("cases.html.j2", "Cases × runs", data, view=CaseStrips(runs))
 
 
-def read_target(request: PageRequest) -> str | None:
-    """Return the page's target: the requested one, else that of the newest run."""
+def read_target_filter(request: PageRequest) -> str | None:
+    """Return the target to show: the requested one, else the target of the newest run."""
     store = request.site.store
-    requested = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
+    requested = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
     target = requested or find_newest_target(store)
     request.fields[-1] = request.fields[-1].select(target)
     return target
 
 
-def _read_filter(request: PageRequest, target: str) -> GridFilter:
+def _read_grid_filter(request: PageRequest, target: str) -> GridFilter:
     store = request.site.store
-    suite = request.read_choice("suite", "Suite", list_suites(store))
+    suite = request.read_choice_filter("suite", "Suite", list_suites(store))
     options = load_grid_options(store, GridFilter(target=target, suite=suite, runs=MAX_RUNS))
-    severity = request.read_choice("severity", "Severity", ("3", "2", "1"))
+    severity = request.read_choice_filter("severity", "Severity", ("3", "2", "1"))
     return GridFilter(
         target=target,
         suite=suite,
         severity=int(severity) if severity else None,
-        type=request.read_choice("type", "Type", options.types),
-        language=request.read_choice("language", "Language", options.languages),
-        outcome=request.read_choice("outcome", "Newest outcome", OUTCOMES),
-        course=request.read_choice("course", "Course", tuple(CaseCourse)),
+        type=request.read_choice_filter("type", "Type", options.types),
+        language=request.read_choice_filter("language", "Language", options.languages),
+        outcome=request.read_choice_filter("outcome", "Newest outcome", OUTCOMES),
+        course=request.read_choice_filter("course", "Course", tuple(CaseCourse)),
         runs=MAX_RUNS,
     )
 
 
 class CaseStrips:
-    """The cells of a case as words and shapes, the oldest run first, with a gap for a run that did not ask it."""
+    """Formats the results of a case for the template, with one cell for each run, the oldest first."""
 
     labels = COURSE_LABELS
     outcomes = OUTCOME_LABELS
@@ -125,12 +128,12 @@ class CaseStrips:
     def __init__(self, runs: tuple[GridRun, ...]) -> None:
         self.runs = runs
 
-    def groups(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
-        """Group the sorted cases by course."""
+    def group_by_course(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
+        """Group the cases by course. They must be sorted by course."""
         return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
 
-    def cells(self, row: GridRow) -> list[StripCell]:
-        """Return one cell for each run shown."""
+    def build_cells(self, row: GridRow) -> list[StripCell]:
+        """Return one cell for each shown run. A run that did not ask the case gets an empty cell."""
         cells_by_place = {cell.place: cell for cell in row.cells}
         shown: list[StripCell] = []
         for run in reversed(self.runs):
@@ -141,8 +144,8 @@ class CaseStrips:
             shown.append(StripCell(kind, label, flipped))
         return shown
 
-    def title(self, row: GridRow) -> str:
-        """Describe a case's cells in a sentence."""
+    def format_summary(self, row: GridRow) -> str:
+        """Format the results of a case in one sentence."""
         counts = [
             f"{OUTCOME_LABELS[kind]} {count}"
             for kind in OUTCOME_LABELS
@@ -151,18 +154,18 @@ class CaseStrips:
         flips = f", flipped {row.flips} times" if row.flips > 1 else ", flipped once" if row.flips else ""
         return f"{row.case_id} over {len(self.runs)} runs: {', '.join(counts)}{flips}"
 
-    def change(self, row: GridRow) -> GridRun | None:
-        """Return the run of the newest flip."""
+    def find_newest_flip(self, row: GridRow) -> GridRun | None:
+        """Return the newest run in which the result of the case changed."""
         place = next((cell.place for cell in row.cells if cell.flipped), None)
         return next((run for run in self.runs if run.place == place), None)
 
 
 def build_case_page(request: PageRequest) -> Page:
-    """Build a case's page: its answers, newest first, beside the right answer."""
-    case_id, paging, target = request.path["case"], request.read_paging(), read_target(request)
+    """Build the page of a case: its answers, newest first, and the right answer."""
+    case_id, paging, target = request.path["case"], request.read_paging(), read_target_filter(request)
     if "rows" not in request.query:
         paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})
-    outcome = request.read_choice("outcome", "Outcome", OUTCOMES)
+    outcome = request.read_choice_filter("outcome", "Outcome", OUTCOMES)
     store = request.site.store
     answers, total = list_case_answers(
         store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset

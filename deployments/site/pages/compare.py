@@ -1,4 +1,4 @@
-"""Compare two runs: the flipped cases first, whether chance explains them, and what else differs."""
+"""The page that compares two runs: changed results, whether they can be chance, and other differences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
-    """A condition of the two runs. ``differs`` is ``None`` if one of them does not record it."""
+    """A condition of the two runs, such as the commit. ``differs`` is ``None`` if one run does not record it."""
 
     what: str
     before: str
@@ -42,9 +42,10 @@ class DifferenceRow(Record):
 
 
 class PairSums(Record):
-    """Pairs of one severity (``None``: all), how many broke and were fixed, and McNemar's exact p-value.
+    """The compared cases of one severity (``None``: all), and how many of them broke or were fixed.
 
-    ``smallest_drop`` is the share that must break to be noticed with 80 % power; ``None`` if none would be.
+    ``p_value`` is from McNemar's exact test. ``smallest_drop`` is the smallest share of broken cases that a
+    comparison detects with 80 % power; ``None`` if it cannot detect any.
     """
 
     severity: Severity | None
@@ -57,9 +58,9 @@ class PairSums(Record):
 
 
 class CompareData(Record):
-    """Two runs side by side; ``None`` if there are not two.
+    """The comparison of two runs. ``before`` or ``now`` is ``None`` if there are not two runs.
 
-    ``recorded`` are the recorded conditions that differ; ``None`` if one run has none.
+    ``recorded`` lists the recorded conditions that differ; ``None`` if one run has no such record.
     """
 
     before: RunSide | None
@@ -75,19 +76,22 @@ class CompareData(Record):
 
 
 REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
-"""Fields with free text from the application or the configuration."""
+"""The fields with free text of the application or the configuration."""
 
 
 def build_compare_page(request: PageRequest) -> Page:
-    """Compare the run ``now`` with the run ``before``; by default the newest with the one before it."""
+    """Build the page that compares the run ``now`` with ``before``; by default the two newest runs."""
     paging, store = request.read_paging(), request.site.store
-    asked_before, asked_now = request.read_text("before", "Run before"), request.read_text("now", "Run now")
-    way = request.read_choice("way", "Flips", FLIP_DIRECTIONS)
+    asked_before, asked_now = (
+        request.read_text_filter("before", "Run before"),
+        request.read_text_filter("now", "Run now"),
+    )
+    way = request.read_choice_filter("way", "Flips", FLIP_DIRECTIONS)
     now_id = asked_now or find_newest_run(store, None, None)
     before_id = asked_before or (find_run_before(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].select(run_id)
-    now, before = _load_side_of_comparison(request, now_id), _load_side_of_comparison(request, before_id)
+    now, before = _load_run_side(request, now_id), _load_run_side(request, before_id)
     if now is None or before is None:
         return Page("compare.html.j2", "Two runs compared", CompareData(before=before, now=now))
     pairs, left_out = load_pairs(store, before.run_id, now.run_id)
@@ -103,19 +107,19 @@ def build_compare_page(request: PageRequest) -> Page:
     data = CompareData(
         before=mask_fields(before, mask, *REPORTED_FIELDS),
         now=mask_fields(now, mask, *REPORTED_FIELDS),
-        differences=tuple(mask_fields(row, mask, "before", "now") for row in _build_differences(before, now)),
+        differences=tuple(mask_fields(row, mask, "before", "now") for row in _iterate_differences(before, now)),
         recorded=_find_recorded_changes(request, before, now),
         sums=tuple(_summarize_pairs(compared, request.site.config.gate)),
         cluster_p_value=compute_cluster_p_value(compared),
         left_out=left_out,
-        warnings=tuple(_build_warnings(before, now)),
+        warnings=tuple(_iterate_comparison_warnings(before, now)),
         flips=tuple(_mask_flip(request, row, now.target) for row in flips),
         paging=paging.with_total(total),
     )
     return Page("compare.html.j2", "Two runs compared", data)
 
 
-def _load_side_of_comparison(request: PageRequest, run_id: str | None) -> RunSide | None:
+def _load_run_side(request: PageRequest, run_id: str | None) -> RunSide | None:
     if run_id is None:
         return None
     side = load_run_side(request.site.store, run_id)
@@ -129,7 +133,7 @@ def _build_pair(pair: CasePair) -> Pair:
 
 
 def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
-    """Yield the sums of all pairs, then of each severity, the severest first."""
+    """Yield the counts of all cases, then of each severity, the highest first."""
     yield _summarize_group(None, pairs, get_relevant_drop(Severity.MINOR, gate))
     for severity in sorted({pair.severity for pair in pairs}, reverse=True):
         same = [pair for pair in pairs if pair.severity is severity]
@@ -144,12 +148,12 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
         fixed=sum(pair.difference < 0 for pair in pairs),
         p_value=compute_p_value(pairs),
         smallest_drop=compute_min_detectable_drop(len(pairs)),
-        says=format_conclusion(pairs, matters),
+        says=format_comparison_conclusion(pairs, matters),
     )
 
 
-def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
-    """Format what the pairs show; ``matters`` is the drop that must not go unnoticed."""
+def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
+    """Format what the comparison shows. ``matters`` is the smallest drop that it must detect."""
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
@@ -169,8 +173,8 @@ def _format_frequency(chance: float) -> str:
     return f"once in {1 / chance:,.0f} times" if chance > MIN_SHOWN_CHANCE else "less than once in a million times"
 
 
-def _build_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
-    """Yield reasons why a flip may have another cause than the application."""
+def _iterate_comparison_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
+    """Yield the reasons why a changed result may have another cause than the application."""
     if before.run_id == now.run_id:
         yield "Both runs are the same."
     if before.target != now.target:
@@ -184,7 +188,7 @@ def _build_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
             yield f"The {position} run was stopped before the end."
 
 
-def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
+def _iterate_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
     def row(label: str, value: Callable[[RunSide], str]) -> DifferenceRow:
         previous, current = value(before), value(now)
         differs = previous != current if previous and current else None
@@ -203,7 +207,7 @@ def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]
 
 
 def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
-    """Find the known differences of deploy, content, page, settings and behaviour."""
+    """Find the recorded differences in deploy, content, page, settings and behaviour."""
     earlier, later = (request.site.store.find_report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
         return None

@@ -1,6 +1,6 @@
-"""Review gold drafts: one per screen, beside its clause; only a person's yes makes it gold.
+"""The page to review drafts of cases, each next to the clause that proves it.
 
-The file of drafts, the checks and the suite are those of ``lookout gold review``.
+The page uses the same drafts, checks and suites as ``lookout gold review``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ from deployments.cli.gold.review import (
     SET_BY,
     SEVERITIES,
     accept_draft,
-    build_case_rows,
-    build_ground_rows,
-    explain_bad_draft,
+    build_source_rows,
+    explain_unacceptable_draft,
+    iterate_case_rows,
     reword_draft,
 )
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
-from deployments.site.pages.queues import DraftKind, QueueCounts, classify_draft, count_queues, load_drafts
-from deployments.site.pages.review import TextRow, find_reviewer
+from deployments.site.pages.queues import (
+    DraftKind,
+    QueueCounts,
+    classify_draft,
+    count_waiting_drafts,
+    load_gold_drafts,
+)
+from deployments.site.pages.review import TextRow, find_reviewer_name
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
 from monitors.goldset.drafts import store_decision
@@ -41,7 +47,7 @@ class DraftWord(StrEnum):
 
 
 class DraftShown(Record):
-    """A draft as a person reviews it, masked: the case and its source."""
+    """A draft with masked personal data: the case and its source."""
 
     id: str
     severity: int
@@ -51,7 +57,7 @@ class DraftShown(Record):
 
 
 class GoldDraftsData(Record):
-    """One screen of drafts. ``said`` is chosen but not stored yet; an accepted draft joins ``suite``."""
+    """The draft to review and the counts. ``said`` is the decision that is chosen but not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -69,25 +75,25 @@ class GoldDraftsData(Record):
 
 
 def build_gold_drafts_page(request: PageRequest) -> Page:
-    """Build the page of the next undecided draft, or of the one whose position the address names."""
+    """Build the page of the next waiting draft, or of the draft at the requested position."""
     everything, target = (
-        load_drafts(),
-        _choose_target(request, request.read_choice("target", "Target", request.site.targets)),
+        load_gold_drafts(),
+        _choose_suite_target(request, request.read_choice_filter("target", "Target", request.site.targets)),
     )
-    kind = request.read_choice("kind", "Made of", tuple(DraftKind))
+    kind = request.read_choice_filter("kind", "Made of", tuple(DraftKind))
     drafts = [draft for draft in everything or () if kind in {None, classify_draft(draft)}]
     waiting = [draft for draft in drafts if draft.state is DraftState.DRAFTED]
     place = request.read_paging().with_one_row(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GoldDraftsData(
-        queues=count_queues(request),
-        person=find_reviewer(request),
+        queues=count_waiting_drafts(request),
+        person=find_reviewer_name(request),
         waiting=len(waiting),
         accepted=sum(draft.state is DraftState.ACCEPTED for draft in drafts),
         rejected=sum(draft.state is DraftState.REJECTED for draft in drafts),
         paging=place,
         item=_build_shown_draft(request, chosen, target) if chosen else None,
-        said=read_draft_word(request),
+        said=read_draft_decision(request),
         target=target,
         targets=request.site.targets,
         suite=request.site.config.targets[target].suite.name if target else "",
@@ -97,14 +103,14 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
     return Page("review/gold_drafts.html.j2", "Gold drafts", data)
 
 
-def _choose_target(request: PageRequest, chosen: str | None) -> str:
-    """Return the target whose suite an accepted draft joins: the chosen or the only one; empty if not chosen."""
+def _choose_suite_target(request: PageRequest, chosen: str | None) -> str:
+    """Return the target whose suite gets accepted drafts: the chosen or the only target; else empty."""
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
 
 
-def read_draft_word(request: PageRequest) -> DraftWord | None:
-    """Return what was said about the last draft, from the address; ``None`` without it. Raises `PageRefused`."""
+def read_draft_decision(request: PageRequest) -> DraftWord | None:
+    """Return the chosen decision from the address; ``None`` without one. Raises `PageRefused`."""
     word = request.query.get("said")
     if word and word not in set(DraftWord):
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]} is not valid; accepted: yes, no")
@@ -112,7 +118,7 @@ def read_draft_word(request: PageRequest) -> DraftWord | None:
 
 
 def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:
-    ground, strong = build_ground_rows(draft)
+    ground, strong = build_source_rows(draft)
 
     def rows(labelled_texts: list[tuple[str, str]]) -> tuple[TextRow, ...]:
         return tuple(
@@ -122,7 +128,7 @@ def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> D
     return DraftShown(
         id=draft.id,
         severity=int(draft.case.severity),
-        case=rows(list(build_case_rows(draft))),
+        case=rows(list(iterate_case_rows(draft))),
         ground=rows(ground),
         strong=strong,
     )
@@ -130,16 +136,16 @@ def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> D
 
 def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as gold, with the person's changes, or reject it."""
-    person, target = find_reviewer(request), _choose_target(request, form.get("target"))
+    person, target = find_reviewer_name(request), _choose_suite_target(request, form.get("target"))
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
     if target not in request.site.targets:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite gets the case.")
-    draft = _find_waiting_draft(request.path["draft"])
+    draft = _require_waiting_draft(request.path["draft"])
     place = form.get("page", "")
     next_url = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
     if form.get("word") == DraftWord.YES:
-        return Done(next_url, _accept(request, _apply_changes(draft, form, person), person, target))
+        return Done(next_url, _accept_draft(request, _apply_form_changes(draft, form, person), person, target))
     if form.get("word") != DraftWord.NO:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
@@ -150,8 +156,8 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
 _ALREADY_DECIDED: Final = "Another person has already decided this draft. That decision stays."
 
 
-def _find_waiting_draft(draft_id: str) -> GoldDraft:
-    draft = next((draft for draft in load_drafts() or () if draft.id == draft_id), None)
+def _require_waiting_draft(draft_id: str) -> GoldDraft:
+    draft = next((draft for draft in load_gold_drafts() or () if draft.id == draft_id), None)
     if draft is None:
         raise build_not_found_error(f"{DEFAULT_DRAFTS.name} has no draft {draft_id[:80]}.")
     if draft.state is not DraftState.DRAFTED:
@@ -159,8 +165,8 @@ def _find_waiting_draft(draft_id: str) -> GoldDraft:
     return draft
 
 
-def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraft:
-    """Return the draft with the person's changes; an empty field changes nothing."""
+def _apply_form_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraft:
+    """Return the draft with the changes in the form. An empty field changes nothing."""
     case, fields = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     severity = SEVERITIES.get(form.get("severity", ""))
     if severity is not None and severity is not case.severity:
@@ -182,9 +188,9 @@ def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> Go
     return changed
 
 
-def _accept(request: PageRequest, draft: GoldDraft, person: str, target: str) -> str:
+def _accept_draft(request: PageRequest, draft: GoldDraft, person: str, target: str) -> str:
     settings = request.site.config.targets[target]
-    reason = explain_bad_draft(draft, settings.graders, settings.domain)
+    reason = explain_unacceptable_draft(draft, settings.graders, settings.domain)
     if reason:
         raise PageRefused(
             HTTPStatus.CONFLICT,

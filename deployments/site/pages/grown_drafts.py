@@ -1,6 +1,6 @@
-"""Review drafts from incidents, reactions and reviews: one per screen; a person writes the right answer.
+"""The page to review drafts from incidents, Slack and reviews. A person writes the right answer.
 
-The drafts, the check against the bad reply and the suite are those of ``lookout gold grow``.
+The page uses the same drafts, checks and suites as ``lookout gold grow``.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pydantic import ValidationError
 from deployments.cli.gold.grow import (
     SEVERITIES,
     TYPE,
-    build_rows,
-    check_draft_case,
-    join_draft_case,
+    add_draft_case_to_suite,
+    build_draft_rows,
+    check_case_catches_bad_reply,
     load_waiting_drafts,
-    store_outcome,
+    store_draft_decision,
 )
-from deployments.site.decisions import WAIT_S, renew_copy
+from deployments.site.decisions import WAIT_S, refresh_copy_if_free
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
-from deployments.site.pages.gold_drafts import MAX_NOTE_CHARACTERS, DraftWord, read_draft_word
-from deployments.site.pages.queues import QueueCounts, count_queues
-from deployments.site.pages.review import TextRow, find_reviewer
+from deployments.site.pages.gold_drafts import MAX_NOTE_CHARACTERS, DraftWord, read_draft_decision
+from deployments.site.pages.queues import QueueCounts, count_waiting_drafts
+from deployments.site.pages.review import TextRow, find_reviewer_name
 from flows.goldset.mutation_testing import MutationVerdict
 from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
@@ -37,7 +37,7 @@ from monitors.records.cases import GoldCase
 
 
 class GrownDraftShown(Record):
-    """A draft as a person reviews it, masked. ``suite`` is empty if its target is no longer configured."""
+    """A draft with masked personal data. ``suite`` is empty if its target is no longer configured."""
 
     id: str
     target: str
@@ -49,7 +49,7 @@ class GrownDraftShown(Record):
 
 
 class GrownDraftsData(Record):
-    """One screen of drafts. ``said`` is chosen but not stored yet."""
+    """The draft to review. ``said`` is the decision that is chosen but not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -60,17 +60,17 @@ class GrownDraftsData(Record):
 
 
 def build_grown_drafts_page(request: PageRequest) -> Page:
-    """Build the page of the severest undecided draft, or of the one whose position the address names."""
-    target = request.read_choice("target", "Target", request.site.targets)
+    """Build the page of the waiting draft with the highest severity, or at the requested position."""
+    target = request.read_choice_filter("target", "Target", request.site.targets)
     waiting = find_candidates(load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ())
     place = request.read_paging().with_one_row(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GrownDraftsData(
-        queues=count_queues(request),
-        person=find_reviewer(request),
+        queues=count_waiting_drafts(request),
+        person=find_reviewer_name(request),
         paging=place,
         item=_build_shown_draft(request, chosen) if chosen else None,
-        said=read_draft_word(request),
+        said=read_draft_decision(request),
         kind=TYPE,
     )
     return Page("review/grown_drafts.html.j2", "Drafts of incidents", data)
@@ -78,14 +78,14 @@ def build_grown_drafts_page(request: PageRequest) -> Page:
 
 def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> GrownDraftShown:
     settings = request.site.config.targets.get(candidate.draft.target)
-    candidate_with_case = _add_suite_case(candidate, settings) if settings else candidate
+    candidate_with_case = _note_existing_case(candidate, settings) if settings else candidate
     return GrownDraftShown(
         id=candidate.draft.id,
         target=candidate.draft.target,
         severity=int(candidate.draft.suggested_severity),
         rows=tuple(
             TextRow(label=label, text=request.redact_text(text, candidate.draft.target))
-            for label, text in build_rows(candidate_with_case, candidate.draft.suggested_severity)
+            for label, text in build_draft_rows(candidate_with_case, candidate.draft.suggested_severity)
         ),
         proposed=request.redact_text(candidate.draft.gold or "", candidate.draft.target),
         cut=candidate.draft.cut,
@@ -93,9 +93,9 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
     )
 
 
-def _add_suite_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
+def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     """Return the candidate with the suite's case that already asks it, if the suite can be read."""
-    # without the case, see the docstring
+    # a suite that cannot be read gives no case
     with suppress(GoldSetError):
         candidates = find_candidates([candidate.draft], read_cases(settings.suite))
         return candidate.note_case(candidates[0].asked_by)
@@ -104,28 +104,28 @@ def _add_suite_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftC
 
 def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as a case in the person's words, or reject it."""
-    person = find_reviewer(request)
+    person = find_reviewer_name(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
-    candidate = _find_waiting_draft(request)
+    candidate = _require_waiting_draft(request)
     settings = request.site.config.targets.get(candidate.draft.target)
     if settings is None:
         raise PageRefused(
             HTTPStatus.CONFLICT, f"{candidate.draft.target} is no longer a target of the configuration."
         )
     if form.get("word") == DraftWord.YES:
-        text = _join_suite(request, candidate, settings, person, form)
+        text = _add_case_to_suite(request, candidate, settings, person, form)
     elif form.get("word") == DraftWord.NO:
         note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
         at, store = request.site.now(), request.site.actions.store
-        store_outcome(store, settings.suite, candidate, joined=False, by=person, at=at, note=note)
+        store_draft_decision(store, settings.suite, candidate, joined=False, by=person, at=at, note=note)
         text = "Rejected. The draft will not appear again."
     else:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     # The decision is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         request.site.actions.store.load_pending(WAIT_S)
-    renew_copy(request)
+    refresh_copy_if_free(request)
     place = form.get("page", "")
     next_address = request.link(
         "/review/incidents", target=form.get("target"), page=place if place.isdecimal() else None
@@ -133,7 +133,7 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     return Done(next_address, text)
 
 
-def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
+def _require_waiting_draft(request: PageRequest) -> DraftCandidate:
     draft_id = request.path["draft"]
     drafts: Sequence[DraftCandidate] = find_candidates(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, None), ()
@@ -146,11 +146,11 @@ def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
     return waiting_draft
 
 
-def _join_suite(
+def _add_case_to_suite(
     request: PageRequest, candidate: DraftCandidate, settings: TargetConfig, person: str, form: Mapping[str, str]
 ) -> str:
-    case = _build_case(candidate, form)
-    outcome = check_draft_case(candidate, case, request.site.config)
+    case = _build_case_from_form(candidate, form)
+    outcome = check_case_catches_bad_reply(candidate, case, request.site.config)
     if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
         raise PageRefused(
             HTTPStatus.CONFLICT,
@@ -164,7 +164,7 @@ def _join_suite(
         )
     try:
         store, at = request.site.actions.store, request.site.now()
-        join_draft_case(store, settings.suite, candidate, case, outcome, by=person, at=at)
+        add_draft_case_to_suite(store, settings.suite, candidate, case, outcome, by=person, at=at)
     except GoldSetError as error:
         raise PageRefused(HTTPStatus.CONFLICT, f"The case was not added: {error}") from None
     return f"Added to {settings.suite.name} as gold."
@@ -175,7 +175,7 @@ _INVALID_CASE: Final = (
 )
 
 
-def _build_case(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
+def _build_case_from_form(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
     """Build the case from the form; empty fields are taken from the draft."""
     fields = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = candidate.draft

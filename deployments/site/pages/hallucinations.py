@@ -1,4 +1,4 @@
-"""The hallucination log: what each application blocked, its unsupported claims, and the incident."""
+"""The page of the hallucination log, with the replies that each application blocked and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.queries.site.hallucinations import LogEntryShown, list_log_target
 
 
 class HallucinationsData(Record):
-    """A page of the log. ``followed`` are the targets with a configured log."""
+    """A page of log entries. ``followed`` are the targets with a configured log."""
 
     entries: tuple[LogEntryShown, ...]
     paging: Paging
@@ -20,10 +20,13 @@ class HallucinationsData(Record):
 
 
 def build_hallucinations_page(request: PageRequest) -> Page:
-    """Build the page of all entries, newest first."""
+    """Build the page of all log entries, newest first."""
     site, paging = request.site, request.read_paging()
-    target = request.read_choice("target", "Target", sorted({*site.targets, *list_log_targets(site.store)}))
-    since, until = _read_time(request, "since", "Since (UTC)"), _read_time(request, "until", "Before (UTC)")
+    target = request.read_choice_filter("target", "Target", sorted({*site.targets, *list_log_targets(site.store)}))
+    since, until = (
+        _read_time_filter(request, "since", "Since (UTC)"),
+        _read_time_filter(request, "until", "Before (UTC)"),
+    )
     rows, total = load_log_entries_page(site.store, target, since, until, rows=paging.rows, offset=paging.offset)
     data = HallucinationsData(
         entries=tuple(_mask_entry(request, row) for row in rows),
@@ -33,8 +36,8 @@ def build_hallucinations_page(request: PageRequest) -> Page:
     return Page("hallucinations.html.j2", "Hallucination log", data)
 
 
-def _read_time(request: PageRequest, name: str, label: str) -> datetime | None:
-    text = request.read_text(name, label)
+def _read_time_filter(request: PageRequest, name: str, label: str) -> datetime | None:
+    text = request.read_text_filter(name, label)
     if text is None:
         return None
     try:

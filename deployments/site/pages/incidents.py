@@ -1,4 +1,4 @@
-"""The pages of all incidents and of one incident: its history, its evidence, and a person's decisions."""
+"""The page of all incidents, and the page of one incident with its history, evidence and decisions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-from deployments.cli.alerts.incidents import StoryLine, build_story_lines, format_matchers, format_silence_time
+from deployments.cli.alerts.incidents import (
+    StoryLine,
+    format_silence_matchers,
+    format_silence_time,
+    list_story_lines,
+)
 from deployments.cli.alerts.silences import (
     SilenceMatchers,
     SilenceTimes,
     build_silence,
-    format_record,
+    format_silence_confirmation,
 )
-from deployments.site.decisions import WAIT_S, build_idempotency_key, renew_copy, store_and_apply_action
+from deployments.site.decisions import WAIT_S, build_idempotency_key, refresh_copy_if_free, store_and_apply_action
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
 from flows.alerting.notifier import apply_waiting_actions
@@ -42,16 +47,16 @@ STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
-"""Ends of a silence to choose from; the text field accepts any other time."""
+"""The durations of a silence to choose from. The text field accepts any other end."""
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_STORY_LINES: Final = 100
-"""Limit of the history lines shown, the newest; `lookout alerts show` has all."""
+"""The maximum number of shown lines of the history, the newest. `lookout alerts show` prints all."""
 
 
 class IncidentsData(Record):
-    """A page of the list of incidents. ``kind_texts`` are the kinds' names in messages.
+    """A page of incidents. ``kind_texts`` are the names of the kinds of incidents.
 
-    ``planned`` describes the silences that recur or start later.
+    ``planned`` describes the silences that repeat or start later.
     """
 
     incidents: tuple[IncidentRowShown, ...]
@@ -62,7 +67,7 @@ class IncidentsData(Record):
 
 
 class StoryEntry(Record):
-    """A line of the history. ``run_id`` is its run, if that has a page."""
+    """A line of the history. ``run_id`` is its run, if the run has a page."""
 
     at: UtcTime
     text: str
@@ -70,7 +75,7 @@ class StoryEntry(Record):
 
 
 class CaseEvidence(Record):
-    """The evidence in the last message; texts are masked, and absent if the run stored none."""
+    """The evidence in the last message, with masked personal data. A text is ``None`` if it was not stored."""
 
     reason: str
     why_sent: str
@@ -85,7 +90,7 @@ class CaseEvidence(Record):
 
 
 class IncidentDecision(Record):
-    """A decision that is still possible, and its effect."""
+    """A decision that a person can make, and its effect."""
 
     kind: ActionKind
     word: str
@@ -93,11 +98,11 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all its data. ``earlier`` counts history lines before those shown.
+    """One incident with all its data. ``earlier`` counts the lines of the history that are not shown.
 
-    ``silences`` are those that are not over; ``silence_times`` says by their id when each mutes.
-    ``asked_again`` is the result of asking its case again after the last run's verdict; empty if it was not.
-    ``page_state`` changes with the history, so that a form that is sent twice is one decision.
+    ``silences`` have not ended yet; ``silence_times`` has the period of each by its id. ``asked_again`` is the
+    result of asking its case again after the last run's verdict; empty if it was not asked again. ``page_state``
+    changes with the history, so that a form that is sent twice is one decision.
     """
 
     incident: Incident
@@ -135,23 +140,25 @@ _DECISIONS: Final = (
 
 
 def build_incidents_list_page(request: PageRequest) -> Page:
-    """Build the list of all incidents, the unresolved and severest first."""
+    """Build the list of all incidents. Unresolved incidents with the highest severity are first."""
     site, paging = request.site, request.read_paging()
-    target = request.read_choice("target", "Target", sorted({*site.targets, *list_incident_targets(site.store)}))
-    state = request.read_choice("state", "State", STATES)
-    severity = request.read_choice("severity", "Severity", SEVERITIES)
+    target = request.read_choice_filter(
+        "target", "Target", sorted({*site.targets, *list_incident_targets(site.store)})
+    )
+    state = request.read_choice_filter("state", "State", STATES)
+    severity = request.read_choice_filter("severity", "Severity", SEVERITIES)
     wanted = IncidentFilter(
         target=target,
         state=None if state == UNRESOLVED else state,
         severity=int(severity) if severity else None,
-        kind=request.read_choice("kind", "Kind", KINDS),
+        kind=request.read_choice_filter("kind", "Kind", KINDS),
         unresolved=state == UNRESOLVED,
     )
     rows, total = load_incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
     listed = tuple(mask_fields(row, request.build_redactor(row.target), "title") for row in rows)
     data = IncidentsData(
         incidents=listed,
-        silenced=tuple(_find_silenced(request, rows)),
+        silenced=tuple(_iterate_silenced_fingerprints(request, rows)),
         planned=tuple(
             request.redact_text(_format_planned(silence, site.now()), silence.target or "")
             for silence in site.actions.list_silences()
@@ -165,10 +172,10 @@ def build_incidents_list_page(request: PageRequest) -> Page:
 
 def _format_planned(silence: Silence, now: datetime) -> str:
     time = format_silence_time(silence, now)
-    return f"{silence.id}: {format_matchers(silence)}, {time} · {silence.author}: {silence.comment}"
+    return f"{silence.id}: {format_silence_matchers(silence)}, {time} · {silence.author}: {silence.comment}"
 
 
-def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
+def _iterate_silenced_fingerprints(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
     now = request.site.now()
     in_force = (
         [silence for silence in request.site.actions.list_silences() if silence.is_active(now)] if rows else []
@@ -185,8 +192,8 @@ def build_incident_page(request: PageRequest) -> Page:
     """Build the page of one incident with its history."""
     site, incident = request.site, _load_requested_incident(request)
     story = load_incident_history(site.store, incident, site.actions.list_silences())
-    item = _find_last_item(story)
-    story_so_far = build_story_lines(story)
+    item = _find_last_alert_item(story)
+    story_so_far = list_story_lines(story)
     lines = story_so_far[-MAX_STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
     known_runs = select_stored_runs(site.store, runs - {""})
@@ -209,7 +216,7 @@ def build_incident_page(request: PageRequest) -> Page:
         ),
         is_silenced=any(silence.is_active(now) for silence in story.silences),
         silence_times={silence.id: format_silence_time(silence, now) for silence in story.silences},
-        decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
+        decisions=tuple(silence for silence in _DECISIONS if _is_decision_possible(silence.kind, incident, item)),
         can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
         has_run_page=incident.last_run_id in known_runs,
         page_state=build_idempotency_key(incident.fingerprint, incident.state, str(len(story_so_far)), newest),
@@ -227,7 +234,7 @@ def _load_requested_incident(request: PageRequest) -> Incident:
     return incident
 
 
-def _find_last_item(story: Story) -> AlertItem | None:
+def _find_last_alert_item(story: Story) -> AlertItem | None:
     key = story.incident.fingerprint
     items = story.last_alert.items if story.last_alert else ()
     return next((item for item in items if item.incident.fingerprint == key), None)
@@ -259,8 +266,8 @@ def _build_evidence(request: PageRequest, item: AlertItem, known_runs: frozenset
     )
 
 
-def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
-    """Whether a decision is still possible, by the same rule as for message buttons."""
+def _is_decision_possible(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
+    """Whether a person can still make this decision. Buttons in Slack follow the same rule."""
     match kind:
         case ActionKind.ACKNOWLEDGE:
             return incident.state is IncidentState.OPEN
@@ -272,8 +279,8 @@ def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None)
             return item is not None and can_become_gold_case(item)
 
 
-def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Apply a decision on one incident, as Slack's buttons do."""
+def apply_incident_decision(request: PageRequest, form: Mapping[str, str]) -> Done:
+    """Apply a person's decision about one incident."""
     incident, note = _load_requested_incident(request), _read_note(form)
     try:
         kind = ActionKind(request.path["decision"])
@@ -282,13 +289,13 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             f"This decision is not valid; accepted: {', '.join(action_kind.value for action_kind in ActionKind)}."
         ) from None
     return Done(
-        _build_address(request, incident),
+        _build_incident_address(request, incident),
         store_and_apply_action(request, kind, [incident], note, form.get("page_state", "")),
     )
 
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Silence one incident until the chosen time, or the time in the text field."""
+    """Silence one incident for the chosen duration, or until the time in the text field."""
     incident, now = _load_requested_incident(request), request.site.actions.now()
     until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
     try:
@@ -304,11 +311,11 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             HTTPStatus.BAD_REQUEST, str(error).replace("--for ", "lasting ").replace("--until ", "until ")
         ) from None
     _store_silence(request, silence)
-    return Done(_build_address(request, incident), format_record(silence, now))
+    return Done(_build_incident_address(request, incident), format_silence_confirmation(silence, now))
 
 
 def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
-    """End a silence now: the next run with this incident sends an alert again."""
+    """End a silence now. The next run that finds the incident sends an alert again."""
     incident, key = _load_requested_incident(request), request.path["silence"]
     now = request.site.actions.now()
     silence = next(
@@ -323,7 +330,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
         raise build_not_found_error(f"Silence {key[:80]} is not active.")
     ended = silence.end_early(now, request.visitor.name)
     _store_silence(request, ended)
-    return Done(_build_address(request, incident), format_record(ended, now))
+    return Done(_build_incident_address(request, incident), format_silence_confirmation(ended, now))
 
 
 def _store_silence(request: PageRequest, silence: Silence) -> None:
@@ -332,10 +339,10 @@ def _store_silence(request: PageRequest, silence: Silence) -> None:
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         apply_waiting_actions(actions, wait_s=WAIT_S)
-    renew_copy(request)
+    refresh_copy_if_free(request)
 
 
-def _build_address(request: PageRequest, incident: Incident) -> str:
+def _build_incident_address(request: PageRequest, incident: Incident) -> str:
     return request.link(f"/incidents/{incident.fingerprint}")
 
 

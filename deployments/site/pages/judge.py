@@ -1,10 +1,10 @@
-"""The judge's reliability (against people, canaries and rule-based graders) and its cost."""
+"""The page of the judge: how often it agrees with people, known answers and rules, and its cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deployments.site.masking import mask_all
+from deployments.site.masking import mask_all_texts
 from deployments.site.page import Page, PageRequest, Paging, Site
 from deployments.site.pages.now import TrendValue
 from monitors.judge.calibration import MIN_REVIEWS, Calibration, calibrate
@@ -21,9 +21,9 @@ from warehouse.queries.site.standing import list_known_targets
 
 
 class JudgeData(Record):
-    """Each judge of the newest ``counted`` runs and nights compared with people and rules, and a page of its work.
+    """The judges of the newest ``counted`` runs and nights, compared with people and rules, and a page of runs.
 
-    ``few``: with fewer reviewed answers the figures are not reliable.
+    With fewer than ``few`` reviewed answers, the figures are not reliable.
     """
 
     calibrations: tuple[Calibration, ...]
@@ -36,10 +36,10 @@ class JudgeData(Record):
 
 
 def build_judge_page(request: PageRequest) -> Page:
-    """Build the page of the judge's agreement with people, canaries and rules, and its cost."""
+    """Build the page of the judge's agreement with people, known answers and rules, and its cost."""
     site, paging = request.site, request.read_paging()
     store = site.store
-    target = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
+    target = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
     counts = site.figures.get_or_compute(("judge counts", target), lambda: count_judge_verdicts(store, target))
     rows, total = load_judging_page(store, target, rows=paging.rows, offset=paging.offset)
     data = JudgeData(
@@ -57,7 +57,7 @@ def build_judge_page(request: PageRequest) -> Page:
 
 
 def _mask_row(request: PageRequest, row: JudgingRow) -> JudgingRow:
-    judging = mask_all(row.judging, request.build_redactor(row.target)) if row.judging else None
+    judging = mask_all_texts(row.judging, request.build_redactor(row.target)) if row.judging else None
     return row.with_judging(judging)
 
 

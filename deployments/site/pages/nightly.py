@@ -1,4 +1,4 @@
-"""Nightly runs on live traffic: all nights, and one night with its sample, rates, drift and examples."""
+"""The page of nightly runs on live traffic, and of one night with its rates and examples of failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DRIFTS: Final = ("worse", "better", "none")
 
 
 class ShownRate(Record):
-    """A rate of a night: ``text`` is the rate with its interval, ``method`` how the interval was computed."""
+    """A rate of a night. ``text`` has its interval, and ``method`` says how the interval was computed."""
 
     name: str
     text: str
@@ -39,7 +39,7 @@ class ShownRate(Record):
 
 
 class ShownNightlyRun(Record):
-    """A night. ``facts`` are further results in sentences; ``shortfalls`` what was missing."""
+    """A night. ``facts`` are more results, and ``shortfalls`` what was missing, both as sentences."""
 
     run_id: str
     target: str
@@ -54,11 +54,11 @@ class ShownNightlyRun(Record):
     facts: tuple[str, ...]
     examples: tuple[FailureExample, ...]
     has_report: bool
-    """Whether the night's report file is on this machine."""
+    """Whether the report file of the night is on this machine."""
 
 
 class NightlyData(Record):
-    """A page of nights, newest first, the trend of the target's last nights, and the night that is shown."""
+    """A page of nights, newest first, the trend of the last nights, and the night that is shown in detail."""
 
     target: str | None
     shown: ShownNightlyRun | None
@@ -68,28 +68,32 @@ class NightlyData(Record):
 
 
 def build_nightly_page(request: PageRequest) -> Page:
-    """Build the page of the requested night, or the newest, with the list of all nights."""
+    """Build the page of the requested or newest night, with the list of all nights."""
     store, paging = request.site.store, request.read_paging()
-    target = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
-    drift = request.read_choice("drift", "Drift", DRIFTS)
+    target = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
+    drift = request.read_choice_filter("drift", "Drift", DRIFTS)
     rows, total = load_nightly_runs_page(store, target, drift, rows=paging.rows, offset=paging.offset)
     run_id = request.query.get("night") or (rows[0].run_id if rows else None)
     shown = _build_shown_night(request, run_id) if run_id else None
     newest = load_nightly_runs_page(store, shown.target, None, rows=TREND_RUNS, offset=0)[0] if shown else ()
     shown_rows = tuple(mask_fields(row, request.build_redactor(row.target), "graded_by") for row in rows)
     data = NightlyData(
-        target=target, shown=shown, trend=build_trend(newest), runs=shown_rows, paging=paging.with_total(total)
+        target=target,
+        shown=shown,
+        trend=build_severe_rate_trend(newest),
+        runs=shown_rows,
+        paging=paging.with_total(total),
     )
     return Page("nightly.html.j2", "Nightly", data, view=FAILURE_WORDS)
 
 
-def build_trend(newest: Sequence[NightlyRow]) -> tuple[TrendValue, ...]:
-    """Build the trend of severity-3 rates, oldest first, of the nights that were graded as the newest was."""
+def build_severe_rate_trend(newest: Sequence[NightlyRow]) -> tuple[TrendValue, ...]:
+    """Build the trend of severity-3 rates, oldest first, from nights with the same graders as the newest night."""
     alike = [row for row in reversed(newest) if row.graded_by == newest[0].graded_by]
-    return tuple(map(_build_point, alike))
+    return tuple(map(_build_severe_rate_point, alike))
 
 
-def _build_point(row: NightlyRow) -> TrendValue:
+def _build_severe_rate_point(row: NightlyRow) -> TrendValue:
     shown = "unknown" if row.severe_rate is None else f"{100 * row.severe_rate:.2f} %"
     return TrendValue(
         at=row.due_at,
@@ -109,8 +113,8 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
         )
     mask = request.build_redactor(report.target)
     rates = (
-        _build_rate("with a failure of severity 3", report.severe, report.reviews),
-        _build_rate("with any failure", report.failed, report.reviews),
+        _build_shown_rate("with a failure of severity 3", report.severe, report.reviews),
+        _build_shown_rate("with any failure", report.failed, report.reviews),
     )
     examples = list_failure_examples(request.site.store, run_id, each=EXAMPLES_EACH)
     folder = request.site.config.data_folder / RUNS_FOLDER / run_id
@@ -131,6 +135,6 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
     )
 
 
-def _build_rate(name: str, rate: Rate, reviews: int) -> ShownRate:
+def _build_shown_rate(name: str, rate: Rate, reviews: int) -> ShownRate:
     method = rate.method if isinstance(rate, RateEstimate) else ""
     return ShownRate(name=name, text=format_rate_text(rate, reviews), method=method)

@@ -1,4 +1,4 @@
-"""The page Now: a card for each target with its current state, open incidents and the monitor's own health."""
+"""The page Now, with a card for the current state of each target, and the health of the monitor itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORST_SEVERITY: Final = 3
 
 
 class CardState(StrEnum):
-    """The state of a target. It is right only if it was graded recently and has no severe open incident."""
+    """The state of a target. RIGHT needs a recent PASS and no open incident of severity 3."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -44,7 +44,7 @@ class CardState(StrEnum):
 
 
 class TrendValue(Record):
-    """A point of a trend with its 95 % interval; ``None`` if nothing was graded."""
+    """A point of a trend chart, with its 95 % interval. The value is ``None`` if nothing was graded."""
 
     at: UtcTime
     label: str
@@ -77,7 +77,7 @@ class TargetCard(Record):
 
 
 class NowData(Record):
-    """All targets, the worst first, and the monitor's own health, which a static export omits."""
+    """All targets, the worst first, and the health of the monitor, which a static export does not have."""
 
     cards: tuple[TargetCard, ...]
     monitor: tuple[HealthLine, ...]
@@ -128,7 +128,7 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
     runs, nightly, opened = stored.runs.get(name, []), stored.nightly.get(name, []), stored.opened.get(name, [])
     configured = site.config.targets.get(name)
     last = runs[-1] if runs else None
-    state, word, why = _judge_state(last, opened, now - timedelta(hours=site.config.site.recent_h))
+    state, word, why = _choose_card_state(last, opened, now - timedelta(hours=site.config.site.recent_h))
     return TargetCard(
         target=name,
         environment=configured.environment.value if configured else last.environment if last else None,
@@ -137,7 +137,7 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
         why=why,
         command=f"lookout verify {name}" if state in {CardState.NONE, CardState.OLD} else "",
         last=last,
-        arithmetic=_format_arithmetic(last) if last else "",
+        arithmetic=_format_score_calculation(last) if last else "",
         unfinished=tuple(
             run
             for run in stored.unfinished
@@ -155,10 +155,10 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
     )
 
 
-def _judge_state(
+def _choose_card_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
-    """Return state, word and reason. Never right without a recent run that graded something."""
+    """Return the state of a target, its word and the reason."""
     if last is None:
         return (
             CardState.NONE,
@@ -178,8 +178,8 @@ def _judge_state(
     return CardState.UNSURE, last.verdict.value, ""
 
 
-def _format_arithmetic(run: RunPoint) -> str:
-    """Format the verdict's calculation in one line: ``744 / 904 = 0.823 weighted, …``."""
+def _format_score_calculation(run: RunPoint) -> str:
+    """Format how the scores of a run were computed, such as ``744 / 904 = 0.823 weighted, …``."""
     weighted = _format_ratio(run.weighted_earned, run.weighted_total)
     flat = _format_ratio(run.flat_earned, run.flat_total)
     veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""
@@ -191,7 +191,7 @@ def _format_ratio(earned: Decimal, total: Decimal) -> str:
 
 
 def _build_score_point(run: RunPoint) -> TrendValue:
-    """Build the point of a weighted score, with Wilson's interval at the effective number of cases."""
+    """Build the point of a weighted score, with Wilson's interval for the effective number of cases."""
     share = float(run.weighted_earned / run.weighted_total) if run.weighted_total else None
     low = high = None
     if share is not None and run.effective_cases:
@@ -217,7 +217,7 @@ def _build_nightly_point(run: NightlyPoint) -> TrendValue:
 
 
 def _build_health_lines(site: Site, name: str, now: datetime, stored: _StoredState) -> Iterator[HealthLine]:
-    """Build the lines on scheduled runs and on the monitor's own faults."""
+    """Yield the lines about scheduled runs and about faults of the monitor."""
     runs, nightly = stored.runs.get(name, []), stored.nightly.get(name, [])
     late = timedelta(hours=site.config.site.recent_h)
     if site.config.schedules.verify_cron:

@@ -1,4 +1,4 @@
-"""The queues of drafts for review: from documents, translations and incidents."""
+"""Count the drafts that wait for review: from documents, translations and incidents."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class QueueCounts(Record):
     incidents: int
 
 
-def load_drafts() -> tuple[GoldDraft, ...] | None:
-    """Load the drafts file of the site's working directory; ``None`` if there is none."""
+def load_gold_drafts() -> tuple[GoldDraft, ...] | None:
+    """Load the drafts from the file in the working directory of the site; ``None`` if there is no file."""
     return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 
 def classify_draft(draft: GoldDraft) -> DraftKind:
-    """Return whether a draft is from a clause of a document or a translation of a case."""
+    """Return whether a draft comes from a document or is a translation of a case."""
     return DraftKind.DOCUMENT if draft.original is None else DraftKind.TRANSLATION
 
 
-def count_queues(request: PageRequest) -> QueueCounts:
-    """Count the waiting drafts; a static export has no counts."""
+def count_waiting_drafts(request: PageRequest) -> QueueCounts:
+    """Count the waiting drafts. In a static export, all counts are 0."""
     if request.static is not None:
         return QueueCounts(documents=0, translations=0, incidents=0)
-    kinds = [classify_draft(draft) for draft in load_drafts() or () if draft.state is DraftState.DRAFTED]
+    kinds = [classify_draft(draft) for draft in load_gold_drafts() or () if draft.state is DraftState.DRAFTED]
     return QueueCounts(
         documents=kinds.count(DraftKind.DOCUMENT),
         translations=kinds.count(DraftKind.TRANSLATION),

@@ -1,8 +1,7 @@
-"""The review queue: one sampled answer per screen; the verdicts are shown only after the person's own decision.
+"""The page to review a sample of answers. It shows Lookout's verdicts only after the person's own decision.
 
-The sample, the labels and the drafts are shared with ``lookout review``, so that a review can continue here. A
-decision is chosen first (it is in the address, and can be changed) and then stored. A stored decision is final,
-because the verdicts are shown after it and must not influence it.
+A review can continue in ``lookout review``, which uses the same sample. A person first chooses a decision, which
+can still be changed, and then stores it. A stored decision is final, because the verdicts are shown after it.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from deployments.cli.reviews.answers import (
     KINDS,
     RATING_KEYS,
     RUBRIC,
-    build_answer_rows,
-    build_label,
+    build_review_label,
     build_verdict_rows,
-    describe_consequence,
     describe_earlier_reviews,
-    save_label,
-    select_answers_to_review,
+    format_contradiction_notice,
+    iterate_answer_rows,
+    select_unreviewed_answers,
+    store_review_label,
 )
-from deployments.cli.reviews.session import identify_reviewer, load_reviewer
-from deployments.site.decisions import WAIT_S, renew_copy
+from deployments.cli.reviews.session import identify_reviewer, load_reviewer_name
+from deployments.site.decisions import WAIT_S, refresh_copy_if_free
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
-from deployments.site.pages.queues import QueueCounts, count_queues
+from deployments.site.pages.queues import QueueCounts, count_waiting_drafts
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
 from monitors.judge.settings import sample_for_review
@@ -42,7 +41,7 @@ from warehouse.queries.reviews import list_labelled_answers, list_review_candida
 from warehouse.queries.site.reviewing import Agreement, count_finished_runs, count_ratings
 
 SAMPLE_DAYS: Final = 30
-"""The sampled period, as in ``lookout review``."""
+"""The age of the oldest sampled answers, as in ``lookout review``."""
 MAX_NAME_CHARACTERS: Final = 200
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_SAMPLES: Final = 16
@@ -56,7 +55,7 @@ class TextRow(Record):
 
 
 class AnswerShown(Record):
-    """An answer as a person reviews it: masked and without verdicts."""
+    """An answer to review, with masked personal data and without verdicts."""
 
     answer_id: AnswerId
     target: str
@@ -67,14 +66,14 @@ class AnswerShown(Record):
 
 
 class AnswerBefore(Record):
-    """The last reviewed answer of the person, with the verdicts on it."""
+    """The last answer that the person reviewed, with the verdicts on it."""
 
     question: str
     verdicts: tuple[TextRow, ...]
 
 
 class FailureChoice(Record):
-    """A kind of failure and its key on the keyboard."""
+    """A kind of failure that a person can choose, and its key on the keyboard."""
 
     key: str
     kind: FailureKind
@@ -82,9 +81,10 @@ class FailureChoice(Record):
 
 
 class ReviewData(Record):
-    """One screen of the queue. ``said`` is the decision that is chosen but not stored yet.
+    """The answer to review. ``said`` is the decision that is chosen but not stored yet.
 
-    ``person`` is empty until the reviewer's name is known. ``left`` of ``sampled`` answers are not reviewed yet.
+    ``person`` is empty until the reviewer's name is known. ``left`` of the ``sampled`` answers are not reviewed
+    yet.
     """
 
     queues: QueueCounts
@@ -103,7 +103,7 @@ class ReviewData(Record):
 
 @dataclass
 class SampleMemory:
-    """A cache of the sample, until a run finishes or an hour passes, so that all reviewers get the same."""
+    """A cache of the sample for one hour or until a run finishes, so that all reviewers get the same sample."""
 
     _known: dict[tuple[object, ...], tuple[SampledAnswer, ...]] = field(
         default_factory=dict[tuple[object, ...], tuple[SampledAnswer, ...]]
@@ -134,16 +134,19 @@ def _compute_sample_start(now: datetime) -> datetime:
 
 
 def build_review_page(request: PageRequest) -> Page:
-    """Build the page of the next answer to review, or of the one whose position the address names."""
-    target, person = request.read_choice("target", "Target", request.site.targets), find_reviewer(request)
+    """Build the page of the next answer to review, or of the answer at the requested position."""
+    target, person = (
+        request.read_choice_filter("target", "Target", request.site.targets),
+        find_reviewer_name(request),
+    )
     sampled = _MEMORY.sample(request, target)
-    left = select_answers_to_review(request.site.store, sampled, person or None)
+    left = select_unreviewed_answers(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
     place = request.read_paging().with_one_row(len(left))
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = load_spot_checks(request.site.store, chosen) if chosen else ()
     data = ReviewData(
-        queues=count_queues(request),
+        queues=count_waiting_drafts(request),
         person=person,
         asks_name=asks_name,
         sampled=len(sampled),
@@ -151,7 +154,7 @@ def build_review_page(request: PageRequest) -> Page:
         paging=place,
         item=_build_shown_answer(request, checks[0]) if checks else None,
         said=_read_chosen_verdict(request),
-        before=_find_previous_answer(request, sampled, left),
+        before=_find_previous_review(request, sampled, left),
         agreement=compute_agreement(request.site, target),
         kinds=_CHOICES,
         rubric=RUBRIC.removesuffix(" Another key: not rated."),
@@ -160,7 +163,7 @@ def build_review_page(request: PageRequest) -> Page:
 
 
 def compute_agreement(site: Site, target: str | None) -> Agreement:
-    """Compute the agreement of people and judges, for one target or all."""
+    """Compute how often people and judges agree, for one target or all."""
 
     def compute() -> Agreement:
         answers = site.reviews.load_answers(site.store, target, site.now())
@@ -171,16 +174,16 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
     return site.figures.get_or_compute(("agreement", target), compute)
 
 
-def find_reviewer(request: PageRequest) -> str:
-    """Return the reviewer's name: the logged-in person, or else the last name given here or to the command.
+def find_reviewer_name(request: PageRequest) -> str:
+    """Return the name of the logged-in person, or the last name that was given here or to the command.
 
-    A static export has no reviewer.
+    In a static export, the name is empty.
     """
     if request.static is not None:
         return ""
     if request.site.needs_login:
         return request.visitor.name
-    return load_reviewer(request.site.config.data_folder)
+    return load_reviewer_name(request.site.config.data_folder)
 
 
 def _read_chosen_verdict(request: PageRequest) -> AnswerVerdict | None:
@@ -200,7 +203,7 @@ def _build_shown_answer(request: PageRequest, check: SpotCheck) -> AnswerShown:
     answer = check.answer
     rows = tuple(
         TextRow(label=label, text=request.redact_text(text, answer.target))
-        for label, text in build_answer_rows(answer)
+        for label, text in iterate_answer_rows(answer)
         if label != "asked"
     )
     return AnswerShown(
@@ -213,10 +216,10 @@ def _build_shown_answer(request: PageRequest, check: SpotCheck) -> AnswerShown:
     )
 
 
-def _find_previous_answer(
+def _find_previous_review(
     request: PageRequest, sampled: Sequence[SampledAnswer], left: Sequence[SampledAnswer]
 ) -> AnswerBefore | None:
-    """Return the last reviewed answer with its verdicts, only if this person's decision on it is stored."""
+    """Return the last reviewed answer with its verdicts, if this person's decision about it is stored."""
     requested_key = request.query.get("after", "")
     waiting = {_format_answer_key(answer_candidate.answer_id) for answer_candidate in left}
     previous_answer = next(
@@ -245,8 +248,8 @@ def _format_answer_key(answer_id: AnswerId) -> str:
     return f"{answer_id.run_id}/{answer_id.case_id}/{answer_id.repeat}"
 
 
-def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Store the reviewer's name on this machine; with logins the name is the login's."""
+def store_reviewer_name(request: PageRequest, form: Mapping[str, str]) -> Done:
+    """Store the reviewer's name on this machine. Raises `PageRefused` if the site has a login."""
     if request.site.needs_login:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST, "You are logged in, so Lookout stores your reviews under your login name."
@@ -258,12 +261,12 @@ def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
     return Done(request.link("/review"), f"You review as {name}. This browser remembers your name.")
 
 
-def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Store a person's decision on one sampled answer; the next screen then shows the verdicts."""
-    person = find_reviewer(request)
+def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
+    """Store a person's decision about one answer. The next page then shows the verdicts."""
+    person = find_reviewer_name(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on this page.")
-    check, place = _find_sampled_answer(request, form), form.get("page", "")
+    check, place = _require_sampled_answer(request, form), form.get("page", "")
     key = check.answer.answer_id
     is_reviewed = key in list_labelled_answers(request.site.store, person)
     text = _ALREADY_REVIEWED if is_reviewed else _store_label(request, check, person, form)
@@ -277,9 +280,9 @@ _ALREADY_REVIEWED: Final = (
 
 
 def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
-    """Store the label, and a draft if it contradicts the verdicts, as the command does. Returns the message."""
+    """Store the decision as a label and, if it contradicts the verdicts, a draft. Return the message."""
     answer, clean = check.answer, _build_redactor(request, check.answer.target)
-    label = build_label(
+    label = build_review_label(
         check,
         _parse_verdict(form),
         by=person,
@@ -291,16 +294,16 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
     )
     store = request.site.actions.store
     others = describe_earlier_reviews(store, answer.answer_id, person)
-    contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
+    contradicted = store_review_label(store, request.site.config.data_folder, label, answer, clean)
     # The label is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
-    renew_copy(request)
-    outcome = describe_consequence(answer) if contradicted else "" if others else "It is stored."
+    refresh_copy_if_free(request)
+    outcome = format_contradiction_notice(answer) if contradicted else "" if others else "It is stored."
     return " ".join(filter(None, (f"You said {label.answer}.", outcome, others)))
 
 
-def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
+def _require_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
     """Return the answer that the form is about. Raises `PageRefused` if it is not in the sample."""
     target = form.get("target") or None
     requested_key = form.get("answer", "")

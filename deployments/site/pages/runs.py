@@ -1,4 +1,4 @@
-"""The pages of all runs and of one run: its progress, then its verdict, failures and report."""
+"""The page of all runs, and the page of one run with its progress or its verdict and cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.responses import FileResponse, Response
 
-from deployments.site.masking import mask_all, mask_fields
+from deployments.site.masking import mask_all_texts, mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging, build_not_found_error
 from flows.data_folder import RUNS_FOLDER
 from flows.verify.run_watch import RunProgress, RunState
@@ -34,12 +34,12 @@ from warehouse.queries.site.runs import load_runs_page as runs_in
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
 LIVE_REFRESH_S: Final = 3
-"""Refresh interval of a page with an active run, in seconds."""
+"""The seconds after which a page with an active run is loaded again."""
 IDLE_REFRESH_S: Final = 15
 
 
 class RunsData(Record):
-    """A page of the list of runs, and the runs without a report yet."""
+    """A page of finished runs, and the runs without a report."""
 
     unfinished: tuple[RunProgress, ...]
     runs: tuple[ListedRun, ...]
@@ -47,13 +47,13 @@ class RunsData(Record):
 
 
 class LiveRunData(Record):
-    """A run that has no report yet."""
+    """A run without a report."""
 
     progress: RunProgress
 
 
 class RunData(Record):
-    """A run with a page of its cases. ``has_report``: its report file is on this machine."""
+    """A run with a page of its cases. ``has_report``: whether its report file is on this machine."""
 
     report: RunReport
     outcomes: dict[str, int]
@@ -66,10 +66,10 @@ def build_runs_page(request: PageRequest) -> Page:
     """Build the list of all runs, newest first."""
     site, paging = request.site, request.read_paging()
     run_filter = RunFilter(
-        target=request.read_choice("target", "Target", site.targets),
-        verdict=request.read_choice("verdict", "Verdict", VERDICTS),
-        suite=request.read_choice("suite", "Suite", list_suites(site.store)),
-        commit=request.read_text("commit", "Commit begins with"),
+        target=request.read_choice_filter("target", "Target", site.targets),
+        verdict=request.read_choice_filter("verdict", "Verdict", VERDICTS),
+        suite=request.read_choice_filter("suite", "Suite", list_suites(site.store)),
+        commit=request.read_text_filter("commit", "Commit begins with"),
     )
     rows, total = runs_in(site.store, run_filter, rows=paging.rows, offset=paging.offset)
     unfinished = (
@@ -83,7 +83,7 @@ def build_runs_page(request: PageRequest) -> Page:
 
 
 def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
-    """Load the runs of this data folder without a report in the copy, masked; none for a static export."""
+    """Load the runs of this data folder that have no report yet; none for a static export."""
     if request.static is not None:
         return ()
     unfinished = request.site.watch.list_open_runs(request.site.now())
@@ -96,20 +96,20 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
 
 
 def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
-    """Return the refresh interval of a page with these runs, in seconds."""
+    """Return the seconds after which a page with these runs is loaded again."""
     return LIVE_REFRESH_S if any(run.state is not RunState.STOPPED for run in runs) else IDLE_REFRESH_S
 
 
 def build_run_page(request: PageRequest) -> Page:
-    """Build a run's page: its progress while it is active, then its verdict and its cases, worst first."""
+    """Build the page of a run: its progress while it is active, else its verdict and its cases, worst first."""
     site, run_id, paging = request.site, request.path["run"], request.read_paging()
     report = site.store.find_report(run_id)
     if report is None:
         return _build_live_page(request, run_id)
-    outcome = request.read_choice("outcome", "Outcome", OUTCOMES)
+    outcome = request.read_choice_filter("outcome", "Outcome", OUTCOMES)
     cases, total = load_cases_page(site.store, run_id, outcome, rows=paging.rows, offset=paging.offset)
     mask = request.build_redactor(report.target.name)
-    report = mask_all(report, mask)
+    report = mask_all_texts(report, mask)
     folder = site.config.data_folder / RUNS_FOLDER / run_id
     data = RunData(
         report=report,
@@ -134,7 +134,7 @@ def _build_live_page(request: PageRequest, run_id: str) -> Page:
 
 
 def serve_run_report(request: PageRequest) -> Response:
-    """Serve the report file of a run or a night unchanged: it runs no script and sends no request."""
+    """Serve the report file of a run or a nightly run."""
     run_id = request.path["run"]
     file = build_report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
     store = request.site.store
@@ -148,15 +148,17 @@ def serve_run_report(request: PageRequest) -> Response:
         raise PageRefused(
             HTTPStatus.FORBIDDEN, "This report is a symbolic link. The site does not show the target of a link."
         )
-    return FileResponse(file, media_type="text/html", headers={"content-security-policy": _build_policy(file)})
+    return FileResponse(
+        file, media_type="text/html", headers={"content-security-policy": _build_report_policy(file)}
+    )
 
 
 _STYLE_HASH: Final = re.compile(r"'sha256-[A-Za-z0-9+/]{43}='")
 _HEAD_CHARACTERS: Final = 2_000
 
 
-def _build_policy(file: Path) -> str:
-    """Build the report's content security policy: its one style sheet by hash, embedded pictures, nothing else."""
+def _build_report_policy(file: Path) -> str:
+    """Build the content security policy of a report, which allows only its style sheet and embedded pictures."""
     with file.open(encoding="utf-8", errors="replace") as report:
         match = _STYLE_HASH.search(report.read(_HEAD_CHARACTERS))
     style = match[0] if match else "'none'"

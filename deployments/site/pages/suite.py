@@ -1,4 +1,4 @@
-"""The suite's balance, what its graders detect, and the drops that a run cannot detect."""
+"""The page of a suite: its balance, what its graders catch, and the drops that a run cannot detect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from deployments.site.page import Page, PageRequest
-from deployments.site.pages.cases import read_target
+from deployments.site.pages.cases import read_target_filter
 from flows.repeatability.format import (
     format_chance_failure_rate,
     format_false_fail_rate,
@@ -36,7 +36,7 @@ GROUP_LABELS: Final = {
 
 
 class SeverityPower(Record):
-    """The detection power of the newest run for one severity. ``blind``: a drop that matters would go unnoticed."""
+    """What the newest run can detect for one severity. ``blind``: it would not detect a drop that matters."""
 
     severity: Severity
     cases: int
@@ -46,9 +46,9 @@ class SeverityPower(Record):
 
 
 class SuiteData(Record):
-    """A target's suite in its newest run. Values that were not computed are ``None``; ``gaps`` are sentences.
+    """The suite of a target's newest run. Values that were not computed are ``None``; ``gaps`` are sentences.
 
-    ``repeatability`` is the last session that asked cases twice, with any suite.
+    ``repeatability`` is the last measurement that asked cases twice, with any suite.
     """
 
     target: str | None
@@ -65,8 +65,8 @@ class SuiteData(Record):
 
 def build_suite_page(request: PageRequest) -> Page:
     """Build the page of the suite of the target's newest run."""
-    store, target = request.site.store, read_target(request)
-    suite = request.read_choice("suite", "Suite", list_suites(store))
+    store, target = request.site.store, read_target_filter(request)
+    suite = request.read_choice_filter("suite", "Suite", list_suites(store))
     run_id = find_newest_run(store, target, suite) if target else None
     report = store.find_report(run_id) if run_id else None
     data = _build_suite_data(request, report, target) if report else SuiteData(target=target)
@@ -106,7 +106,7 @@ def _build_suite_data(request: PageRequest, report: RunReport, target: str | Non
 
 
 class SuiteGroups:
-    """The counts of a suite's balance by group."""
+    """Formats the counts of a suite for the template."""
 
     labels = GROUP_LABELS
     flip_text = staticmethod(format_flip_rate)
@@ -119,6 +119,6 @@ class SuiteGroups:
         self.balance = balance
 
     def groups(self) -> list[tuple[str, list[GroupCount]]]:
-        """Return each group with its counts, in the balance's order."""
+        """Return each group, such as severity, with its counts."""
         counts = self.balance.groups if self.balance else ()
         return [(name, list(same)) for name, same in groupby(counts, key=lambda count: count.group)]

@@ -412,6 +412,10 @@ class Trial(Record):
         """Return the trial with the reason why its text is probably not the answer."""
         return self.model_copy(update={"doubt": doubt})
 
+    def with_grades(self, *, by_page: str | None, by_wire: str | None) -> Self:
+        """Return the trial with the grades of the shown text and of the sent text."""
+        return self.model_copy(update={"by_page": by_page, "by_wire": by_wire})
+
 
 REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
 """Two turns of one conversation. If the second answer contains the word, the bot remembers earlier turns."""
@@ -476,6 +480,16 @@ class PageInspection(Record):
     def with_tested_selectors(self, selectors: Selectors, opened_by: tuple[str, ...], pins_note: str) -> Self:
         """Return the inspection with the selectors that worked in a test, and a note about the others."""
         return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
+
+    def with_fallback_answer(self, text: str) -> Self:
+        """Return the inspection with the one answer that all general questions got."""
+        return self.model_copy(update={"fallback_answer": text})
+
+    def with_trials(
+        self, trials: tuple[Trial, ...], wire: tuple[WireCandidate, ...], new_chat: NewChat | None
+    ) -> Self:
+        """Return the inspection with the questions that were asked and what their answers showed."""
+        return self.model_copy(update={"trials": trials, "wire": wire, "new_chat": new_chat})
 
 
 def is_one_answer(trials: Sequence[Trial]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deployments.cli.pipe_answers import grade_line
+from deployments.cli.pipes.answers import grade_line
 from tests.accuracy.figure import Measured, TellingError, Verdicts, build_share
 from tests.accuracy.rows import read_rows
 

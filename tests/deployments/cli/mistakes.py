@@ -108,7 +108,7 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
         Mistake(
             title="The scheme is missing",
             typed=f"lookout verify {PAGE} --suite suite.jsonl",
-            seen=f"lookout: target {PAGE!r} does not exist; for an address, write http://{PAGE}",
+            seen=f"lookout: target {PAGE!r} does not exist. If it is an address, write http://{PAGE}",
             code=2,
             to_do="Without `http://` or `https://`, Lookout reads a name as a target of `lookout.toml`.",
             files={"lookout.toml": TOML},
@@ -151,9 +151,9 @@ What to do: if the page asks for a login, configure [targets.NAME.login] in
             title="The Space is private, or its name is wrong",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of the
-  Space, and that the token in HF_TOKEN may read the Space
-→ fix targets.bot.space, or set HF_TOKEN to a token that may read it""",
+broken  Space of bot  the Hub answered HTTP 401 for acme/bot: check the name, and
+  that the token (HF_TOKEN) may read the Space
+→ correct targets.bot.space, or set HF_TOKEN to a token that may read this Space""",
             code=4,
             to_do="Set `export HF_TOKEN=…` to a token of Hugging Face that may read the Space.",
             files={"lookout.toml": SPACE},
@@ -165,7 +165,7 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of 
             typed="lookout doctor --no-alert",
             seen="""\
 Space of bot  acme/bot: RUNNING_BUILDING
-→ wait until it runs; a run itself waits""",
+→ wait until the Space runs; a run waits up to""",
             code=0,
             to_do="A run waits up to `probe.readiness.deadline_s` seconds.",
             files={"lookout.toml": SPACE},
@@ -178,8 +178,9 @@ Space of bot  acme/bot: RUNNING_BUILDING
             title="No suite is given",
             typed=f"lookout verify http://{PAGE}/docs",
             seen="""\
-lookout: an address needs a file with gold questions: --suite FILE. To create a
-  first one, run `lookout init`; docs/suite.md explains the format""",
+lookout: to verify an address, also give a file with questions and right
+  answers: --suite FILE. `lookout init` creates a first suite; docs/suite.md
+  explains the format""",
             code=2,
             to_do="A good first suite has ten questions whose right answers you know.",
         ),
@@ -293,9 +294,9 @@ lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
             title="The judge has no key",
             typed="lookout doctor --no-alert",
             seen="""\
-optional  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
-→ set the key where runs start. Until then, answers that rules cannot grade stay
-  ungraded""",
+optional  judge  claude-sonnet-5-5: off, because ANTHROPIC_API_KEY is not set
+→ set the key in the environment of runs. Until then, answers that rules cannot
+  grade stay ungraded""",
             code=0,
             to_do="Set `export ANTHROPIC_API_KEY=…` in the shell, the service or the workflow that starts runs.",
             files={
@@ -430,7 +431,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
         Mistake(
             title="The clock is wrong",
             typed="lookout doctor --no-alert",
-            seen="→ set the clock by NTP: Slack and webhook signatures are refused if it is wrong by\n  more than 300 s",
+            seen="→ set the clock with NTP: signatures of Slack and webhooks are refused if it is\n  wrong by more than 300 s",
             code=4,
             to_do="On most systems, run `timedatectl set-ntp true`.",
             files={"lookout.toml": TOML.replace("/docs", "/late")},
@@ -465,8 +466,9 @@ lookout: no Prefect server answers at http://localhost:9/api (from PREFECT_API_U
             title="Nothing has run yet",
             typed="lookout report",
             seen="""\
-lookout: there is no lookout.toml and no .lookout here. `lookout verify` or `lookout
-  demo` creates a data folder; for another place give --config or --data-folder""",
+lookout: this folder has no lookout.toml and no data folder .lookout. Create a data
+  folder with `lookout verify` or `lookout demo`, or name another place with
+  --config or --data-folder""",
             code=2,
             to_do="First run `lookout doctor` on your page, then `lookout verify`, then its report.",
         ),

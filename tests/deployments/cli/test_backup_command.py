@@ -120,7 +120,7 @@ def test_a_journal_in_a_bucket_is_not_in_the_backup(folder):
     store = open_store_in(folder / ".lookout", bucket)
     store.journal.append([ResultRow(row=exchange("run-9"))], run_id="run-9")
     made = lookout("backup", "saved.tar.gz", cwd=folder)
-    assert "back up that store, too" in made.stdout
+    assert "Back up that store as well" in made.stdout
     shared = lookout("restore", "saved.tar.gz", "--copy", "--data-folder", "new", cwd=folder)
     assert (shared.returncode, "would share this journal" in shared.stderr) == (2, True)
     shutil.move(folder / ".lookout", folder / "lost")
@@ -134,7 +134,10 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
     (folder / ".lookout" / "journal" / "_damaged" / "run-1__x.jsonl").write_text("half", encoding="utf-8")
     assert lookout("backup", "saved.tar.gz", cwd=folder).returncode == 0
     done = lookout("restore", "saved.tar.gz", "--moved", "--data-folder", "new", cwd=folder)
-    assert (done.returncode, "_damaged/run-1__x.jsonl was set aside earlier" in done.stdout) == (4, True)
+    assert (done.returncode, "_damaged/run-1__x.jsonl was damaged and set aside earlier" in done.stdout) == (
+        4,
+        True,
+    )
     assert (folder / "new" / "journal" / "_damaged" / "run-1__x.jsonl").exists()
 
 

@@ -121,7 +121,9 @@ def test_a_wrong_key_is_one_line_and_the_next_step_names_its_variable(
     (line,) = [line for line in _joined(done.stderr) if line.startswith("∅")]
     assert line.startswith(f"∅ {QUESTIONS} "), line
     assert "access_denied: " in line
-    how_many = re.sub(r"\d+ of them not asked after the first \d+", "N of them not asked after the first N", line)
+    how_many = re.sub(
+        r"did not ask \d+ of them after the first \d+", "did not ask N of them after the first N", line
+    )
     assert replace_volatile(how_many) == snapshot(name="cause")
     (step,) = [line for line in _joined(done.stdout) if line.startswith("Next")]
     assert step == snapshot(name="next step")

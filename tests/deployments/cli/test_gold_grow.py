@@ -82,7 +82,7 @@ def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, 
     assert case.provenance.pipeline is Pipeline.GROWTH
     assert case.provenance.reviewed_by == "asha"
     assert outcomes(folder) == (("click-1", True, case.id, "asha", "suite.jsonl", ""),)
-    assert "0 added" in grow(folder, "g\n\n24 months\n\n")
+    assert "suite.jsonl: 0." in grow(folder, "g\n\n24 months\n\n")
 
 
 def test_a_gold_that_the_bad_reply_would_meet_is_refused(folder, grow, snapshot):
@@ -214,7 +214,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, sna
     assert "50100234417788" not in done.stdout + listed.stdout
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert (case.severity, case.expected_refusal) == (Severity.CRITICAL, True)
-    assert "No drafts" in gold("grow", *data, cwd=tmp_path).stdout
+    assert "There are no drafts" in gold("grow", *data, cwd=tmp_path).stdout
 
 
 def traces(folder: Path) -> None:

@@ -62,7 +62,7 @@ def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, d
     assert case.provenance.reviewed_at == one.reviewed_at
     second = review(drafts, "s\n", by="bina")
     assert "1 of 1" in second
-    assert "0 added" in second
+    assert "suite.jsonl: 0." in second
     assert "1 left" in second
 
 
@@ -232,6 +232,6 @@ def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert "1 added" in rest
+    assert "suite.jsonl: 1." in rest
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert case.provenance.reviewed_by == "asha"

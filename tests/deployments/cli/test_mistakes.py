@@ -103,7 +103,7 @@ def around() -> Iterator[Surroundings]:
 def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_path):
     """The words, the exit code, and no traceback."""
     variables = {name: around.real(value) for name, value in row.variables.items()}
-    write_files(row, around, tmp_path)
+    write_init_files(row, around, tmp_path)
     done = run_in_process(*typed_arguments(row, around), cwd=tmp_path, env=fork_server.bare(**variables))
     check_answer(row, around, tmp_path, done)
 
@@ -115,11 +115,11 @@ def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_pa
 @pytest.mark.a_slice(6)
 def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, request):
     """The same of the real command, where a page, a server or this machine is not as it should be."""
-    write_files(row, around, tmp_path)
+    write_init_files(row, around, tmp_path)
     check_answer(row, around, tmp_path, run_in_surroundings(row, around, tmp_path, request))
 
 
-def write_files(row: Mistake, around: Surroundings, folder: Path) -> None:
+def write_init_files(row: Mistake, around: Surroundings, folder: Path) -> None:
     for name, text in {"suite.jsonl": SUITE, **row.files}.items():
         (folder / name).write_text(around.real(text), encoding="utf-8")
 

@@ -212,7 +212,7 @@ def test_a_reader_that_stops_is_no_failure(tmp_path: Path) -> None:
 
 def test_the_pipes_load_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys; from deployments.cli import pipe_answers as pipe_facts, pipe_answers as pipe_grade, pipe_answers as pipe_redact;"
+        "import sys; from deployments.cli.pipes import answers;"
         "heavy = {'prefect', 'anthropic', 'playwright', 'duckdb', 'scipy', 'slack_sdk', 'huggingface_hub'};"
         "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
     )

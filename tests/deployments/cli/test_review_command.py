@@ -225,7 +225,7 @@ def test_at_a_terminal_one_key_is_enough(folder):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert "1 reviewed" in rest
+    assert "reviewed 1 answers" in rest
     assert len(labels(folder)) == 1
 
 
@@ -264,7 +264,7 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
     typed = ["n\n1\n\n" if answer in {WRONG, LET_THROUGH} else "y\n" for answer in answers]
     keys = "".join(typed)
     shown = run("--share", "1", "--as", "asha", given=keys, columns="80")
-    assert "16 reviewed" in shown
+    assert "reviewed 16 answers" in shown
     assert max(map(len, shown.splitlines())) <= 80
     first = shown[: shown.index("2 of 16")]
     assert "factual" not in first[: first.index("[y]es")], "no verdict before the person's"

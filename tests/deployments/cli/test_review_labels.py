@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.cli.reviews.answers import build_draft, build_label, is_contradiction
+from deployments.cli.reviews.answers import build_draft_from_label, build_review_label, is_contradiction
 from monitors.alerts.redact import redact
 from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin
@@ -40,7 +40,7 @@ CHECK = SpotCheck(answer=ANSWER, inclusion_probability=0.05)
 
 
 def label(verdict: AnswerVerdict = AnswerVerdict.WRONG, *, by: str = "asha", **more):
-    return build_label(CHECK, verdict, by=by, at=NOON, redact=redact, **more)
+    return build_review_label(CHECK, verdict, by=by, at=NOON, redact=redact, **more)
 
 
 def test_a_label_is_redacted_and_knows_how_likely_its_answer_was():
@@ -82,18 +82,18 @@ def test_a_failure_that_is_named_is_held_against_the_verdicts_on_the_same_questi
 
 def test_a_wrong_answer_is_what_the_drafted_case_must_fail_on():
     with_gold = ANSWER.model_copy(update={"gold": "24 months"})
-    draft = build_draft(label(), with_gold, redact)
+    draft = build_draft_from_label(label(), with_gold, redact)
     assert (draft.gold, draft.bad_reply, draft.source_id) == ("24 months", "Mail [e-mail].", "case-1")
     assert "example.com" not in draft.model_dump_json()
 
 
 def test_a_right_answer_without_gold_is_proposed_as_gold():
-    draft = build_draft(label(AnswerVerdict.RIGHT), ANSWER, redact)
+    draft = build_draft_from_label(label(AnswerVerdict.RIGHT), ANSWER, redact)
     assert (draft.gold, draft.bad_reply, draft.failure_kind) == ("Mail [e-mail].", None, None)
 
 
 def test_a_draft_does_not_name_a_real_conversation():
     traffic = ANSWER.model_copy(update={"origin": Origin.TRAFFIC})
-    draft = build_draft(label(), traffic, redact)
+    draft = build_draft_from_label(label(), traffic, redact)
     assert draft.source_id is None
     assert "case-1" not in draft.model_dump_json()

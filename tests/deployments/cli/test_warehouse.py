@@ -73,7 +73,7 @@ def test_a_lost_file_is_rebuilt_from_the_journal(data):
     (data / "warehouse.duckdb").write_bytes(b"not a database")
     checked = lookout("warehouse", "check", data=data)
     assert checked.returncode == 4
-    assert "NOT SOUND" in checked.stdout
+    assert "PROBLEMS FOUND" in checked.stdout
     assert "lookout warehouse rebuild" in checked.stdout
     assert lookout("warehouse", "rebuild", data=data).returncode == 0
     assert lookout("warehouse", "check", data=data).returncode == 0

@@ -24,7 +24,7 @@ def guarded(tmp_path_factory):
     store = filled(folder)
     tokens = build_token_store(folder)
     made = {
-        role: tokens.add(role.value, role, sees_personal_data=role is Role.OPERATE, at=datetime.now(UTC))
+        role: tokens.create_token(role.value, role, sees_personal_data=role is Role.OPERATE, at=datetime.now(UTC))
         for role in Role
     }
     with serving_site(config_of(folder, login=True), store) as site:
@@ -108,31 +108,31 @@ def test_a_revoked_token_ends_its_session_at_once(tmp_path):
     """What a person has open ends with their token, and a forged or old cookie opens nothing."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     tokens = build_token_store(tmp_path)
-    owner = tokens.find_owner(tokens.add("asha", Role.OPERATE, sees_personal_data=False, at=now))
-    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=1))
-    cookie = signer.issue(owner, now)
+    owner = tokens.find_owner(tokens.create_token("asha", Role.OPERATE, sees_personal_data=False, at=now))
+    signer = SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=1))
+    cookie = signer.create_session_cookie(owner, now)
     assert signer.find_owner(cookie, now) == owner
     assert signer.find_owner(cookie, now + timedelta(hours=2)) is None
     assert signer.find_owner(cookie[:-1] + ("A" if cookie[-1] != "A" else "B"), now) is None
-    tokens.revoke("asha")
+    tokens.revoke_token("asha")
     assert signer.find_owner(cookie, now) is None
 
 
 def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
     """The file has no token in it, and nobody else may read it."""
     tokens = build_token_store(tmp_path)
-    token = tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
+    token = tokens.create_token("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
     file = tmp_path / "site" / "tokens.json"
     assert token not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
     with pytest.raises(ConfigError, match="already has a token"):
-        tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
+        tokens.create_token("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
 
 
 def test_wrong_tokens_have_to_wait(tmp_path):
     """After ten wrong ones from an address even the right one waits, and the answer says how long."""
     store = filled(tmp_path)
-    build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    build_token_store(tmp_path).create_token("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
     with serving_site(config_of(tmp_path, login=True), store) as site:
         tries = [
             httpx.post(f"{site.address}/login", data={"token": "lookout_wrong"}, trust_env=False) for _ in range(11)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from deployments.cli.alerts.incidents import build_story_lines
+from deployments.cli.alerts.incidents import list_story_lines
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
 from deployments.site.application import ACTIONS
@@ -204,7 +204,7 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
     assert {one["kind"] for one in shown["decisions"]} == left
     (line,) = [
         line.text
-        for line in build_story_lines(load_incident_history(site.store, incident, ()))
+        for line in list_story_lines(load_incident_history(site.store, incident, ()))
         if "by me (site)" in line.text
     ]
     assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
@@ -287,7 +287,9 @@ def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
 def test_a_reader_decides_nothing(tmp_path):
     """Every decision answers 403 to the role read, and changes nothing."""
     store = with_people(tmp_path)
-    token = build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    token = build_token_store(tmp_path).create_token(
+        "asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC)
+    )
     with serving_site(config_of(tmp_path, login=True), store) as served:
         for route in ACTIONS:
             address = served.address + route.path.format(**EXAMPLES | {"incident": USER_0})

@@ -84,7 +84,7 @@ async def test_a_long_table_is_paged(chromium, tmp_path):
 async def test_a_person_logs_in_and_out(chromium, tmp_path):
     """The login opens the page that was asked for; logging out closes it again."""
     store = filled(tmp_path, runs=1)
-    token = build_token_store(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=NOON)
+    token = build_token_store(tmp_path).create_token("asha", Role.READ, sees_personal_data=False, at=NOON)
     with serving_site(config_of(tmp_path, login=True), store) as served:
         async with opened(chromium, f"{served.address}/runs?verdict=FAIL", width=PHONE) as (page, heard):
             assert await find_broken_rules(page) == []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deployments.cli.pipe_answers import extract_facts, redact_line
+from deployments.cli.pipes.answers import extract_facts, redact_line
 from monitors.alerts.redact import redact, redact_with_findings
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.text import MAX_TEXT_LENGTH, PART_LENGTH, find_unread

@@ -168,7 +168,7 @@ def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(data):
     harm(data, name)
     done = lookout("warehouse", "rebuild", data=data)
     assert done.returncode == 4
-    assert f"Rebuilt from {CASES - 1} segments" in done.stdout
+    assert f"Rebuilt the warehouse from {CASES - 1} segments" in done.stdout
     assert "no longer readable in the journal" in done.stdout
     assert f"run-1/{name}" in done.stdout
     assert "2 of its 2" in done.stdout

@@ -69,12 +69,12 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
     ("runtime", "health", "words", "to_do"),
     [
         ({"stage": "SLEEPING"}, Health.GOOD, "SLEEPING", ""),
-        ({"stage": "BUILDING", "sha": COMMIT}, Health.DOUBTFUL, "BUILDING", "wait until it runs"),
+        ({"stage": "BUILDING", "sha": COMMIT}, Health.DOUBTFUL, "BUILDING", "wait until the Space runs"),
         ({"stage": "BUILD_ERROR", "errorMessage": "no pip"}, Health.DOUBTFUL, "BUILD_ERROR (no pip)", "its log"),
         ({"stage": "PAUSED"}, Health.DOUBTFUL, "PAUSED", "its log"),
         ({"stage": "RUNNING"}, Health.DOUBTFUL, "RUNNING", "targets.bot.probe.readiness.version_url"),
         (404, Health.BROKEN, "HTTP 404 for acme/bot", "targets.bot.space"),
-        (500, Health.BROKEN, "the Hub answered HTTP 500", "may also be down"),
+        (500, Health.BROKEN, "the Hub answered HTTP 500", "perhaps the Hub is down"),
         (429, Health.BROKEN, "HTTP 429", "HF_TOKEN"),
     ],
 )

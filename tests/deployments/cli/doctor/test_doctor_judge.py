@@ -68,7 +68,7 @@ def test_a_judge_that_gives_no_verdict_is_broken_and_it_says_why(provider, fault
     provider.always = fault
     check = checked(provider)[f"judge {MODEL}"]
     assert check.health is Health.BROKEN, check
-    assert "judge's key, the model's name" in check.to_do
+    assert "judge's key, the name of the model" in check.to_do
     assert KEY not in check.found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.cli.gate.gate import apply_flags
+from deployments.cli.gate.gate import apply_gate_flags
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 
@@ -12,7 +12,7 @@ FILE = GateSettings(min_weighted_score=0.9, min_rubric=3.5, strict=True)
 
 
 def flags(min_score=None, *, fail_on_regression=False, strict=False, settings=FILE):
-    return apply_flags(settings, min_score=min_score, fail_on_regression=fail_on_regression, strict=strict)
+    return apply_gate_flags(settings, min_score=min_score, fail_on_regression=fail_on_regression, strict=strict)
 
 
 def test_without_a_flag_the_file_stands():

@@ -102,7 +102,7 @@ def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lo
     assert unknown.returncode == 0
     assert github.statuses == []
     assert "acme/helpdesk#12 (HTTP 404)" in unknown.stderr
-    assert "so Lookout sets no status" in unknown.stderr
+    assert "Lookout sets no commit status" in unknown.stderr
     assert len(github.by(BOT)) == 1
 
 

@@ -209,7 +209,7 @@ def test_people_rate_reports_too(gate, tmp_path):
     listed = review("--share", "1", "--as", "asha", "--json").splitlines()
     given = [5 if MARKS[5] in json.loads(line)["answer"] else 4 for line in listed]
     shown = review("--share", "1", "--as", "asha", keys="".join(f"y\n{rating - 1}\n" for rating in given))
-    assert "10 reviewed" in shown
+    assert "reviewed 10 answers" in shown
     assert shown.index("How useful") < shown.index(" of 5 (helpful")
     figures = map(json.loads, review("--figures", "--json").splitlines())
     (ratings,) = [each for each in figures if "absolute_difference" in each]

@@ -11,7 +11,7 @@ from deployments.cli.gold.build import build_command
 from deployments.cli.gold.check import check_command
 from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
-from deployments.cli.gold.mutants import load_graders, mutants_command
+from deployments.cli.gold.mutants import load_graders_of_target, mutants_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.checks import read_numbered_suite
 from monitors.goldset.load import load_suite
@@ -66,7 +66,7 @@ def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
     rows = written_rows(tmp_path / "rows.jsonl", row("co_payment_pct", value=20))
     with pytest.raises(GoldSetError, match="no quote"):
         build(rows, tmp_path / "suite.jsonl")
-    with pytest.raises(GoldSetError, match="accepted: en, hi, hinglish"):
+    with pytest.raises(GoldSetError, match="Accepted: en, hi, hinglish"):
         build(rows, tmp_path / "suite.jsonl", "tamil")
 
 
@@ -161,9 +161,9 @@ def test_a_targets_own_settings_are_used(tmp_path):
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'
     )
-    assert not load_graders(config, None)[0].citation_required
+    assert not load_graders_of_target(config, None)[0].citation_required
     config.write_text(config.read_text() + '[targets.two]\nurl = "http://127.0.0.1:2/"\nsuite = "s.jsonl"\n')
     with pytest.raises(ConfigError, match="one, two"):
-        load_graders(config, None)
+        load_graders_of_target(config, None)
     with pytest.raises(ConfigError, match="--config"):
-        load_graders(None, "one")
+        load_graders_of_target(None, "one")

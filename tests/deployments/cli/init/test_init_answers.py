@@ -17,7 +17,7 @@ from deployments.cli.init.answers import (
     parse_family,
     parse_target,
 )
-from deployments.cli.init.files import FIRST_SUITE, format_files, write_files
+from deployments.cli.init.files import FIRST_SUITE, format_init_files, write_init_files
 from deployments.demo.configuration import find_free_port
 from deployments.up.parts import check_installation
 from flows.runtime.judge import plan_judge
@@ -114,7 +114,7 @@ def switched_on(config: str) -> str:
 def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
     """What is off is valid too: taking the # away is enough."""
     answered = parse_target(target).model_copy(update={"model_family": family})
-    written = format_files(Answers(target=answered, channel=channel))
+    written = format_init_files(Answers(target=answered, channel=channel))
     for name, text in written.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = load_config(tmp_path / FILE_NAME)
@@ -134,7 +134,7 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
 def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
     """No secret is needed to begin: what needs one is off until you switch it on."""
     answered = parse_target("acme/bot").model_copy(update={"model_family": family})
-    write_files(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
+    write_init_files(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
     check_installation(config, host="127.0.0.1", port=find_free_port("127.0.0.1", 0), environment={})
 
@@ -154,7 +154,7 @@ def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced()
 
 
 def test_the_text_about_webhooks_names_address_secret_and_events():
-    text = format_files(Answers(target=Target(name="bot", space="acme/bot")))["webhooks.md"]
+    text = format_init_files(Answers(target=Target(name="bot", space="acme/bot")))["webhooks.md"]
     for words in (
         "/deploys/huggingface",
         "/deploys/github",

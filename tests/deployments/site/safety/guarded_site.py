@@ -93,7 +93,7 @@ def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Ite
     append_draft(store.journal, wanted_case())
     store.load_pending(5)
     made = {
-        name: tokens.add(name, role, sees_personal_data=name == "privacy", at=datetime.now(UTC))
+        name: tokens.create_token(name, role, sees_personal_data=name == "privacy", at=datetime.now(UTC))
         for name, role in (("read", Role.READ), ("operate", Role.OPERATE), ("privacy", Role.OPERATE))
     }
     with chdir(folder), serving_site(config_of(folder, login=login, **settings), store) as site:

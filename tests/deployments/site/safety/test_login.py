@@ -32,7 +32,7 @@ def guarded(tmp_path_factory):
 
 def signer_of(guarded):
     tokens = build_token_store(guarded.site.config.data_folder)
-    return SessionSigner(tokens, tokens.load_key(), timedelta(hours=guarded.site.config.site.session_h))
+    return SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=guarded.site.config.site.session_h))
 
 
 def test_a_session_is_over_when_its_time_is(guarded):
@@ -41,7 +41,8 @@ def test_a_session_is_over_when_its_time_is(guarded):
     owner = signer.tokens.find_owner(guarded.tokens["operate"])
     statuses = [
         guarded.ask(
-            "/runs", cookie=f"{build_cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}"
+            "/runs",
+            cookie=f"{build_cookie_name('')}={signer.create_session_cookie(owner, datetime.now(UTC) - ago)}",
         ).status
         for ago in (timedelta(hours=11), timedelta(hours=13))
     ]
@@ -61,11 +62,14 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
 def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
     """The list of ended sessions does not grow for ever, and never forgets one that could still be used."""
     tokens = build_token_store(tmp_path)
-    owner = tokens.find_owner(tokens.add("asha", Role.READ, sees_personal_data=False, at=NOON))
-    signer = SessionSigner(tokens, tokens.load_key(), timedelta(hours=1))
-    first, second = signer.issue(owner, NOON), signer.issue(owner, NOON + timedelta(minutes=30))
-    signer.end(first, NOON)
-    signer.end(second, NOON + timedelta(minutes=70))
+    owner = tokens.find_owner(tokens.create_token("asha", Role.READ, sees_personal_data=False, at=NOON))
+    signer = SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=1))
+    first, second = (
+        signer.create_session_cookie(owner, NOON),
+        signer.create_session_cookie(owner, NOON + timedelta(minutes=30)),
+    )
+    signer.end_session(first, NOON)
+    signer.end_session(second, NOON + timedelta(minutes=70))
     assert len(list((tmp_path / "site" / "ended-sessions").iterdir())) == 1
     assert signer.find_owner(second, NOON + timedelta(minutes=71)) is None
 
@@ -122,8 +126,10 @@ def test_a_revoked_token_opens_nothing_more(tmp_path):
     """Neither itself nor the session that it opened, from the next request on; a new one of the same name is new."""
     with guarded_site(tmp_path) as guarded:
         token, cookie = guarded.tokens["operate"], guarded.session()
-        build_token_store(tmp_path).revoke("operate")
-        build_token_store(tmp_path).add("operate", Role.OPERATE, sees_personal_data=False, at=datetime.now(UTC))
+        build_token_store(tmp_path).revoke_token("operate")
+        build_token_store(tmp_path).create_token(
+            "operate", Role.OPERATE, sees_personal_data=False, at=datetime.now(UTC)
+        )
         statuses = [
             guarded.ask("/runs", cookie=cookie).status,
             guarded.ask("/runs", authorization=f"Bearer {token}").status,
@@ -138,7 +144,7 @@ def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
         (tmp_path / "site" / "tokens.json").write_text("{")
         answer = guarded.ask("/runs", authorization=f"Bearer {guarded.tokens['operate']}")
     assert answer.status == 503
-    assert "tokens cannot be read" in answer.text
+    assert "cannot read the tokens" in answer.text
     assert str(tmp_path) not in answer.text
 
 
@@ -250,9 +256,9 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     """After 200 wrong ones from as many addresses a new address waits; one that came with a good token does not."""
     clock = [NOON]
     limit = AttemptLimit(lambda: clock[0])
-    limit.note_good("192.0.2.1")
+    limit.remember_good_token("192.0.2.1")
     for number in range(200):
-        limit.note_wrong(f"198.51.{number % 100}.{number}")
+        limit.count_wrong_token(f"198.51.{number % 100}.{number}")
         clock[0] += timedelta(seconds=1)
     assert limit.wait_s("203.0.113.9") == 100
     assert limit.wait_s("192.0.2.1") == 0
@@ -279,6 +285,6 @@ def test_the_memory_of_addresses_is_bounded():
     """A million addresses do not fill the memory, and the newest of them are those that are remembered."""
     limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
-        limit.note_wrong(f"192.0.2.{number}")
-        limit.note_good(f"198.51.100.{number}")
+        limit.count_wrong_token(f"192.0.2.{number}")
+        limit.remember_good_token(f"198.51.100.{number}")
     assert [limit.wait_s(f"192.0.2.{number}") > 0 for number in range(10)] == [False] * 7 + [True] * 3

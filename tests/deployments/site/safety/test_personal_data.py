@@ -36,7 +36,7 @@ def guarded(tmp_path_factory):
     (folder / "reviewer").write_text("bina\n")
     people = {(role.value, sees) for role in Role for sees in (False, True)}
     made = {
-        f"{role}{'-privacy' if sees else ''}": tokens.add(
+        f"{role}{'-privacy' if sees else ''}": tokens.create_token(
             f"{role}{'-privacy' if sees else ''}", Role(role), sees_personal_data=sees, at=datetime.now(UTC)
         )
         for role, sees in people

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from deployments.site.export import build_export_request
-from deployments.site.figures import format_metrics, load_cards
+from deployments.site.figures import format_metrics, load_target_cards
 from deployments.site.page import StaticAddress
 from deployments.site.serve import SiteEnvironment, open_site
 from tests.deployments.site.people_server import with_people
@@ -84,6 +84,6 @@ def test_any_name_stays_one_label(tmp_path, name):
     store.journal.append(run_rows("run-1", 1, hours_ago=1), run_id="run-1")
     store.load_pending(5)
     with open_site(config_of(tmp_path), SiteEnvironment(lambda: NOON, "me")) as (site, _):
-        cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
+        cards = load_target_cards(build_export_request(site, StaticAddress("/"), {}))
     found = samples_of(format_metrics([card.model_copy(update={"target": name}) for card in cards]).decode())
     assert {dict(labels)["target"] for _, labels in found} == {name}

@@ -119,6 +119,6 @@ async def test_only_a_button_that_starts_a_new_chat_is_proposed(snapshot):
     )
     assert config.require_target("bot").probe.isolation is Isolation.NEW_CHAT
     for found in (NewChat(recalled=False), NewChat(recalled=True, forgotten=False)):
-        assert "uses a fresh page" in printed(found)
+        assert "opens a new page" in printed(found)
         assert "isolation" not in printed(found)
     assert "new chat" not in printed(None)

@@ -1,7 +1,7 @@
-"""Compute the answers of ``lookout facts`` and the other pipes, one line at a time.
+"""Compute the output line for one input line of ``lookout facts``, ``grade``, ``redact`` and the other pipes.
 
-Each field of a line is checked: an error names the field and what is accepted. ``lookout grade`` uses the panel and
-the gate's rule, as a run does.
+An invalid field raises an error that names the field and the accepted values. ``lookout grade`` uses the same
+graders and the same rule as a run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
 
-from deployments.cli.pipes import Fields, Unreadable
+from deployments.cli.pipes.commands import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
 from monitors.domains.pack import INSURANCE, Domain, load_domain
 from monitors.errors import ConfigError
@@ -36,11 +36,11 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judge
 from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""Half of a surrogate pair is not text; one character replaces it, so that positions stay right."""
+"""Half of a surrogate pair is not a valid character. One character replaces it, so that positions stay right."""
 
 
-def read_text(fields: Fields, name: str, default: str | None = None) -> str:
-    """Read a text. Without a default it must be there; it may be empty."""
+def read_text_field(fields: Fields, name: str, default: str | None = None) -> str:
+    """Return a text field, which may be empty. Without a default the field is required."""
     value = fields.get(name, default)
     if value is None and default is not None:
         return default
@@ -51,23 +51,23 @@ def read_text(fields: Fields, name: str, default: str | None = None) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace halves of surrogate pairs by U+FFFD, one for one."""
+    """Replace each half of a surrogate pair with U+FFFD."""
     return text if text.isascii() else text.translate(_SURROGATES)
 
 
-def read_texts(fields: Fields, name: str) -> tuple[str, ...]:
-    """Read a text or a list of texts, each of which is equally right."""
+def read_text_list_field(fields: Fields, name: str) -> tuple[str, ...]:
+    """Return the texts of a field that holds one text or a list of texts."""
     value = fields.get(name)
     if isinstance(value, list):
         texts = cast("list[Any]", value)
         if texts and all(isinstance(item, str) for item in texts):
             return tuple(replace_surrogates(item) for item in texts)
         raise Unreadable(f"{name}: expected a JSON string, or a list with at least one string")
-    return (read_text(fields, name),)
+    return (read_text_field(fields, name),)
 
 
-def read_flag(fields: Fields, name: str) -> bool:
-    """Read ``true`` or ``false``; absent is false."""
+def read_bool_field(fields: Fields, name: str) -> bool:
+    """Return a field that is ``true`` or ``false``. A missing field is false."""
     value = fields.get(name)
     if value is None:
         return False
@@ -76,18 +76,18 @@ def read_flag(fields: Fields, name: str) -> bool:
     return value
 
 
-def read_severity(fields: Fields) -> Severity:
-    """Read a severity of 1, 2 or 3; absent is 2, a wrong answer."""
+def read_severity_field(fields: Fields) -> Severity:
+    """Return the severity 1, 2 or 3. A missing severity is 2."""
     value = fields.get("severity")
     if value is None:
         return Severity.MAJOR
     if isinstance(value, bool) or value not in (1, 2, 3):
-        raise Unreadable("severity: expected 1 (minor), 2 (major) or 3 (critical: alerts at once)")
+        raise Unreadable("severity: expected 1 (minor), 2 (major) or 3 (critical)")
     return Severity(int(value))
 
 
-def read_language(fields: Fields) -> Language | None:
-    """Read one of the four languages, or ``None`` where the line names none."""
+def read_language_field(fields: Fields) -> Language | None:
+    """Return the language; ``None`` if the line has none."""
     value = fields.get("language")
     if value is None:
         return None
@@ -97,48 +97,49 @@ def read_language(fields: Fields) -> Language | None:
     return Language(value)
 
 
-def read_locale(fields: Fields) -> str | None:
-    """Read a locale such as ``de-DE``, or ``None`` where the line names none."""
-    return _read_checked_text(fields, "locale", validate_locale)
+def read_locale_field(fields: Fields) -> str | None:
+    """Return a locale such as ``de-DE``; ``None`` if the line has none."""
+    return _read_validated_text_field(fields, "locale", validate_locale)
 
 
-def read_currency(fields: Fields) -> str | None:
-    """Read an ISO 4217 code, or ``None`` where the line names none."""
-    return _read_checked_text(fields, "currency", validate_currency)
+def read_currency_field(fields: Fields) -> str | None:
+    """Return a currency as its ISO 4217 code; ``None`` if the line has none."""
+    return _read_validated_text_field(fields, "currency", validate_currency)
 
 
-def read_domain(fields: Fields) -> Domain:
-    """Load the domain of the packs that the line names, or of the insurance pack."""
-    packs = read_texts(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
+def read_domain_field(fields: Fields) -> Domain:
+    """Load the domain packs that the line names; by default the insurance pack."""
+    packs = read_text_list_field(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
     if any("/" in pack for pack in packs):
-        raise Unreadable("domains: expected names of packs that come with Lookout; a line cannot name a folder")
+        raise Unreadable("domains: expected names of packs that come with Lookout. A folder is not accepted here")
     try:
         return load_domain(packs)
     except ConfigError as error:
         raise Unreadable(f"domains: {error}") from None
 
 
-def _read_checked_text(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
+def _read_validated_text_field(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
     if fields.get(name) is None:
         return None
     try:
-        return check(read_text(fields, name))
+        return check(read_text_field(fields, name))
     except ValueError as error:
         raise Unreadable(f"{name}: {error}") from None
 
 
 def extract_facts(fields: Fields) -> Fields:
-    """Return all quantities of ``text`` in order of position; English and Hindi are read together.
+    """Return all quantities of ``text``, in the order of the text. English and Hindi are both read.
 
-    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they settle what is ambiguous. Of
-    a text beyond a million characters the two ends are read, and ``unread`` is the span between them.
+    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they make ambiguous numbers
+    clear. Of a text with more than a million characters, only the two ends are read; ``unread`` is the span between
+    them.
     """
-    text = read_text(fields, "text")
+    text = read_text_field(fields, "text")
     facts = read_facts(
         text,
-        language=read_language(fields),
-        locale=read_locale(fields),
-        currency=read_currency(fields),
+        language=read_language_field(fields),
+        locale=read_locale_field(fields),
+        currency=read_currency_field(fields),
     )
     unread = find_unread(text)
     return {"facts": [_format_fact(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
@@ -159,68 +160,70 @@ def _format_fact(fact: Fact) -> Fields:
 
 
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
-"""A line has no time; no grader reads it."""
+"""Stands for the time of the answer, which a line does not have and no grader reads."""
 _NOTHING = "-"
-"""Stands for an empty question or gold: a case must have both, and nothing can be compared with it."""
+"""Stands for an empty question or gold, because a case must have both."""
 _TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
 _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 
 @lru_cache(maxsize=8)
 def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
-    """Build the graders for a locale, currency and domain; many lines share one panel."""
+    """Build the graders for a locale, a currency and a domain. Lines with the same values share them."""
     return build_default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def grade_line(fields: Fields) -> Fields:
-    """Grade the answer of one line. ``null`` means that every grader concerned abstained."""
-    case = _build_case(fields)
-    exchange = _build_exchange(case, read_text(fields, "answer"))
+    """Grade the answer of one line. A value is ``null`` if no grader could decide it."""
+    case = _build_gold_case(fields)
+    exchange = _build_exchange(case, read_text_field(fields, "answer"))
     grades = grade_exchange(
-        _build_panel(read_locale(fields), read_currency(fields), read_domain(fields)), case, exchange
+        _build_panel(read_locale_field(fields), read_currency_field(fields), read_domain_field(fields)),
+        case,
+        exchange,
     )
     assessment = assess_case(case, exchange, grades)
     answer = exchange.graded_text
     refusal = _find_refusal_kind(case, answer)
+    failed = [grade for grade in grades if isinstance(grade, Judged) and not grade.passed]
+    disclosed = [span for grade in failed if grade.aspect is Aspect.DISCLOSURE for span in grade.evidence]
     return {
         "factual_match": _TRUTH[assessment.factual_match],
         "refused": None if refusal is None else refusal is RefusalKind.REFUSED,
         "refusal": refusal,
         "citation_present": bool(find_citations(answer)),
         "language": identify_language(answer).value,
-        "pii": _list_disclosures(grades),
-        "error_leak": any(
-            isinstance(grade, Judged) and grade.aspect is Aspect.ERROR_LEAK and not grade.passed for grade in grades
-        ),
+        "pii": [{"kind": span.label, "span": [span.start, span.end]} for span in disclosed],
+        "error_leak": any(grade.aspect is Aspect.ERROR_LEAK for grade in failed),
         "correct": _CORRECT.get(assessment.outcome),
         "grades": [_format_grade(grade) for grade in grades],
     }
 
 
-def _build_case(fields: Fields) -> GoldCase:
-    gold, *alternatives = read_texts(fields, "gold")
-    question = read_text(fields, "question", "") or _NOTHING
+def _build_gold_case(fields: Fields) -> GoldCase:
+    gold, *alternatives = read_text_list_field(fields, "gold")
+    question = read_text_field(fields, "question", "") or _NOTHING
     return GoldCase(
         id="line",
         turns=(question,),
         gold=gold or _NOTHING,
         alternatives=tuple(text for text in alternatives if text),
-        expected_refusal=read_flag(fields, "expected_refusal"),
-        expected_citation=read_text(fields, "expected_citation", "") or None,
-        must_say=_read_sayings(fields, "must_say"),
-        must_not_say=_read_sayings(fields, "must_not_say"),
-        severity=read_severity(fields),
-        language=read_language(fields) or find_case_language(question, gold),
+        expected_refusal=read_bool_field(fields, "expected_refusal"),
+        expected_citation=read_text_field(fields, "expected_citation", "") or None,
+        must_say=_read_phrases_field(fields, "must_say"),
+        must_not_say=_read_phrases_field(fields, "must_not_say"),
+        severity=read_severity_field(fields),
+        language=read_language_field(fields) or find_case_language(question, gold),
         type="line",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
     )
 
 
-def _read_sayings(fields: Fields, name: str) -> tuple[str, ...]:
-    """Read phrases and patterns; absent or an empty list means none."""
+def _read_phrases_field(fields: Fields, name: str) -> tuple[str, ...]:
+    """Return the phrases and patterns of a field. A missing field or an empty list means none."""
     if fields.get(name) in (None, []):
         return ()
-    written = read_texts(fields, name)
+    written = read_text_list_field(fields, name)
     try:
         for text in written:
             parse_phrase_or_pattern(text)
@@ -241,15 +244,10 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
-    """Return whether the answer refuses; ``None`` where the rules are unsure or do not read its language."""
+    """Return whether the answer refuses; ``None`` if the rules are unsure or cannot read its language."""
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
-
-
-def _list_disclosures(grades: tuple[Grade, ...]) -> list[Fields]:
-    failed = (g for g in grades if isinstance(g, Judged) and g.aspect is Aspect.DISCLOSURE and not g.passed)
-    return [{"kind": span.label, "span": [span.start, span.end]} for grade in failed for span in grade.evidence]
 
 
 def _format_grade(grade: Grade) -> Fields:
@@ -268,22 +266,22 @@ def _format_span(span: Span) -> Fields:
 
 
 def redact_line(fields: Fields) -> Fields:
-    """Redact personal data and secrets in ``text``, and list them with positions in the original text.
+    """Mask personal data and secrets in ``text``, and list them with their positions in the original text.
 
-    Of a text beyond a million characters the middle is withheld, with a mark in its place; ``unread`` is its span.
+    In a text with more than a million characters, a mark replaces the middle; ``unread`` is the span of the middle.
     """
-    redaction = redact_with_findings(read_text(fields, "text"))
+    redaction = redact_with_findings(read_text_field(fields, "text"))
     findings = [{"kind": finding.kind.value, "span": [finding.start, finding.end]} for finding in redaction.found]
     unread = {"unread": list(redaction.unread)} if redaction.unread else {}
     return {"text": redaction.text, "found": findings} | unread
 
 
 def score_named_files(fields: Fields) -> Fields:
-    """Score how well the files in ``named`` agree with those in ``gold``; each file counts once.
+    """Compute precision, recall and F1 of the files in ``named`` against the files in ``gold``. Each counts once.
 
-    Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
+    An empty ``named`` has a precision of 0. With an empty ``gold``, all three values are ``null``.
     """
-    scores = compute_agreement(_read_paths(fields, "named"), _read_paths(fields, "gold"))
+    scores = compute_agreement(_read_file_names_field(fields, "named"), _read_file_names_field(fields, "gold"))
     has_gold = bool(scores.found or scores.missed)
     return {
         "precision": scores.precision if has_gold else None,
@@ -292,14 +290,14 @@ def score_named_files(fields: Fields) -> Fields:
     }
 
 
-def _read_paths(fields: Fields, name: str) -> list[str]:
-    value = _read_list(fields, name, "file names")
+def _read_file_names_field(fields: Fields, name: str) -> list[str]:
+    value = _read_list_field(fields, name, "file names")
     if not all(isinstance(path, str) for path in value):
         raise Unreadable(f"{name}: expected a list of file names, each a JSON string")
     return [replace_surrogates(path) for path in value]
 
 
-def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
+def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
     value = fields.get(name)
     if not isinstance(value, list):
         missing = "missing" if name not in fields else "not a list"
@@ -307,17 +305,20 @@ def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
     return cast("list[Any]", value)
 
 
-def count_calls(fields: Fields) -> Fields:
-    """Count the calls, the reference's calls, and calls that repeat an earlier one with the same arguments."""
-    calls, reference = _read_calls(fields, "calls"), _read_calls(fields, "reference")
+def count_tool_calls(fields: Fields) -> Fields:
+    """Count the calls, the reference's calls, and the calls that repeat an earlier call with equal arguments."""
+    calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
 
 
-def _read_calls(fields: Fields, name: str) -> list[ToolCall]:
-    return [_read_call(name, at, value) for at, value in enumerate(_read_list(fields, name, "calls"), start=1)]
+def _read_tool_calls_field(fields: Fields, name: str) -> list[ToolCall]:
+    return [
+        _parse_tool_call(name, at, value)
+        for at, value in enumerate(_read_list_field(fields, name, "calls"), start=1)
+    ]
 
 
-def _read_call(name: str, at: int, value: Any) -> ToolCall:
+def _parse_tool_call(name: str, at: int, value: Any) -> ToolCall:
     called = cast("Fields", value).get("name") if isinstance(value, dict) else None
     if not isinstance(called, str) or not called:
         raise Unreadable(f'{name}, call {at}: expected {{"name": "…", "arguments": …}}')
@@ -325,32 +326,32 @@ def _read_call(name: str, at: int, value: Any) -> ToolCall:
 
 
 FAILED = "failed"
-"""The key of a case that says whether it failed; all others are attributes."""
+"""The key that says whether the case failed. All other keys are attributes of the case."""
 
 
 def find_common_causes(fields: Fields) -> Fields:
-    """Return what the failed cases have in common, the most surprising first; may be empty."""
-    rows = [_read_case(at, value) for at, value in enumerate(_read_list(fields, "cases", "cases"), start=1)]
+    """Return what the failed cases have in common, the strongest link first; the list may be empty."""
+    rows = [_parse_case(at, value) for at, value in enumerate(_read_list_field(fields, "cases", "cases"), start=1)]
     look = find_shared_causes([attributes for attributes, _ in rows], [failed for _, failed in rows])
     return {"causes": [cause.conditions for cause in look.causes]}
 
 
-def _read_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
+def _parse_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
     if not isinstance(value, dict):
-        raise Unreadable(f"cases, case {at}: expected a JSON object with attributes and the result")
+        raise Unreadable(f"cases, case {at}: expected a JSON object with attributes and {FAILED}")
     case = cast("Fields", value)
     failed = case.get(FAILED)
     if not isinstance(failed, bool):
-        raise Unreadable(f"cases, case {at}, {FAILED}: expected true or false; omit cases without a grade")
+        raise Unreadable(f"cases, case {at}, {FAILED}: expected true or false. Leave out cases without a grade")
     attributes = {
-        replace_surrogates(name): _read_attribute(at, name, attribute)
+        replace_surrogates(name): _parse_case_attribute(at, name, attribute)
         for name, attribute in case.items()
         if name != FAILED
     }
     return attributes, failed
 
 
-def _read_attribute(at: int, name: str, value: Any) -> Value:
+def _parse_case_attribute(at: int, name: str, value: Any) -> Value:
     if isinstance(value, str):
         return replace_surrogates(value)
     if value is None or isinstance(value, bool | int | float):

@@ -1,4 +1,4 @@
-"""``lookout conversations``: show how the nightly run reads logged objects, one JSON line each."""
+"""``lookout conversations``: show the conversations that a nightly run reads from the JSON Lines of a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.pipes import Fields, answer_stream, encode_line
+from deployments.cli.pipes.commands import Fields, encode_line, run_on_standard_streams
 from monitors.records.traffic import Conversation, SourceWarning, UnusableReason
 from monitors.sources.traffic.files import parse_lines, read_lines
 from monitors.sources.traffic.items import LocatedRecord, Window, parse_located_conversations
@@ -18,18 +18,18 @@ _MAX_LINE_BYTES: Final = 64_000_000
 
 
 def conversations_command() -> ExitCode:
-    """Show how a nightly run reads a log. Read JSON Lines from stdin; write question, answer, passages and time."""
-    return answer_stream(answer_lines)
+    """Show the conversations that a nightly run reads from a log. Input on stdin: the log's JSON Lines."""
+    return run_on_standard_streams(answer_logged_conversations)
 
 
-def answer_lines(stream: BinaryIO, out: BinaryIO) -> ExitCode:
-    """Answer every line of the stream in its order, after the last one: a line may belong to an earlier one.
+def answer_logged_conversations(stream: BinaryIO, out: BinaryIO) -> ExitCode:
+    """Write one output line for every input line, after reading all, because lines can belong together.
 
-    Returns ``PASS`` (0), also for no lines at all; ``USAGE`` (2) when there were lines and none was an object.
+    Returns ``USAGE`` (2) if there are lines and none of them is a JSON object, else ``PASS`` (0).
     """
     items = parse_lines(read_lines(stream, max_bytes=_MAX_LINE_BYTES), "")
     records = list(parse_located_conversations(items, ItemFields(), _ALWAYS))
-    out.writelines(map(encode_line, sorted(build_answers(records), key=lambda answer: answer["line"])))
+    out.writelines(map(encode_line, sorted(build_conversation_answers(records), key=lambda answer: answer["line"])))
     out.flush()
     broken = [
         isinstance(row.record, SourceWarning) and row.record.reason is UnusableReason.BROKEN for row in records
@@ -37,19 +37,19 @@ def answer_lines(stream: BinaryIO, out: BinaryIO) -> ExitCode:
     return ExitCode.USAGE if broken and all(broken) else ExitCode.PASS
 
 
-def build_answers(records: Iterable[LocatedRecord]) -> Iterator[Fields]:
-    """Yield an answer for each line. Of joined lines the last one holds the conversation."""
+def build_conversation_answers(records: Iterable[LocatedRecord]) -> Iterator[Fields]:
+    """Yield the output for each line. If lines belong together, the last line gets the conversation."""
     for located in records:
         *earlier, last = sorted(map(int, located.places))
         for line in earlier:
             yield {"line": line, "usable": False, "why": f"part of the conversation at line {last}"} | _EMPTY
-        yield {"line": last} | _describe_record(located.record)
+        yield {"line": last} | _describe_log_record(located.record)
 
 
 _EMPTY: Final[Fields] = {"question": "", "answer": "", "context_passages": [], "completed_at": None, "turns": []}
 
 
-def _describe_record(record: Conversation | SourceWarning) -> Fields:
+def _describe_log_record(record: Conversation | SourceWarning) -> Fields:
     if isinstance(record, SourceWarning):
         has_time = record.reason not in (UnusableReason.NO_TIME, UnusableReason.BROKEN)  # else it is a neighbour's
         completed_at = record.at if has_time else None

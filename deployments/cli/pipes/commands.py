@@ -1,0 +1,155 @@
+"""``lookout facts``, ``grade``, ``redact`` and the other pipes: the graders of runs, used on JSON Lines.
+
+A pipe reads JSON Lines and writes one line for each, in the same order. An invalid line gets a line with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, BinaryIO, cast
+
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import escape_json, get_byte_output
+
+Fields = dict[str, Any]
+"""The fields of one input line, or of one output line."""
+
+
+class Unreadable(ValueError):
+    """An input line is invalid. The message says what is wrong and what is accepted."""
+
+
+def answer_each_line(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
+    """Write one output line for every input line. An invalid line gets ``{"id": …, "error": …}``.
+
+    Returns ``USAGE`` (2) if there are lines and all of them are invalid, else ``PASS`` (0).
+    """
+    read = failed = 0
+    for line in lines:
+        reply, is_read = _answer_line(line, answer)
+        read, failed = read + is_read, failed + (not is_read)
+        out.write(reply)
+        out.flush()
+    return ExitCode.USAGE if failed and not read else ExitCode.PASS
+
+
+def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes, bool]:
+    line_id: Any = None
+    try:
+        fields = _parse_line(line)
+        line_id = fields.get("id")
+        return encode_line({"id": line_id} | answer(fields)), True
+    except Unreadable as error:
+        return _encode_error(line_id, str(error)), False
+    except RecursionError:
+        return _encode_error(None, "the JSON has too many levels; use fewer"), False
+    except Exception as error:  # noqa: BLE001 - one line must never end the rest
+        return _encode_error(line_id, f"this line could not be processed: {type(error).__name__}"), False
+
+
+def _parse_line(line: bytes) -> Fields:
+    try:
+        text = line.decode("utf-8").lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"byte {error.start + 1} of the line is not UTF-8") from None
+    if not text.strip():
+        raise Unreadable("the line is empty. Write one JSON object on each line")
+    value = _parse_json(text)
+    if not isinstance(value, dict):
+        raise Unreadable(f'expected a JSON object, such as {{"id": 1}}, but found a {_name_json_type(value)}')
+    return cast("Fields", value)
+
+
+def _parse_json(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=_reject_json_constant)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"the JSON is invalid at column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise Unreadable("the JSON has too many levels; use fewer") from None
+    except Unreadable:
+        raise
+    except ValueError:
+        raise Unreadable("a number has too many digits") from None
+
+
+def _reject_json_constant(name: str) -> object:
+    raise Unreadable(f"{name} is not a valid JSON number")
+
+
+def _name_json_type(value: object) -> str:
+    names = {list: "list", str: "string", bool: "truth value", int: "number", float: "number", type(None): "null"}
+    return names.get(type(value), type(value).__name__)
+
+
+def encode_line(fields: Fields) -> bytes:
+    """Encode the fields as a line of JSON in UTF-8."""
+    try:
+        return (escape_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
+    except UnicodeEncodeError:  # an id with half of a surrogate pair is echoed as it was written, escaped
+        return (json.dumps(fields, allow_nan=False) + "\n").encode()
+
+
+def _encode_error(line_id: Any, message: str) -> bytes:
+    try:
+        return encode_line({"id": line_id, "error": message})
+    except (RecursionError, ValueError):
+        return encode_line({"id": None, "error": message})
+
+
+def facts_command() -> ExitCode:
+    """Find quantities, such as amounts and durations, in texts. Input on stdin: JSON Lines with id and text."""
+    from deployments.cli.pipes.answers import extract_facts  # each pipe starts with only its own rules
+
+    return _answer_standard_input(extract_facts)
+
+
+def grade_command() -> ExitCode:
+    """Grade replies. Input on stdin: JSON Lines with id, question, gold, answer and expected_refusal."""
+    from deployments.cli.pipes.answers import grade_line  # each pipe starts with only its own rules
+
+    return _answer_standard_input(grade_line)
+
+
+def redact_command() -> ExitCode:
+    """Mask personal data and secrets in texts. Input on stdin: JSON Lines with id and text."""
+    from deployments.cli.pipes.answers import redact_line  # each pipe starts with only its own rules
+
+    return _answer_standard_input(redact_line)
+
+
+def localise_command() -> ExitCode:
+    """Compute precision, recall and F1 of file lists. Input on stdin: JSON Lines with id, named and gold."""
+    from deployments.cli.pipes.answers import score_named_files  # each pipe starts with only its own rules
+
+    return _answer_standard_input(score_named_files)
+
+
+def efficiency_command() -> ExitCode:
+    """Count an agent's tool calls and repeated calls. Input on stdin: JSON Lines with id, calls and reference."""
+    from deployments.cli.pipes.answers import count_tool_calls  # each pipe starts with only its own rules
+
+    return _answer_standard_input(count_tool_calls)
+
+
+def first_look_command() -> ExitCode:
+    """Find what failed cases have in common. Input on stdin: JSON Lines with id and cases."""
+    from deployments.cli.pipes.answers import find_common_causes  # each pipe starts with only its own rules
+
+    return _answer_standard_input(find_common_causes)
+
+
+def _answer_standard_input(answer: Callable[[Fields], Fields]) -> ExitCode:
+    return run_on_standard_streams(lambda lines, out: answer_each_line(lines, out, answer))
+
+
+def run_on_standard_streams(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
+    """Call ``answer`` with standard input and output. It is no error if the reader closes the pipe early."""
+    try:
+        return answer(sys.stdin.buffer, get_byte_output())
+    except BrokenPipeError:  # the reader closed the pipe; nothing may be flushed to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
+        return ExitCode.PASS
