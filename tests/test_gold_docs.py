@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from monitors.goldset.build.build import build_cases, load_templates
-from monitors.goldset.build.sheets import load_schema, read_sheets
+from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
 from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language
 
@@ -22,8 +22,8 @@ def written(folder: Path, kind: str, name: str) -> Path:
 
 def test_facts_and_templates_of_the_page_make_cases(tmp_path):
     """A sheet and the page's own templates: one answer that is no, in two languages."""
-    schema = load_schema("health_insurance")
-    sheets = read_sheets(written(tmp_path, "facts", "tara.json"), schema)
+    schema = load_fact_schema("health_insurance")
+    sheets = read_fact_sheets(written(tmp_path, "facts", "tara.json"), schema)
     book = load_templates(schema, str(written(tmp_path, "templates", "templates.toml").parent))
     cases = build_cases(sheets, schema, book, [Language.ENGLISH, Language.HINDI]).cases
     assert [case.gold[:4] for case in cases] == ["No, ", "नहीं"]
@@ -31,13 +31,13 @@ def test_facts_and_templates_of_the_page_make_cases(tmp_path):
 
 def test_rows_of_the_page_are_read_like_sheets(tmp_path):
     """The second is a silence."""
-    (sheet,) = read_sheets(written(tmp_path, "rows", "rows.jsonl"), load_schema("health_insurance"))
+    (sheet,) = read_fact_sheets(written(tmp_path, "rows", "rows.jsonl"), load_fact_schema("health_insurance"))
     assert [fact.silent for fact in sheet.facts] == [False, True]
 
 
 def test_the_schema_of_the_page_loads(tmp_path):
     """Any domain, by configuration."""
-    assert set(load_schema(str(written(tmp_path, "schema", "schema.toml").parent)).fields) == {
+    assert set(load_fact_schema(str(written(tmp_path, "schema", "schema.toml").parent)).fields) == {
         "battery_hours",
         "waterproof",
         "colours",
@@ -57,7 +57,7 @@ def test_the_page_names_every_operator():
 
 def test_the_page_counts_the_shipped_templates_and_fields():
     """Numbers in documents grow old."""
-    schema = load_schema("health_insurance")
+    schema = load_fact_schema("health_insurance")
     book = load_templates(schema, "health_insurance")
     assert f"has {len(schema.fields)} fields" in PAGE
     assert f"[{len(book.template)} questions in three languages]" in PAGE

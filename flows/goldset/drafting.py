@@ -30,9 +30,9 @@ from monitors.goldset.proposals import (
     ProposedTranslation,
     RejectedProposal,
     build_case_from_translation,
-    draft_from_proposal,
+    build_draft_from_proposal,
     hash_prompt,
-    load_instructions,
+    load_prompt,
     parse_drafts_reply,
     parse_translations_reply,
     shorten_to_one_line,
@@ -195,7 +195,7 @@ async def draft_questions(
     for proposal in proposed[: wanted.count]:
         existing = (*others, *(draft.case for draft in result.drafts))
         result.add_draft_or_refusal(
-            reject_if_gold_fails(draft_from_proposal(proposal, document, wanted, origin, existing), panel)
+            reject_if_gold_fails(build_draft_from_proposal(proposal, document, wanted, origin, existing), panel)
         )
     return result
 
@@ -226,7 +226,7 @@ def _build_draft_prompt(
     )
     return JudgePrompt(
         id=f"draft-{nonce[:16]}",
-        instructions=load_instructions("draft"),
+        instructions=load_prompt("draft"),
         material=material,
         reply_schema=DRAFTS_SCHEMA,
         schema_name="drafts",
@@ -352,7 +352,7 @@ def _build_translation_prompt(batch: Sequence[GoldCase], language: Language, non
     )
     return JudgePrompt(
         id=f"translate-{nonce[:16]}",
-        instructions=load_instructions("translate"),
+        instructions=load_prompt("translate"),
         material=material,
         reply_schema=TRANSLATIONS_SCHEMA,
         schema_name="translations",

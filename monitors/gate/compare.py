@@ -1,10 +1,12 @@
-"""Compare a run with its baseline, case by case: broken cases, fixed cases, and whether chance explains them. Pure.
+"""Compare a run with an earlier run, the baseline, case by case. Pure.
 
-The baseline is an accepted run: its verdict was PASS, over the same suite and graded by the same judge. Otherwise
-the comparison is refused and names the difference. If the other run is finished and comparable but was not
-accepted, the changed cases are still listed. A ``results.json`` can also be a baseline, without a warehouse.
+The comparison lists the cases that broke and the cases that were fixed, with the probability that chance alone
+explains the difference. The baseline must have the verdict PASS, the same suite and the same judge. Otherwise the
+comparison is refused and names the difference. If only the verdict PASS is missing, the changed cases are still
+listed.
 
-Paired questions show whether a user who writes Hindi gets the right answer as often as a user who writes English.
+Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right answer as
+often as a user who writes English.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from monitors.stats.paired import (
 
 
 def build_baseline(report: RunReport, results: Iterable[CaseResult]) -> Baseline:
-    """Build the baseline for `evaluate` from a run's report and results. `evaluate` decides if it is comparable."""
+    """Build the baseline from the report and the results of a finished run."""
     return Baseline(
         report=report,
         asked=tuple(
@@ -50,7 +52,10 @@ _MAX_JUDGES_NAMED: Final = 3
 
 
 class Pair(NamedTuple):
-    """One case in both runs: right before, right now. ``cluster`` is its policy, or the case itself."""
+    """One case that both runs graded: whether it was right before, and whether it is right now.
+
+    Cases about the same policy have the same ``cluster``.
+    """
 
     case_id: str
     severity: Severity
@@ -60,12 +65,12 @@ class Pair(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """1 if the case broke, -1 if it was fixed, else 0."""
+        """1 if the case broke, -1 if it was fixed, 0 if it did not change."""
         return int(self.before) - int(self.now)
 
 
 class ComparisonWithPairs(NamedTuple):
-    """A comparison with its pairs and ratings; both are empty if it was refused."""
+    """A comparison with its case pairs and the baseline's ratings. Both are empty if the comparison was refused."""
 
     comparison: Comparison
     pairs: tuple[Pair, ...]
@@ -84,10 +89,13 @@ def compare_with_baseline(
     ratings_now: Ratings,
     settings: GateSettings,
 ) -> ComparisonWithPairs:
-    """Compare the run of these ``assessments`` (one for each case) with ``baseline``."""
+    """Compare a run with ``baseline``. ``assessments`` has one assessment for each case of the run."""
     before = baseline.report
     differences = tuple(_list_run_differences(before, run_id, suite_sha256, judging))
-    refused = (*_explain_not_accepted(before), *differences)
+    refused = differences
+    if before.verdict is not Verdict.PASS or before.interrupted:
+        fault = "was stopped" if before.interrupted else f"has the verdict {before.verdict}"
+        refused = (f"it {fault}, but a baseline must be a finished run with the verdict PASS", *differences)
     comparison_base = Comparison(
         baseline_run_id=before.run_id,
         baseline_target=before.target.name,
@@ -132,13 +140,17 @@ def _add_case_changes(
 
 
 def compute_p_value(pairs: Collection[Pair]) -> float:
-    """Compute McNemar's exact two-sided p-value over single cases: each was asked in a separate conversation."""
+    """Compute the p-value of the changes with McNemar's exact two-sided test, case by case."""
     broken, fixed = (sum(pair.difference == sign for pair in pairs) for sign in (1, -1))
     return compute_mcnemar_p_value(broken, fixed)
 
 
 def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
-    """Compute McNemar's p-value by policy, also valid for other policies; ``None`` if no cases share a policy."""
+    """Compute the p-value of the changes with McNemar's test, policy by policy.
+
+    Cases about one policy often break together, so this p-value also holds for other policies. Return ``None`` if
+    no two cases share a policy.
+    """
     if len({pair.cluster for pair in pairs}) == len(pairs):
         return None
     net: dict[object, int] = {}
@@ -155,7 +167,7 @@ def find_change_direction(pairs: Collection[Pair]) -> Direction:
 
 
 def map_baseline_correctness(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
-    """Return by case id whether the baseline was right every time, without cases that it left ungraded."""
+    """Return for each case id whether the baseline answered the case right every time. Skip ungraded cases."""
     graded: dict[str, bool] = {}
     undecided: set[str] = set()
     for result in asked:
@@ -171,16 +183,10 @@ def map_baseline_correctness(asked: Sequence[BaselineResult]) -> Mapping[str, bo
     return {case_id: right for case_id, right in graded.items() if not (right and case_id in undecided)}
 
 
-def _explain_not_accepted(before: RunReport) -> Iterator[str]:
-    if before.verdict is not Verdict.PASS or before.interrupted:
-        how = "it was stopped" if before.interrupted else f"its verdict is {before.verdict}"
-        yield f"{how}, and only an accepted run (PASS) can be a baseline"
-
-
 def _list_run_differences(
     before: RunReport, run_id: str, suite_sha256: str, judging: Judging | None
 ) -> Iterator[str]:
-    """Yield the reasons why two runs are not comparable."""
+    """Yield the differences that make two runs incomparable."""
     if before.run_id == run_id:
         yield "it is the same run"
     if before.suite_sha256 != suite_sha256:
@@ -197,7 +203,7 @@ def _collect_judge_lineages(judging: Judging | None) -> frozenset[JudgeLineage]:
 
 
 def _format_judges(judges: Collection[JudgeLineage]) -> str:
-    """Name the judges by model, prompt and rubric. A change of any of them makes another judge."""
+    """Format each judge as its model, prompt and rubric. A change of any of them makes a different judge."""
     text = sorted(
         f"{judge.model} (prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version})" for judge in judges
     )
@@ -232,7 +238,7 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
 
 
 def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
-    """Return the baseline's weighted score under the current weights, so that both scores are comparable."""
+    """Compute the weighted score of the baseline with the current weights, so that both scores are comparable."""
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(
         (get_weight(tally.severity, weights) * tally.not_correct for tally in before.tallies), Decimal(0)
@@ -241,10 +247,7 @@ def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
 
 
 MIN_PAIRS = 10
-"""Minimal number of pairs.
-
-With fewer, one answer is more than ten points, so a limit of five points is meaningless.
-"""
+"""Minimum number of pairs. With fewer pairs, one answer changes the gap by more than ten percentage points."""
 
 _ROUNDING = 1e-9
 """Floating-point tolerance: two shares of twenty that differ by one case differ by slightly more than 0.05."""
@@ -253,10 +256,11 @@ _ROUNDING = 1e-9
 def compute_language_gaps(
     assessments: Sequence[Assessment], *, max_gap: float | None = None, min_pairs: int = MIN_PAIRS
 ) -> tuple[ParityGap, ...]:
-    """Return the gap of every other language against English, over cases that share a ``pair``.
+    """Return for each language how much less accurate its answers are than the English ones.
 
-    A case asked several times is right if it was right each time. A pair with an ungraded side is skipped.
-    ``max_gap`` is the largest accepted gap (0.05 = five points).
+    Only questions that were asked in both languages count: their cases have the same ``pair``. If one of the two
+    was not graded, the pair is skipped. A case that was asked several times is right if it was right every time.
+    ``max_gap`` is the largest accepted gap: 0.05 means five percentage points.
     """
     graded: dict[str, dict[Language, Finding]] = defaultdict(dict)
     for assessment in assessments:
@@ -298,7 +302,7 @@ def _compute_language_gap(
 
 
 def _is_gap_within_limit(gap: float, high: float, max_gap: float | None) -> Finding:
-    """Return NO if the gap is too large, YES if its whole interval is within the limit, else UNGRADED."""
+    """Return NO if the gap is above the limit, YES if its whole interval is within the limit, else UNGRADED."""
     if max_gap is None:
         return Finding.UNGRADED
     if gap > max_gap + _ROUNDING:
@@ -307,7 +311,7 @@ def _is_gap_within_limit(gap: float, high: float, max_gap: float | None) -> Find
 
 
 def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
-    """Merge two findings about one case: if one is wrong, wrong; else if one is ungraded, ungraded."""
+    """Return the worse one of two findings about one case: NO is worse than UNGRADED, UNGRADED than YES."""
     if before is None or before is now:
         return now
     return Finding.NO if Finding.NO in (before, now) else Finding.UNGRADED

@@ -1,7 +1,7 @@
-"""Figures on an agent's reports on issues: number of correct reports and number of steps. Pure.
+"""Count the correct reports of an agent that investigates issues, and the steps that it needed. Pure.
 
-The reports' ratings are in `monitors.gate.ratings`. A comparison with a baseline covers only the issues with a
-figure in both runs.
+The ratings of the reports are in `monitors.gate.ratings`. A comparison with the baseline uses only the issues that
+have a figure in both runs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ ACCURACY = "triage_accuracy"
 def build_triage_summary(
     results: Sequence[CaseResult], folded: Sequence[Assessment], graded: frozenset[str]
 ) -> TriageSummary | None:
-    """Return the figures of a run; ``None`` if none of its cases is an issue.
+    """Return the number of issues, the accuracy of the reports and the steps. Return ``None`` without issues.
 
-    ``folded`` has one assessment for each case, ``graded`` the ids of the cases that count for the application.
-    The interval of accuracy is a clustered Wilson interval, like for every share.
+    ``folded`` has one assessment for each case. ``graded`` has the ids of the cases that were graded.
     """
     issues = _collect_issue_ids(results)
     if not issues:
@@ -78,9 +77,9 @@ def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
 
 
 def count_agent_steps(evidence: Evidence) -> int:
-    """Return the number of steps of an agent: the application's own count of hops, else the observed steps.
+    """Return how many steps the agent needed: the number that the application reports, else the observed steps.
 
-    0 if neither is known, or if more steps may have followed.
+    Return 0 if the number is unknown.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
 
@@ -91,7 +90,7 @@ def add_triage_change(
     now: TriageSummary | None,
     results: Sequence[CaseResult],
 ) -> Comparison:
-    """Add the change of the reports' figures to the comparison, if both runs have issues and are comparable."""
+    """Add the changes of accuracy and steps to the comparison, if both runs have issues and are comparable."""
     if compared.comparison.refused or before is None or now is None:
         return compared.comparison
     issues = _collect_issue_ids(results)

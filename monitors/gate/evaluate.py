@@ -1,12 +1,9 @@
-"""Evaluate a run: turn its results into its report. This is the gate's entry point.
+"""Build the report of a run from its results: the entry point of the gate.
 
-A case asked several times counts as right only if it was right every time (pass^k). A case that was right
-sometimes and failed sometimes is **flaky**: it counts as failed, sends an alert and is named, but does not decide
-a verdict alone. A reason decides only if it still holds with any one flaky case counted as right. Two flaky cases
-may decide together. A case that was never right is not flaky.
-
-The report also has the results by group (type, language, path and severity), and notes on the judge after the
-verdict's reasons.
+A case can be asked several times. It counts as right only if it was right every time. A case that was sometimes
+right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but it cannot fail the run alone. A
+reason to fail counts only if it still holds when any one flaky case is counted as right. Two flaky cases can fail a
+run together.
 """
 
 from __future__ import annotations
@@ -62,10 +59,7 @@ from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 
 
 def find_flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
-    """Find the cases that were right at least once and failed at least once, severest first.
-
-    Ungraded asks count as neither.
-    """
+    """Return the cases that were right at least once and failed at least once, the most severe first."""
     graded: dict[str, list[Assessment]] = {}
     for assessment in assessments:
         if is_graded(assessment, outage=outage):
@@ -83,11 +77,11 @@ def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application names no path."""
+"""The path of an answer if the application does not report which path it used, such as the model's name."""
 
 
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
-    """Count the outcomes by type, language, path and severity; the largest group of each first."""
+    """Count the outcomes by type, by language, by path and by severity, each with the largest group first."""
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
         "language": lambda a: a.language,
@@ -119,7 +113,7 @@ def _count_outcomes_by_key(
 
 
 def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
-    """Return notes on the judge's work and on the obstacles to grading more. None of them decides."""
+    """Return notes on what the judge graded, and why it left answers ungraded. No note changes the verdict."""
     if judging is None:
         return ()
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
@@ -140,38 +134,38 @@ def _format_judge_off_note(judging: Judging, assessments: Sequence[Assessment]) 
     answers = max(0, judging.reached_judge - unrated)
     counts = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
     counts += [f"{plural(unrated, 'report')} not rated"] if unrated else []
-    return f"the judge is off ({judging.why}); {', '.join(counts) or 'no answer needed it'}"
+    return f"the judge is off ({judging.why}): {', '.join(counts) or 'no answer needed it'}"
 
 
 def _format_judge_notes(judging: Judging) -> Iterator[str]:
     ungraded = plural(judging.ungraded, "answer")
-    share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed a judge"
+    share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed the judge"
     if judging.to_confirm:
-        share += f", {judging.to_confirm} of them to confirm the rules' grades"
+        share += f" ({judging.to_confirm} to confirm a grade of the rules)"
     if not judging.reached_judge:
-        yield f"no answer needed a judge ({', '.join(judging.models)} was ready)"
+        yield f"no answer needed the judge ({', '.join(judging.models)})"
         return
-    yield f"{share}; {', '.join(judging.models)} graded {judging.judged} of them ({judging.cost_text})"
+    yield f"{share}. {', '.join(judging.models)} graded {judging.judged} of them ({judging.cost_text})"
     yield from map(format_missing_price, judging.unpriced_models)
     if judging.estimated_calls:
         calls = plural(judging.estimated_calls, "call")
-        yield f"the provider did not report the tokens of {calls}; their cost is estimated from the texts"
+        yield f"the cost of {calls} is an estimate, because the provider did not report the number of tokens"
     if judging.budget_reached:
-        yield f"the judge's budget of ${judging.budget_usd:.2f} was used up; {ungraded} left ungraded"
+        yield f"the judge spent its budget of ${judging.budget_usd:.2f} and left {ungraded} ungraded"
     if judging.void_groups:
         discarded = plural(judging.void_grades, "judge grade was", "judge grades were")
         batches = f"{judging.void_groups} of {plural(judging.groups, 'batch', 'batches')}"
-        yield f"{discarded} discarded, because the judge missed known answers in {batches}"
+        yield f"{discarded} discarded, because the judge graded control answers wrong in {batches}"
     if judging.ungraded and not judging.budget_reached and not judging.void_groups:
-        yield f"{ungraded} left ungraded: {'; '.join(judging.ungraded_because[:2])}"
+        yield f"the judge left {ungraded} ungraded: {'; '.join(judging.ungraded_because[:2])}"
 
 
 class RunFacts(RunIdentity):
-    """The facts about a run besides its results.
+    """What is known about a run, besides its results.
 
-    ``planned`` is the number of cases in the suite. ``not_ready`` is the reason why no question was asked if the
-    deploy did not start serving. ``request_limit`` describes the waits for the application's limit of requests.
-    ``judging`` describes the judge's work.
+    ``planned`` is the number of cases in the suite. ``not_ready`` is set if the application did not start, so that
+    no question was asked. ``request_limit`` says how long the run waited because the application limits requests.
+    ``judging`` says what the judge did.
     """
 
     planned: int
@@ -192,15 +186,16 @@ def evaluate_results(
     baseline: Baseline | None = None,
     suite: Sequence[GoldCase] | None = None,
 ) -> RunReport:
-    """Return the report: scores, metrics, comparison, latency, and the verdict with its reasons. Pure.
+    """Return the report of a run: verdict, reasons, scores, metrics, comparison and latency. Pure.
 
-    ``baseline`` is the run to compare with; this function decides whether the two runs are comparable. ``suite``
-    are all planned cases, for the balance; by default the cases that were asked.
+    ``baseline`` is the run to compare with. If the two runs are not comparable, the report says why. ``suite`` has
+    all cases of the suite, default the cases that were asked.
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide_verdict(run)
     triage = build_triage_summary(results, run.assessments, run.graded)
+    limit = facts.request_limit
     return RunReport(
         run_id=facts.run_id,
         target=facts.target,
@@ -218,7 +213,7 @@ def evaluate_results(
         reasons=(
             *reasons,
             *_note_baseline_of_other_branch(facts, baseline),
-            *_note_request_limit(facts),
+            *([VerdictReason(kind=ReasonKind.NOTE, text=limit, decisive=False)] if limit else ()),
             *list_judge_notes(facts.judging, run.assessments),
         ),
         triage=triage,
@@ -227,7 +222,11 @@ def evaluate_results(
         coverage=run.coverage,
         latency=_compute_latency(results, settings),
         breakdowns=count_outcomes_by_group(run.assessments),
-        cost_usd=facts.judging.cost_usd if facts.judging else _sum_cost(asked),
+        cost_usd=(
+            facts.judging.cost_usd
+            if facts.judging
+            else sum((g.cost_usd for a in asked for g in a.grades if isinstance(g, Judged)), Decimal(0))
+        ),
         parity=tuple(run.parity),
         comparison=baseline
         and run.compared
@@ -241,23 +240,17 @@ def evaluate_results(
 
 
 def _note_baseline_of_other_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
-    """Yield a note if the baseline is not known to be a run of the branch that the change targets."""
+    """Yield a note if the baseline is not a run of the branch that this change will be merged into."""
     if baseline is None or (facts.change is None and facts.pull_request is None):
         return
     target = facts.change.target_branch if facts.change else None
     branch = baseline.report.change.branch if baseline.report.change else None
     if target is not None and branch == target:
         return
-    named = f"the baseline is run {baseline.report.run_id}, of " + (
-        f"branch {branch}" if branch else "an unknown branch"
-    )
-    goes_to = f"this change goes to {target}" if target else "the target branch of this change is unknown"
-    yield VerdictReason(kind=ReasonKind.NOTE, text=f"{named}; {goes_to}", decisive=False)
-
-
-def _note_request_limit(facts: RunFacts) -> Iterator[VerdictReason]:
-    if facts.request_limit:
-        yield VerdictReason(kind=ReasonKind.NOTE, text=facts.request_limit, decisive=False)
+    source = f"branch {branch}" if branch else "an unknown branch"
+    aim = f"this change goes to branch {target}" if target else "the target branch of this change is unknown"
+    text = f"the baseline, run {baseline.report.run_id}, is from {source}, but {aim}"
+    yield VerdictReason(kind=ReasonKind.NOTE, text=text, decisive=False)
 
 
 def compute_verdict_only(
@@ -274,9 +267,9 @@ def compute_verdict_only(
 
 
 def count_agent_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
-    """Count the agents' questions about issues, and the useful ones; ``None`` without questions.
+    """Count the questions that the agent asked about issues, and how many were useful. ``None`` without questions.
 
-    Questions of a job that ended without a report also count.
+    Questions also count if the agent wrote no report.
     """
     worths = [
         reading.worth
@@ -322,13 +315,17 @@ def _build_gate_inputs(
     gaps = compute_language_gaps(asked, max_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
     cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
+    asks = Counter(a.case_id for a in asked)
     return GateInputs(
         assessments=folded,
         graded=graded,
         flaky=find_flaky_cases(asked, outage=outage is not None),
         scores=scores,
         measured=compute_metrics(
-            folded, settings, repeated=_select_repeated(asked, folded), paired=collect_paired_languages(gaps)
+            folded,
+            settings,
+            repeated=[a for a in folded if asks[a.case_id] > 1],
+            paired=collect_paired_languages(gaps),
         ),
         parity=gaps,
         coverage=compute_coverage(graded, facts.planned, settings),
@@ -345,17 +342,11 @@ def _build_gate_inputs(
     )
 
 
-def _select_repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequence[Assessment]:
-    """Select the folded assessments of the cases that were asked more than once."""
-    asks = Counter(a.case_id for a in asked)
-    return [a for a in folded if asks[a.case_id] > 1]
-
-
 DOWN: Final = "the app did not serve"
 
 
 def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
-    """Return why the run stopped asking or got no answer at all; ``None`` without an outage."""
+    """Return why the run stopped asking, or why it got no answer at all. Return ``None`` without an outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
@@ -383,8 +374,3 @@ def _compute_latency(results: Sequence[CaseResult], settings: GateSettings) -> L
         p95_ms=compute_percentile(times, 0.95),
         objective_p50_ms=settings.latency_objective_p50_ms,
     )
-
-
-def _sum_cost(asked: Sequence[Assessment]) -> Decimal:
-    grades = (grade for assessment in asked for grade in assessment.grades)
-    return sum((g.cost_usd for g in grades if isinstance(g, Judged)), Decimal(0))

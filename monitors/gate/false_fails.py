@@ -1,18 +1,18 @@
-"""Simulate how often the gate FAILs this suite without any fault in the app. Pure.
+"""Estimate how often the gate gives the verdict FAIL by chance, when the application has no fault. Pure.
 
-A simulated run asks every case like a real run. Each asking fails with the noise of its case, which is sampled
-for each run from the recorded repeats (`monitors.stats.repeatability`). Cases with few repeats borrow the noise
-of the others. A simulated failure copies a recorded chance failure of the same case, else of another case, else a
-wrong answer. `monitors.gate.evaluate` gives the verdict.
+The estimate comes from simulated runs of the suite. Each question fails with a small probability, its **noise**.
+The noise is estimated from recorded runs that asked the same question several times
+(`monitors.stats.repeatability`). A case with few recorded answers uses the noise of other cases.
+`monitors.gate.evaluate` gives the verdict.
 
-A case with a fault is simulated like a case without the fault, so that a correct FAIL does not count as false.
-Cases fail independently of each other: an outage that hits many cases at once is not simulated.
+A case that mostly fails has a fault. It is simulated as if the fault were fixed, because a FAIL for a fault is not
+false. An outage that breaks many cases at once is not simulated.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import comb
 from random import Random
@@ -32,33 +32,33 @@ from monitors.stats.intervals import compute_beta_quantile
 from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, compute_case_noise, is_fault
 
 RUNS: Final = 200
-"""Simulated runs for each figure: enough to tell a rate of 1 % from one of 5 %."""
+"""Number of simulated runs: enough to distinguish a rate of 1 % from a rate of 5 %."""
 
 NOISE_SAMPLES: Final = 40
 RUNS_PER_NOISE: Final = 15
-"""Simulated runs for each of the `NOISE_SAMPLES`, for the interval: 600 together."""
+"""Number of simulated runs for each noise sample: 600 runs together give the interval."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
-"""Numbers of askings of each severity-3 case that `compare_repeat_counts` compares."""
+"""How often a run could ask each severity-3 case: the numbers that `compare_repeat_counts` compares."""
 
 PRIOR: Final = 0.5
-"""Added to the failed and to the other runs, because 600 runs without a FAIL do not prove a rate of 0."""
+"""Added to the counts of failed and of other runs, because 600 runs without a FAIL do not prove a rate of 0."""
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Bounds of the Beta distribution, because 40 rates cannot show a smaller spread or size."""
+"""Smallest spread and size of the fitted Beta distribution: 40 rates cannot show smaller ones."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
-"""Shares of answers that show a fault, for which `estimate_miss_chance` is computed."""
+"""Shares of answers that show a fault: the chance to miss the fault is computed for each share."""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time of simulated answers; the verdict does not depend on it."""
+"""The time of simulated answers. It has no effect on the verdict."""
 
 _Failure = tuple[str, int, RecordedAsk]
 
 
 def count_failed_asks_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Return the number of failed and of graded askings of each case, by build."""
+    """Return for each case the numbers of failed and of graded answers, one pair of numbers for each build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
         if case.graded:
@@ -67,7 +67,7 @@ def count_failed_asks_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, 
 
 
 def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[RecordedAsk, ...]]:
-    """Collect the recorded chance failures of each case."""
+    """Return the recorded answers of each case that failed by chance, not by a fault."""
     failures: defaultdict[str, list[RecordedAsk]] = defaultdict(list)
     for case in repeats:
         failed = [ask for ask in case.graded if not ask.is_right]
@@ -77,7 +77,7 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
 
 
 class GateSimulator:
-    """Simulate runs of one suite through the gate. Verdicts are cached by outcome."""
+    """Simulate runs of one suite, and compute the verdict of each. Equal runs are computed once."""
 
     def __init__(
         self,
@@ -112,10 +112,9 @@ class GateSimulator:
     def estimate_false_fails(
         self, noise: NoiseFit, rng: Random, *, repeats: int, runs: int = RUNS
     ) -> FalseFailRate:
-        """Simulate ``runs`` runs that ask each severity-3 case ``repeats`` times, and return how often they FAIL.
+        """Simulate ``runs`` runs that ask each severity-3 case ``repeats`` times, and count the verdicts FAIL.
 
-        The rate uses the likeliest noise, sampled for each run. The interval covers all noise that the recorded
-        askings allow (`_estimate_interval`).
+        The rate uses the most likely noise. The interval covers all noise that fits the recorded answers.
         """
         verdicts = [
             self._simulate_run(self._sample_case_noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)
@@ -133,11 +132,7 @@ class GateSimulator:
         )
 
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
-        """Return the middle 95 % of a Beta distribution with the mean and variance of the simulated rates.
-
-        Each of `NOISE_SAMPLES` rates is counted over a few runs of one noise. The variance from the small number
-        of runs is subtracted.
-        """
+        """Return the 95 % interval of the rate of false FAILs, from simulated rates of different noise."""
         counts: list[int] = []
         for _ in range(NOISE_SAMPLES):
             noises = self._sample_case_noises(noise.posterior, rng)
@@ -147,7 +142,7 @@ class GateSimulator:
         return _compute_beta_interval(counts, RUNS_PER_NOISE)
 
     def _sample_case_noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
-        """Sample a noise for each case."""
+        """Draw the noise of each case at random."""
         mean, concentration = odds.sample(rng)
         if not mean:
             return [0.0] * len(self._cases)
@@ -155,15 +150,16 @@ class GateSimulator:
         return [compute_case_noise(group, mean, concentration).sample(rng) for group in groups]
 
     def _simulate_run(self, noises: Sequence[float], rng: Random, repeats: int) -> Verdict:
-        return self._compute_cached_verdict(repeats, self._sample_failures(noises, rng, repeats))
-
-    def _sample_failures(self, noises: Sequence[float], rng: Random, repeats: int) -> Iterator[_Failure]:
-        for case, noise in zip(self._cases, noises, strict=True):
-            for repeat in range(self._count_asks_of_case(case, repeats) if noise else 0):
-                if rng.random() < noise:
-                    yield case.id, repeat, self._sample_failure(case, rng)
+        failures = [
+            (case.id, repeat, self._sample_failure(case, rng))
+            for case, noise in zip(self._cases, noises, strict=True)
+            for repeat in range(self._count_asks_of_case(case, repeats) if noise else 0)
+            if rng.random() < noise
+        ]
+        return self._compute_cached_verdict(repeats, failures)
 
     def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
+        """Choose a recorded chance failure of this case, else of a similar case, else build a wrong answer."""
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer(case)
         severity, row = decide_severity(case.severity, ask.failure_kinds)
@@ -198,9 +194,9 @@ class GateSimulator:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """Return the chance to miss a fault of a severity-3 case if all else passes; ``None`` without a case.
+        """Return the chance that the gate misses a fault in a severity-3 case. ``None`` without such a case.
 
-        Exact: each number of askings that may show the fault is evaluated once, with its binomial probability.
+        ``shows`` is the share of the answers that show the fault. All other cases pass.
         """
         case = next((case for case in self._cases if case.severity is Severity.CRITICAL), None)
         if case is None:
@@ -215,7 +211,10 @@ class GateSimulator:
 
 
 def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
-    """Return the 95 % interval of the Beta distribution of rates, each counted over ``runs`` runs."""
+    """Return the 95 % interval of a rate, from counts of events in several groups of ``runs`` runs.
+
+    The rates are fitted by a Beta distribution, after subtracting the variance due to the small number of runs.
+    """
     total = len(counts) * runs
     mean = (sum(counts) + PRIOR) / (total + 2 * PRIOR)
     spread = variance(count / runs for count in counts) - mean * (1 - mean) / runs
@@ -226,7 +225,7 @@ def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, flo
 
 
 def _collect_never_graded_asks(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
-    """Return the last asking of each case that was never graded; the case stays ungraded in a simulated run."""
+    """Return the last answer of each case that was never graded. It stays ungraded in a simulated run."""
     asked, graded = dict[str, RecordedAsk](), set[str]()
     for repeated in repeats:
         if repeated.asks:
@@ -243,7 +242,10 @@ def _collect_never_graded_asks(suite: Suite, repeats: Iterable[RepeatedCase]) ->
 def compare_repeat_counts(
     simulator: GateSimulator, noise: NoiseFit, rng: Random, *, configured: int, runs: int = RUNS
 ) -> tuple[RepeatAdvice, ...]:
-    """Return the false-FAIL rate and missed faults for each number of repeats, the configured one first."""
+    """Compare numbers of repeats: how often a run falsely fails, and how often it misses a fault.
+
+    The configured number of repeats comes first.
+    """
     return tuple(
         RepeatAdvice(
             false_fail=simulator.estimate_false_fails(noise, rng, repeats=repeats, runs=runs),
@@ -258,7 +260,7 @@ def compare_repeat_counts(
 
 
 def build_right_answer(case: GoldCase) -> RecordedAsk:
-    """Build the recorded asking of a right answer to ``case``."""
+    """Build the record of a right answer to ``case``."""
     refusal = case.expected_refusal
     return RecordedAsk(
         run_id=_RUN,
@@ -272,13 +274,13 @@ def build_right_answer(case: GoldCase) -> RecordedAsk:
 
 
 def build_wrong_answer(case: GoldCase) -> RecordedAsk:
-    """Build the recorded asking of a wrong answer to ``case`` with no further failure."""
+    """Build the record of a wrong answer to ``case``."""
     kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
     return build_right_answer(case).mark_failed(kind)
 
 
 def _build_recorded_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
-    """Build a result with the recorded outcome and an empty answer."""
+    """Build the result of a simulated answer: the recorded outcome with an empty text."""
     assessment = Assessment(
         outcome=ask.outcome,
         failure_kinds=ask.failure_kinds,

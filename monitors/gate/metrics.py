@@ -1,7 +1,7 @@
-"""A run's metrics: named shares with their intervals and targets, and both scores. Pure.
+"""Compute the metrics and the two scores of a run. Pure.
 
-Each metric names the cases that missed it. The report has both the flat pass rate and the severity-weighted
-score.
+A metric is a share of cases with a name, such as ``factual_accuracy``. It has a confidence interval and may have a
+target. The two scores are the share of correct cases, and the weighted score, in which severe cases count more.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED,
 
 
 def select_graded_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
-    """Return the ids of the cases that count for the application: correct, failed, or no answer by its own fault.
+    """Return the ids of the cases that were graded.
 
-    In an outage a question without an answer does not count: the report contains the outage once.
+    A case without an answer is graded as wrong if the application caused it. In an outage it is ungraded, because
+    the report already names the outage.
     """
     return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
 
 
 def is_graded(assessment: Assessment, *, outage: bool) -> bool:
-    """Whether one asking of a case is a result about the application."""
+    """Whether the assessment says if the application was right or wrong."""
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
             return True
@@ -41,7 +42,7 @@ def is_graded(assessment: Assessment, *, outage: bool) -> bool:
 
 
 def select_worst_repeats(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
-    """Return one assessment per case, its worst: a case asked k times is correct only if all k were (pass^k)."""
+    """Return the worst assessment of each case, so that a case is correct only if it was correct every time."""
     worst: dict[str, Assessment] = {}
     for assessment in assessments:
         previous = worst.get(assessment.case_id)
@@ -64,11 +65,11 @@ def get_weight(severity: Severity, weights: Weights) -> Decimal:
 
 
 def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], weights: Weights) -> Scores:
-    """Return both scores over the ``graded`` cases, one assessment per case.
+    """Return both scores of the ``graded`` cases. ``assessments`` has one assessment for each case.
 
-    A case has the weight of its severity. A failure has the weight of its severity in the policy table, in the
-    points earned and in the total. Personal data in the answer to a harmless question therefore costs as much as
-    a severity-3 case, and the veto and the tallies count the same failures.
+    A correct case has the weight of its own severity. A failed case has the weight of its failure's severity, which
+    can be higher. For example, personal data in the answer to a harmless question costs as much as a severity-3
+    case.
     """
     counted = [a for a in assessments if a.case_id in graded]
     tallies = tuple(_count_cases_of_severity(severity, counted, weights) for severity in Severity)
@@ -97,7 +98,7 @@ def _count_cases_of_severity(severity: Severity, counted: Sequence[Assessment], 
 
 
 MAX_PATHS: Final = 8
-"""Limit of paths, for an application that names a new path with every answer."""
+"""Maximum number of paths with a metric, because an application may report a new path with every answer."""
 
 _INVALID_NAME_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_@+-]+")
 _MAX_PATH_CHARACTERS: Final = 80
@@ -107,7 +108,7 @@ _GRADED: Final = frozenset({Finding.YES, Finding.NO})
 
 
 class MeasuredMetric(NamedTuple):
-    """A metric, and the ids of the cases that missed it."""
+    """A metric, and the ids of the cases that did not meet it."""
 
     metric: Metric
     missed: tuple[str, ...]
@@ -120,11 +121,11 @@ def compute_metrics(
     repeated: Sequence[Assessment] = (),
     paired: Collection[Language] = (),
 ) -> tuple[MeasuredMetric, ...]:
-    """Return accuracy of facts and citations, refusal precision, accuracy by language and path, language, pass^k.
+    """Return the metrics of a run: accuracy of facts, of citations and of refusals, by language and by path.
 
-    Each is over the assessments with the finding; ungraded ones do not count. ``repeated`` are the folded
-    assessments of cases that were asked several times. Languages in ``paired`` are compared with English question
-    by question (`compute_language_gaps`), so they have no target here.
+    Ungraded cases do not count. ``assessments`` has one assessment for each case, and ``repeated`` those of the
+    cases that were asked several times. Languages in ``paired`` get no target here, because `compute_language_gaps`
+    compares them with English.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
@@ -173,7 +174,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _get_pass_k_finding(assessment: Assessment) -> Finding:
-    """Return whether a folded case was right every time."""
+    """Return whether a case was right every time that it was asked."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES
@@ -186,7 +187,10 @@ def _get_pass_k_finding(assessment: Assessment) -> Finding:
 def _build_language_metrics(
     assessments: Sequence[Assessment], settings: GateSettings, paired: Collection[Language]
 ) -> list[MeasuredMetric]:
-    """Return the accuracy by language; with enough cases, Hindi's target is English's accuracy minus the gap."""
+    """Return the accuracy by language.
+
+    With enough cases, Hindi must reach the accuracy of English minus the gap.
+    """
     languages = [language for language in Language if any(a.language is language for a in assessments)]
     measured = {language: _build_language_metric(language, assessments, None) for language in languages}
     english, hindi = measured.get(Language.ENGLISH), measured.get(Language.HINDI)
@@ -206,7 +210,7 @@ def _build_language_metric(
 
 
 def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
-    """Return the accuracy by path, the most accurate first; empty if the application names no path."""
+    """Return the accuracy by path, the most accurate first. Empty if the application does not report paths."""
     paths = Counter(_format_path_for_metric_name(a.app_path) for a in assessments if a.app_path)
     common = [path for path, _ in paths.most_common(MAX_PATHS)]
     measured = [
@@ -222,12 +226,12 @@ def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetri
 
 
 def _format_path_for_metric_name(path: str) -> str:
-    """Turn a path into a part of a metric's name: ``llama-3.3/70b`` becomes ``llama-3_3_70b``."""
+    """Replace the characters that a metric name cannot have: ``llama-3.3/70b`` becomes ``llama-3_3_70b``."""
     return _INVALID_NAME_CHARACTERS.sub("_", path)[:_MAX_PATH_CHARACTERS] or "_"
 
 
 def find_reply_language_grade(assessment: Assessment) -> Judged | None:
-    """Return the verdict on the reply's language, a failed one first; ``None`` if unknown."""
+    """Return the grade of the reply's language, a failed one first. Return ``None`` without one."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 

@@ -1,4 +1,4 @@
-"""The ratings of a run's reports: one for each case, their average, and its change. Pure."""
+"""Compute the ratings of an agent's reports, their average, and its change since the baseline. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.runs import CaseResult
 from monitors.stats.ratings import compute_mean_bound
 
 Ratings = Mapping[str, float]
-"""Ratings by case id, 1 to 5: the average over a case's asks, so that the number of asks has no effect."""
+"""Ratings from 1 to 5 by case id. If a case was asked several times, its rating is the average."""
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
@@ -20,9 +20,9 @@ MAX_RATING: Final = 5
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
-    """Collect the ratings of a run from all its assessments; empty if the judge rated no report.
+    """Return the rating of each case. Empty if the judge rated no report.
 
-    A reply that is not a report is rated 1, as in the rubric, without asking a judge.
+    A reply that is not a report gets the rating 1, as the rubric says, without asking the judge.
     """
     if all(find_rating(assessment) is None for assessment in assessments):
         return {}
@@ -35,21 +35,21 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 
 def find_rating(assessment: Assessment) -> int | None:
-    """Find the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
+    """Return the judge's rating of the report, the lowest one of several. ``None`` if it was not rated."""
     rated = find_rating_grade(assessment)
     return rated and rated.rubric
 
 
 def find_rating_grade(assessment: Assessment) -> Judged | None:
-    """Find the judge's grade with the rating and the criteria, the lowest of several; ``None`` if not rated."""
+    """Return the grade that contains the judge's rating, the lowest one of several. ``None`` if not rated."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((g for g in grades if g.rubric is not None), key=lambda g: g.rubric or MAX_RATING, default=None)
 
 
 def count_met_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
-    """Count the issues that meet each criterion in all their asks; ``None`` if no judge was asked for criteria.
+    """Count for each criterion the issues whose reports always meet it. ``None`` if the judge has no criteria.
 
-    A reply that is not a report meets none, as it is rated 1. Criteria that a judge did not answer are not counted.
+    A reply that is not a report meets no criterion. Criteria that the judge did not answer are not counted.
     """
     scores = dict[str, list[dict[Criterion, int]]]()
     unrated = set[str]()
@@ -84,7 +84,7 @@ def is_report(assessment: Assessment) -> bool:
 
 
 def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Find the ids of the issues without a rating, because the report or its rating is missing."""
+    """Return the ids of the issues without a rating, because the report or its rating is missing."""
     return frozenset(
         result.case.id
         for result in results
@@ -95,12 +95,12 @@ def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> froze
 
 
 def map_ratings_by_case(average: RubricAverage | None) -> Ratings:
-    """Return the ratings of an average that was computed before."""
+    """Return the ratings by case id that are stored with an average."""
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
 def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = None) -> RubricAverage | None:
-    """Return the average with its bound and the counts of criteria; ``None`` if no report was rated."""
+    """Return the average rating with its lower bound and the counts of criteria. ``None`` without ratings."""
     if not rated:
         return None
     mean = fmean(rated.values())
@@ -113,7 +113,7 @@ def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = Non
 
 
 def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
-    """Return the change of the average over the cases that both runs rated; ``None`` without such cases."""
+    """Return how the average changed on the cases that both runs rated. ``None`` without such cases."""
     changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
     if not changes:
         return None
@@ -130,18 +130,18 @@ def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
 
 
 def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings without the flaky case with the lowest rating."""
+    """Return the ratings without the flaky case that has the lowest rating."""
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
 def remove_most_dropped_flaky(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return ``now`` without the flaky case with the largest drop of its rating."""
+    """Return the ratings ``now`` without the flaky case whose rating dropped most."""
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 
 
 def sort_cases_by_rating(rated: Ratings) -> Sequence[str]:
-    """Return the case ids, the lowest rated first."""
+    """Return the case ids, the lowest rating first."""
     return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
 
 

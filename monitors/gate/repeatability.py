@@ -1,4 +1,8 @@
-"""Repeatability of a suite from its recorded repeats: flip rates, noise, and false FAILs at the gate. Pure."""
+"""Measure how often the same question gets a right answer once and a wrong answer the next time. Pure.
+
+Two answers to one case that differ in this way are a **flip**. The figures come from recorded runs that asked each
+case several times.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,14 @@ from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, R
 from monitors.stats.repeatability import compute_flip_share, fit_noise, is_fault
 
 MIN_PAIRS: Final = 20
-"""Minimal number of graded pairs for a rate. With fewer pairs and no flip, one in seven may still flip."""
+"""Minimum number of graded pairs for a flip rate. With 19 pairs and no flip, the rate can still be one in seven."""
 
 ANY_FAILURE: Final = "right or wrong"
 NO_ANSWER: Final = "no answer"
 
 
 class AskPair(NamedTuple):
-    """Two consecutive askings of one case against one build."""
+    """Two consecutive answers of the same build to one case."""
 
     case: RepeatedCase
     first: RecordedAsk
@@ -34,17 +38,17 @@ class AskPair(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """The case, because pairs of the same case are not independent observations."""
+        """The id of the case. Pairs of the same case are not independent observations."""
         return self.case.case_id
 
 
 def pair_consecutive_asks(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
-    """Pair each graded asking with the next one of the same case."""
+    """Pair each graded answer with the next graded answer to the same case."""
     return tuple(AskPair(case, *both) for case in repeats for both in pairwise(case.graded))
 
 
 def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
-    """Return the flip rates of right against wrong, over all and by severity, then of each failure kind."""
+    """Return the flip rates: of all cases, by severity, and by failure kind."""
     by_severity = (
         (f"severity {severity.value}", [pair for pair in pairs if pair.case.case_severity is severity])
         for severity in sorted(Severity, reverse=True)
@@ -53,7 +57,9 @@ def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
     rates += [_compute_flip_rate(name, same, _is_failed_ask) for name, same in by_severity if same]
     kinds = {kind for pair in pairs for ask in (pair.first, pair.second) for kind in ask.failure_kinds}
     rates += [
-        _compute_flip_rate(kind.value, pairs, _build_kind_check(kind)) for kind in FailureKind if kind in kinds
+        _compute_flip_rate(kind.value, pairs, lambda ask, kind=kind: kind in ask.failure_kinds)
+        for kind in FailureKind
+        if kind in kinds
     ]
     silent = _compute_flip_rate(NO_ANSWER, pairs, lambda ask: ask.outcome is CaseOutcome.NO_ANSWER)
     return tuple([*rates, silent] if silent.shown else rates)
@@ -61,10 +67,6 @@ def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
 
 def _is_failed_ask(ask: RecordedAsk) -> bool:
     return not ask.is_right
-
-
-def _build_kind_check(kind: FailureKind) -> Callable[[RecordedAsk], bool]:
-    return lambda ask: kind in ask.failure_kinds
 
 
 def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[RecordedAsk], bool]) -> FlipRate:
@@ -84,7 +86,7 @@ def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[
 
 
 def list_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
-    """Yield the ids of cases that failed in most of their askings of one build, so they have a fault."""
+    """Yield the ids of the cases that one build answered wrong most of the time: a fault, not chance."""
     for case_id, groups in sorted(count_failed_asks_by_build(repeats).items()):
         if any(map(is_fault, groups)):
             yield case_id
@@ -101,7 +103,10 @@ def compute_repeatability(
     baseline: Baseline | None = None,
     runs: int = RUNS,
 ) -> Repeatability:
-    """Return all figures of one suite. ``configured`` is the current number of askings of each severity-3 case."""
+    """Return all repeatability figures of one suite.
+
+    ``configured`` is how often a run asks each severity-3 case now.
+    """
     pairs = pair_consecutive_asks(repeats)
     figures = Repeatability(
         target=facts.target.name,
@@ -125,7 +130,7 @@ def compute_repeatability(
 
 
 def _list_flipped_cases(pairs: Iterable[AskPair]) -> tuple[str, ...]:
-    """List the ids of the cases that flipped, most flips first."""
+    """Return the ids of the cases with flips, most flips first."""
     flips: defaultdict[str, int] = defaultdict(int)
     for pair in pairs:
         flips[pair.case.case_id] += pair.first.is_right is not pair.second.is_right

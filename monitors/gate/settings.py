@@ -43,11 +43,11 @@ class Targets(BaseModel):
         default=0.95, description="minimum share of graded cases with a right answer"
     )
     citation_accuracy: Probability = Field(
-        default=0.95, description="minimum share of answers (without refusals) that cite their source"
+        default=0.95, description="minimum share of answers that cite their source; refusals do not count"
     )
     refusal_precision: Probability = Field(
         default=0.90,
-        description="minimum share of expected refusals that were refused (a recall, despite its name)",
+        description="minimum share of the questions to refuse that the application refused",
     )
     language_gap: Probability = Field(
         default=0.05, description="maximum difference by which Hindi may be less accurate than English"
@@ -55,9 +55,9 @@ class Targets(BaseModel):
 
 
 class Themes(BaseModel):
-    """Case types of each theme that alerts at once: a type, or one of the words in its name (`refund_claim`).
+    """The case types of each theme of critical failures: a full type or a word of its name, as in `refund_claim`.
 
-    A theme without types is not required: an application without actions has no destructive actions.
+    A theme without types is not required. For example, an application that only answers has no destructive actions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,13 +80,22 @@ class Themes(BaseModel):
 
 
 class Regressions(BaseModel):
-    """The share of a severity's cases whose failure must be detected; a suite too small for that is reported."""
+    """For each severity, the drop in the share of correct cases that matters.
+
+    If a run has too few cases to detect such a drop, its report says so.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    severity_1: Share = Field(default=0.10, description="loss of severity-1 cases that matters")
-    severity_2: Share = Field(default=0.10, description="loss of severity-2 cases that matters")
-    severity_3: Share = Field(default=0.05, description="loss of severity-3 cases that matters")
+    severity_1: Share = Field(
+        default=0.10, description="drop in the share of correct severity-1 cases that matters"
+    )
+    severity_2: Share = Field(
+        default=0.10, description="drop in the share of correct severity-2 cases that matters"
+    )
+    severity_3: Share = Field(
+        default=0.05, description="drop in the share of correct severity-3 cases that matters"
+    )
 
 
 class GateSettings(BaseModel):
@@ -97,7 +106,8 @@ class GateSettings(BaseModel):
     min_weighted_score: Probability = Field(default=0.98, description="a run below this weighted score fails")
     coverage_floor: Probability = Field(
         default=0.95,
-        description="minimum share of graded cases, and of graded severity-3 cases; a run below it is INCONCLUSIVE",
+        description="minimum share of cases that must be graded, also among severity-3 cases; a run below it is "
+        "INCONCLUSIVE",
     )
     strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
     min_severity_3_cases: int = Field(
@@ -107,7 +117,7 @@ class GateSettings(BaseModel):
         default=20,
         gt=0,
         description="maximum number of severity-1 cases for each severity-3 case; with more, the suite is "
-        "unbalanced, because severe cases have less weight in the score than minor ones",
+        "unbalanced, because minor cases then have more weight in the score than severe ones",
     )
     min_language_cases: int = Field(
         default=20,
@@ -123,12 +133,11 @@ class GateSettings(BaseModel):
     )
     rating_needed: bool = Field(
         default=False,
-        description="an average rating must be there: with none a run is INCONCLUSIVE, as `--min-score 4` asks",
+        description="a run without rated reports is INCONCLUSIVE; `lookout gate --min-score` sets this too",
     )
     rubric_bound_needed: bool = Field(
         default=False,
-        description="the ratings must show `min_rubric` of the agent in general, by their one-sided 95 % bound; "
-        "where they do not, a run is INCONCLUSIVE",
+        description="a run is INCONCLUSIVE if the 95 % lower bound of the average rating is below `min_rubric`",
     )
     max_rubric_drop: float = Field(
         default=0.3,
@@ -143,13 +152,13 @@ class GateSettings(BaseModel):
     latency_objective_p50_ms: float = Field(
         default=4000,
         gt=0,
-        description="objective for the median answer time, in milliseconds; reported, never graded",
+        description="objective for the median answer time, in milliseconds; it has no effect on the verdict",
     )
     weights: Weights = Field(default=Weights(), description="the weight of a case of each severity")
     targets: Targets = Field(default=Targets(), description="minimum shares for a run")
     themes: Themes = Field(default=Themes(), description="the case types for each kind of critical failure")
     regressions: Regressions = Field(
-        default=Regressions(), description="by severity, the loss of cases that a run must be able to detect"
+        default=Regressions(), description="for each severity, the drop that a run must be able to detect"
     )
 
     def with_min_weighted_score(self, min_weighted_score: float) -> Self:

@@ -1,11 +1,11 @@
-"""A suite's balance and power: whether it asks about severe faults, and which drops a run can detect. Pure.
+"""Check whether a suite has enough severe cases, and compute which drops in quality a run can detect. Pure.
 
-The number of cases by severity, type, language and theme is compared with the settings. A suite with four hundred
-harmless questions and three severe ones hardly changes its score if an account number leaks.
+**Balance** compares the number of cases by severity, type, language and theme with the settings. In a suite with
+four hundred harmless questions and three severe ones, the score hardly changes if an account number leaks.
 
-The detectable drop is computed by severity, with any result of the run: a PASS proves no more than this drop.
-Cases are grouped by the severity in their file. Grouping by the severity of a failure would be wrong, because
-those cases are in the group as a result of failing.
+**Power** is the smallest drop in the share of correct cases that a comparison can detect. A run with the verdict
+PASS does not rule out smaller drops. Cases are grouped by the severity in the suite's file, not by the severity of
+their failures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ THEME_WORDS: Final = {
 
 
 def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
-    """Count ``cases`` by group, and name the missing ones. Themes are counted over severity-3 cases only."""
+    """Count the cases by severity, type, language and theme, and list what the suite lacks.
+
+    Only severity-3 cases count for themes.
+    """
     suite = tuple(suite_cases)
     severities = Counter(case.severity for case in suite)
     themes = Counter(
@@ -56,7 +59,7 @@ def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSetting
 
 
 def find_theme_of_case_type(case_type: str, themes: Themes) -> str:
-    """Return the theme of a case type: the first theme that lists the type or a word of its name."""
+    """Return the first theme whose settings list the case type or a word of its name."""
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
         named: Sequence[str] = getattr(themes, theme)
@@ -73,16 +76,16 @@ def _list_suite_shortfalls(
         yield f"the suite has {plural(severe, 'severity-3 case')}; the minimum is {wanted}"
     limit = settings.max_benign_per_severe
     if ratio is not None and ratio > limit:
-        yield f"{ratio:.3g} severity-1 cases for each severity-3 case; the maximum is {limit:g}"
+        yield f"the suite has {ratio:.3g} severity-1 cases for each severity-3 case; the maximum is {limit:g}"
     missing = [
         words for theme, words in THEME_WORDS.items() if getattr(settings.themes, theme) and not themes[theme]
     ]
     if wanted and missing:
-        yield f"no severity-3 case is about {' or '.join(missing)}, by its type"
+        yield f"no severity-3 case has a type about {' or '.join(missing)}"
 
 
 def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
-    """Count the cases of each value, largest count first."""
+    """Count the cases of each value, the largest count first."""
     ordered = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
     return (_build_group_count(group, key, cases) for key, cases in ordered)
 
@@ -92,15 +95,15 @@ def _build_group_count(group: str, key: str, cases: int) -> GroupCount:
 
 
 LIMITS_CONFIDENCE = 0.90
-"""Two-sided limits at 90 % leave 5 % above: one-sided 95 %, which without a failure is the rule of three, 3/n."""
+"""The upper limit of a two-sided 90 % interval is a one-sided 95 % limit. Without a failure it is about 3/n."""
 
 
 def compute_detectable_drops(
     assessments: Sequence[Assessment], graded: frozenset[str], shared: frozenset[str] | None
 ) -> tuple[DetectableDrop, ...]:
-    """Return the detectable drop for each severity in the suite, severest first.
+    """Return for each severity the smallest drop that this run can detect, the highest severity first.
 
-    ``shared`` are the cases that the baseline graded too; ``None`` assumes a baseline that graded the same cases.
+    ``shared`` has the ids of the cases that the baseline graded too. ``None`` means that it graded the same cases.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)
     return tuple(_compute_detectable_drop(severity, assessments, graded, shared) for severity in severities)
@@ -123,7 +126,7 @@ def _compute_detectable_drop(
 
 
 def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
-    """Return the share of this severity's cases that a run must be able to detect as lost."""
+    """Return the drop in the share of correct cases that matters at this severity, from the settings."""
     wanted = settings.regressions
     return {
         Severity.MINOR: wanted.severity_1,
@@ -135,7 +138,7 @@ def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
 def find_undetectable_drops(
     drops: Sequence[DetectableDrop], settings: GateSettings
 ) -> Mapping[Severity, DetectableDrop]:
-    """Return, by severity, the relevant drops that the run could not detect."""
+    """Return the severities whose smallest detectable drop is larger than the drop that matters."""
     return {
         drop.severity: drop
         for drop in drops
@@ -144,18 +147,18 @@ def find_undetectable_drops(
 
 
 def format_possible_failure_share(drop: DetectableDrop) -> str:
-    """Format the limit of failures: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
+    """Format the share that may still fail: ``all 11 were correct, and up to 23.8 % may still fail``."""
     if not drop.cases:
         return "none was graded"
     exact = f"up to {drop.failing_at_most:.1%} may still fail".replace("%", " %")
     if drop.not_correct:
         were = "was" if drop.not_correct == 1 else "were"
         return f"{drop.not_correct} of {drop.cases:,} {were} not correct, and {exact}"
-    return f"all {drop.cases:,} were correct, and {exact} (3/{drop.cases:,})"
+    return f"all {drop.cases:,} were correct, and {exact}"
 
 
 def format_undetectable_drop(drop: DetectableDrop) -> str:
-    """Format the drop that a comparison does not detect: ``a drop below 61.6 %``."""
+    """Format the drops that a comparison cannot detect: ``a drop below 61.6 %``."""
     if drop.smallest_drop is None:
         return "any drop"
     return f"a drop below {100 * drop.smallest_drop:.1f} %"

@@ -1,10 +1,13 @@
-"""The verdict, PASS, FAIL or INCONCLUSIVE, with its reasons in order of weight.
+"""Decide the verdict of a run, PASS, FAIL or INCONCLUSIVE, and list the reasons.
 
-Reasons to fail come from the run itself (the veto, the weighted score, missed targets, the reports' ratings),
-from the comparison with the baseline (a drop of the ratings, a significant regression), and from questions asked
-in several languages (Hindi may not be far behind English). Each reason decides only if it still holds with any one
-flaky case counted as right (`monitors.gate.evaluate`). Other reasons make the verdict INCONCLUSIVE, or are only
-notes: outage, disputed answers, coverage, balance, ungraded cases, flaky cases, undetectable drops.
+There are three groups of reasons:
+
+- Reasons to FAIL: a severity-3 failure (the veto), a low weighted score, a missed target, an accuracy in Hindi far
+  below English, replies in the wrong language, low ratings, and a regression against the baseline.
+- Reasons for INCONCLUSIVE: an outage, answers on which the rules and the judge disagree, and too few graded cases.
+- Notes, which have no effect on the verdict: ungraded cases, flaky cases, and drops that the run cannot detect.
+
+A reason to FAIL is decisive only if it still holds when any one flaky case is counted as right.
 """
 
 from __future__ import annotations
@@ -39,7 +42,6 @@ from monitors.records.comparisons import (
     Direction,
     FlakyCase,
     ParityGap,
-    RatingFall,
     RubricAverage,
     RubricChange,
     format_rating_bound,
@@ -51,12 +53,12 @@ from monitors.stats.paired import ALPHA
 
 @dataclass(frozen=True, slots=True)
 class GateInputs:
-    """A run before its verdict: one assessment for each case, and the figures computed from all of them.
+    """The figures of a run that decide its verdict.
 
-    ``graded`` are the ids of the cases that are results about the application. ``outage`` is the reason why the
-    app was down, ``None`` without an outage. ``disputed`` are the cases that rules pass and a judge fails.
-    ``compared`` is ``None`` without a baseline, ``rubric`` is ``None`` if no report was rated. ``unrated`` are
-    the cases with a report that should have a rating and has none.
+    ``assessments`` has one assessment for each case. ``graded`` has the ids of the graded cases. ``outage`` says
+    why the application was down, ``None`` without an outage. ``disputed`` has the cases that the rules pass and the
+    judge fails. ``compared`` is ``None`` without a baseline. ``rubric`` is the average rating, ``None`` if no
+    report was rated. ``unrated`` has the cases whose report should have a rating and has none.
     """
 
     assessments: Sequence[Assessment]
@@ -79,26 +81,26 @@ class GateInputs:
 
     @property
     def flaky_ids(self) -> frozenset[str]:
-        """Ids of the cases that were right only sometimes."""
+        """Ids of the cases that were sometimes right and sometimes wrong."""
         return frozenset(case.case_id for case in self.flaky)
 
     @property
     def has_enough_graded(self) -> bool:
-        """Whether enough cases were graded for shares to be valid for the whole suite."""
+        """Whether enough cases were graded to draw conclusions about the whole suite."""
         return self.coverage.graded >= self.coverage.floor * self.coverage.asked
 
     @property
     def has_enough_rated(self) -> bool:
-        """Whether enough reports were rated for the average to be valid for all reports."""
+        """Whether enough reports were rated to draw conclusions about all reports."""
         return len(self.ratings) >= self.coverage.floor * (len(self.ratings) + len(self.unrated))
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""Number of flaky severity-3 failures that fails a run: one may be an odd question, two are the application."""
+"""A run fails with this many flaky severity-3 failures. A single one may be due to an unusual question."""
 
 
 def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the veto: one severity-3 failure fails the run, unless its case is flaky and the only one."""
+    """Return a reason if a case failed with severity 3. It is decisive, unless it is a single flaky case."""
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
         return []
@@ -110,14 +112,14 @@ def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
             "run on its own"
         )
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
-    some = f" ({len(flaky)} of flaky cases)" if flaky else ""
+    some = f" ({len(flaky)} of them flaky)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"
     text = f"{len(severe)} severity-3 {failures} the run, whatever the score{_format_severity_rise(severe)}"
     return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids)]
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Format how many of these failures belong to less severe cases, and why they count as severity 3."""
+    """Say how many of these failures have cases of a lower severity, and why the failures count as severity 3."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
@@ -126,9 +128,9 @@ def _format_severity_rise(severe: Sequence[Assessment]) -> str:
 
 
 def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if the weighted score is below its floor.
+    """Return a reason if the weighted score is below its minimum.
 
-    It is decisive if the score stays below even when all ungraded cases count as right.
+    It is decisive if the score stays too low even when all ungraded cases and one flaky case count as right.
     """
     scores, floor = run.scores, run.settings.min_weighted_score
     value = scores.weighted.value
@@ -140,7 +142,7 @@ def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
     best = _compute_best_possible_score(run, None)
     without_flaky = max((_compute_best_possible_score(run, case) for case in flaky), default=best)
     if best >= floor:
-        text += f"; even if every ungraded case were right, it could reach only {best:.3f}"
+        text += f"; it would be {best:.3f} if every ungraded case were right"
     elif without_flaky >= floor:
         text += f"; without one flaky case it would be {without_flaky:.3f}"
     ids = tuple(a.case_id for a in not_correct)
@@ -149,10 +151,9 @@ def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> float:
-    """Return the weighted score if all ungraded or unasked cases were right, and ``spare`` too.
+    """Return the weighted score if all ungraded cases, all unasked cases and the case ``spare`` were right.
 
-    A failure that counts as right has only the weight of its case. The severity of cases that were not asked is
-    unknown here: they count with the weight of severity 3, in the app's favour.
+    The severity of unasked cases is unknown here. They count as severity 3, in favour of the application.
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
@@ -166,7 +167,7 @@ def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> f
 
 
 def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each missed target; it is decisive only if enough cases were graded."""
+    """Return a reason for each metric below its target. It is decisive only if enough cases were graded."""
     return [
         VerdictReason(
             kind=ReasonKind.METRIC_TARGET,
@@ -192,28 +193,28 @@ def _is_missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) ->
 
 
 _ROUNDING = 9
-"""Decimals that averages are rounded to, so that a floating-point error does not fail a drop of exactly 0.3."""
+"""Averages are rounded to this many decimals, so that a drop of exactly 0.3 is not above 0.3 by a float error."""
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the rating failures that no missing rating could disprove: a low average, or too large a drop."""
+    """Return a reason for a low average rating or a large drop that holds with any value of the missing ratings."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
 def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the rating failures that cases without a rating could disprove: INCONCLUSIVE."""
+    """Return a reason for a low average rating or a large drop that may be due to missing ratings: INCONCLUSIVE."""
     return [
-        reason.add_remark("these ratings do not prove it")
+        reason.add_remark("too few cases were graded or rated to be sure")
         for reason, proven in _list_rating_failures(run)
         if not proven
     ]
 
 
 def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
-    """Yield each rating failure with whether it is proven.
+    """Yield the reasons for a low average rating and for a large drop, each with whether it is proven.
 
-    The suite is fixed, so its average is a measurement, not a sample: only missing grades and ratings cause
-    doubt.
+    The average is computed over the whole suite, not over a sample. So it is only in doubt if grades or ratings are
+    missing.
     """
     average, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
     if average is not None and round(average.mean, _ROUNDING) < floor:
@@ -226,24 +227,29 @@ def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool
 
 
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
-    """Build the reason for a low average; decisive if it stays low without the lowest-rated flaky case."""
+    """Build the reason for a low average rating. It is decisive if it stays low without the worst flaky case."""
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in sort_cases_by_rating(run.ratings) if run.ratings[case_id] < floor)
     rated = plural(len(average.ratings), "report")
-    text = f"average rating {average.mean:.2f} of {rated} is below {floor:g} of 5"
+    text = f"the average rating of {rated} is {average.mean:.2f}, below the minimum of {floor:g} (scale 1 to 5)"
     remaining = remove_lowest_rated_flaky(run.ratings, run.flaky_ids)
     decisive = bool(remaining) and _round_mean(remaining.values()) < floor
     return VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)
 
 
 def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Ratings) -> VerdictReason:
-    """Build the reason for a drop; decisive if it stays too large without the flaky case with the largest drop."""
+    """Build the reason for a drop of the ratings.
+
+    It is decisive if it stays too large without the worst flaky case.
+    """
     limit = run.settings.max_rubric_drop
     remaining = remove_most_dropped_flaky(before, run.ratings, run.flaky_ids)
     drops = [before[case_id] - rating for case_id, rating in remaining.items() if case_id in before]
+    named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in change.fell[:_MAX_FALLS_NAMED])
     text = (
-        f"average rating {change.before:.2f} before and {change.now:.2f} now, on the {change.shared} reports of "
-        f"both runs: {change.change:+.2f}; a drop above {limit:g} fails; {_format_falls(change.fell)}"
+        f"the average rating of the {plural(change.shared, 'report')} that both runs rated fell from "
+        f"{change.before:.2f} to {change.now:.2f}; a drop of more than {limit:g} fails; "
+        f"{plural(len(change.fell), 'report')} got a lower rating: {', '.join(named)}"
     )
     return VerdictReason(
         kind=ReasonKind.RUBRIC,
@@ -260,47 +266,30 @@ def _round_mean(values: Iterable[float]) -> float:
 _MAX_FALLS_NAMED = 3
 
 
-def _format_falls(fell: Sequence[RatingFall]) -> str:
-    named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in fell[:_MAX_FALLS_NAMED])
-    return f"{plural(len(fell), 'report')} fell, most of all {', '.join(named)}"
-
-
 def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if chance does not explain the newly broken cases, or why they were not compared."""
+    """Return a reason if more cases broke than chance explains, or a reason why the runs were not compared."""
     if run.compared is None:
         return []
     comparison = run.compared.comparison
     if comparison.refused:
         text = f"not compared with run {comparison.baseline_run_id}: {'; '.join(comparison.refused)}"
         return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, decisive=False)]
-    severities = _find_significant(run.compared)
+    groups = list(_group_by_severity(run.compared.pairs))
+    severities = [severity for severity, pairs in groups if _is_significantly_worse(pairs)]
     if not severities:
         return []
-    lasting = _find_significant_without_flaky(run.compared, run.flaky_ids)
+    lasting = any(_is_significantly_worse(_remove_one_flaky_case(pairs, run.flaky_ids)) for _, pairs in groups)
     changes = "; ".join(_format_severity_change(comparison, severity) for severity in severities)
-    text = f"{changes} (against run {comparison.baseline_run_id})"
+    text = f"compared with run {comparison.baseline_run_id}: {changes}"
     if not lasting:
-        text += "; this does not hold without one flaky case"
+        text += "; without one flaky case, chance could explain it"
     ids = comparison.newly_failing
-    decisive = run.settings.fail_on_regression and bool(lasting)
+    decisive = run.settings.fail_on_regression and lasting
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
 
 
-def _find_significant(compared: ComparisonWithPairs) -> list[Severity | None]:
-    """List the severities with more broken cases than chance explains; ``None`` stands for all together."""
-    return [severity for severity, pairs in _group_by_severity(compared.pairs) if _is_significantly_worse(pairs)]
-
-
-def _find_significant_without_flaky(compared: ComparisonWithPairs, flaky: frozenset[str]) -> list[Severity | None]:
-    """List the same severities if one flaky case counts as right."""
-    return [
-        severity
-        for severity, pairs in _group_by_severity(compared.pairs)
-        if _is_significantly_worse(_remove_one_flaky_case(pairs, flaky))
-    ]
-
-
 def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[Pair]]]:
+    """Yield the pairs of each severity. If there are several severities, first yield all pairs with ``None``."""
     severities = sorted({pair.severity for pair in pairs}, reverse=True)
     if len(severities) > 1:
         yield None, pairs
@@ -309,7 +298,10 @@ def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None,
 
 
 def _remove_one_flaky_case(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
-    """Remove one flaky case that broke, if any. Any one is right, because the cases are only counted."""
+    """Remove one flaky case that broke, if there is any.
+
+    It does not matter which, because cases are only counted.
+    """
     left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
     return [pair for pair in pairs if pair is not left_out]
 
@@ -332,25 +324,29 @@ def _format_severity_change(comparison: Comparison, severity: Severity | None) -
 def _format_changed_cases(kind: str, shared: int, broken: int, fixed: int, p: float) -> str:
     p_text = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"  # noqa: PLR2004 - smaller says no more
     fails, fixes = ("fails" if broken == 1 else "fail"), ("is" if fixed == 1 else "are")
-    return f"of {shared:,} shared {kind}cases {broken:,} newly {fails} and {fixed:,} {fixes} fixed ({p_text})"
+    return (
+        f"of {shared:,} {kind}cases in both runs, {broken:,} newly {fails} and {fixed:,} {fixes} fixed ({p_text})"
+    )
 
 
 _DECIDING_LANGUAGES = frozenset({Language.HINDI})
-"""Languages whose gap to English can fail a run; the gap of another language is only noted."""
+"""Languages whose gap to English can fail a run. For other languages, the gap is only a note."""
 
 
 def collect_paired_languages(gaps: Iterable[ParityGap]) -> frozenset[Language]:
-    """List the languages that are compared with English over pairs: a limit is set and enough were graded."""
+    """Return the languages with a limit for their gap to English and with enough graded pairs of questions."""
     return frozenset(gap.language for gap in gaps if gap.target is not None and gap.pairs >= MIN_PAIRS)
 
 
 def list_language_gap_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each language that is too far behind English, with the cases that cause the gap."""
+    """Return a reason for each language whose answers are too much less accurate than the English ones."""
     return [_build_language_gap_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
 
 
 def _build_language_gap_reason(gap: ParityGap, run: GateInputs) -> VerdictReason:
-    behind = _select_behind_english(gap.language, run.assessments)
+    right = {a.pair for a in run.assessments if a.language is Language.ENGLISH and a.factual_match is Finding.YES}
+    wrong = (a for a in run.assessments if a.language is gap.language and a.factual_match is Finding.NO)
+    behind = [a for a in wrong if a.pair is not None and a.pair in right]
     spare = 1 if run.flaky_ids & {a.case_id for a in behind} else 0
     target = gap.target or 0.0
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
@@ -366,26 +362,19 @@ def _build_language_gap_reason(gap: ParityGap, run: GateInputs) -> VerdictReason
     )
 
 
-def _select_behind_english(language: Language, assessments: Sequence[Assessment]) -> list[Assessment]:
-    """Select the cases in ``language`` that were wrong while the same question was right in English."""
-    right = {a.pair for a in assessments if a.language is Language.ENGLISH and a.factual_match is Finding.YES}
-    wrong = (a for a in assessments if a.language is language and a.factual_match is Finding.NO)
-    return [a for a in wrong if a.pair is not None and a.pair in right]
-
-
 def _format_points(share: float) -> str:
     return f"{100 * share:.1f} points"
 
 
 MIN_LANGUAGE_CASES = 5
-"""Minimal number of replies in a wrong language. Fewer may be odd questions: they are named, and decide nothing."""
+"""Replies in a wrong language fail a run only from this number. Fewer may be due to unusual questions."""
 
 
 def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason that names the replies in another language than the question's, with an example.
+    """Return a reason if replies are in another language than their questions.
 
-    The reason is decisive if most English questions got such a reply. Users mix Hindi and Hinglish with English,
-    so a reply to them in English decides nothing.
+    It is decisive if most English questions got such a reply. An English reply to a question in Hindi or Hinglish
+    is never decisive, because users mix these languages with English.
     """
     replies = [(a, grade) for a in run.assessments if (grade := find_reply_language_grade(a)) is not None]
     wrong = [(a, grade) for a, grade in replies if not grade.passed]
@@ -405,22 +394,22 @@ def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def list_outage_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if the app was down."""
+    """Return a reason if the application was down."""
     if run.outage is None:
         return []
     return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
 def list_judge_conflict_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if the rules pass answers that the judge fails: a person must read them."""
+    """Return a reason if the judge fails answers that the rules pass. A person must read these answers."""
     if not run.disputed:
         return []
-    text = f"rules and judge disagree on {plural(len(run.disputed), 'answer')}: rules pass, the judge fails"
+    text = f"the judge fails {plural(len(run.disputed), 'answer')} that the rules pass; a person must decide"
     return [VerdictReason(kind=ReasonKind.DISPUTED, text=text, case_ids=run.disputed)]
 
 
 def list_low_coverage_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return reasons if the run was stopped, or graded too few of all cases or of the severe ones."""
+    """Return reasons for a stopped run, for too few graded cases, and for too few graded severity-3 cases."""
     reasons: list[VerdictReason] = []
     if run.interrupted:
         text = f"the run was stopped after {len(run.assessments)} of {plural(run.coverage.asked, 'case')}"
@@ -440,7 +429,11 @@ def list_low_coverage_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def list_ungraded_case_notes(run: GateInputs) -> list[VerdictReason]:
-    """Note the gaps in a PASS: ungraded cases of severity 3 or right in the baseline, unrated reports."""
+    """Return notes on what the verdict does not cover.
+
+    These are ungraded severity-3 cases, ungraded cases that were right in the baseline, and reports without a
+    rating.
+    """
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
     no_longer = run.compared.comparison.no_longer_graded if run.compared else ()
@@ -448,7 +441,7 @@ def list_ungraded_case_notes(run: GateInputs) -> list[VerdictReason]:
     unrated = tuple(sorted(run.unrated)) if run.ratings and run.has_enough_rated else ()
     texts = {
         f"{plural(len(severe), 'severity-3 case')} not graded": severe,
-        f"{plural(len(no_longer), 'case')} right in the baseline and not graded now": no_longer,
+        f"{plural(len(no_longer), 'case')} right in the baseline but not graded now": no_longer,
         f"{plural(len(unrated), 'report')} not rated": unrated,
     }
     return [
@@ -467,41 +460,41 @@ def _build_coverage_reason(
 
 
 def list_unrated_report_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if too few reports were rated for the average to be valid for all of them."""
+    """Return a reason if too few reports were rated to know their average."""
     if not run.ratings:
-        text = f"no report was rated, so it is open whether their average reaches {run.settings.min_rubric:g}"
+        text = f"no report was rated, so it is unknown whether the average is at least {run.settings.min_rubric:g}"
         return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if run.settings.rating_needed else []
     if run.has_enough_rated:
         return []
     rated, reports = len(run.ratings), len(run.ratings) + len(run.unrated)
-    text = f"only {rated} of {plural(reports, 'report')} were rated; {run.coverage.floor:.0%} are needed"
+    text = f"only {rated} of {plural(reports, 'report')} were rated; the minimum is {run.coverage.floor:.0%}"
     return [VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(sorted(run.unrated)))]
 
 
 def list_rating_bound_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if the gate asks for a bound on the agent's ratings in general, and the bound is too low."""
+    """Return a reason if the lower bound of the average rating is too low, and the settings require the bound."""
     average, floor = run.rubric, run.settings.min_rubric
     if not run.settings.rubric_bound_needed or average is None or average.bound is None or average.bound >= floor:
         return []
     shown = format_rating_bound(average)
-    text = f"average rating {average.mean:.2f}: {shown}; `rubric_bound_needed` asks for {floor:g}"
+    text = f"average rating {average.mean:.2f}: {shown}; `rubric_bound_needed` requires {floor:g}"
     return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)]
 
 
 def list_suite_balance_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each group that the suite lacks; decisive with `strict`."""
+    """Return a reason for each kind of case that the suite lacks. It is decisive with the setting `strict`."""
     strict = run.settings.strict
     return [VerdictReason(kind=ReasonKind.BALANCE, text=text, decisive=strict) for text in run.balance.shortfalls]
 
 
 def list_flaky_case_notes(run: GateInputs) -> list[VerdictReason]:
-    """Note the cases that were right only in some askings."""
+    """Return a note on the cases that were sometimes right and sometimes wrong."""
     if not run.flaky:
         return []
     cases = "case is" if len(run.flaky) == 1 else "cases are"
     first = f"the first {run.flaky[0].text}" if len(run.flaky) > 1 else run.flaky[0].text
     text = (
-        f"{len(run.flaky)} {cases} flaky ({first}): they count as failed, but one of them alone does not decide "
+        f"{len(run.flaky)} {cases} flaky ({first}); a flaky case counts as failed, but one alone does not decide "
         "the verdict"
     )
     ids = tuple(case.case_id for case in run.flaky)
@@ -509,14 +502,14 @@ def list_flaky_case_notes(run: GateInputs) -> list[VerdictReason]:
 
 
 def list_undetectable_drop_notes(run: GateInputs) -> list[VerdictReason]:
-    """Note, for each severity, the relevant regressions that a comparison of this size cannot detect."""
+    """Return for each severity a note on the drops that matter but are too small for this run to detect."""
     return [
         VerdictReason(
             kind=ReasonKind.BLIND_SPOT,
             text=(
-                f"cases written as severity {severity.value}: {format_possible_failure_share(drop)}; "
-                f"a drop of {100 * get_relevant_drop(severity, run.settings):g} % matters, "
-                f"and a comparison of {plural(drop.pairs, 'case')} does not detect {format_undetectable_drop(drop)}"
+                f"severity-{severity.value} cases: {format_possible_failure_share(drop)}; "
+                f"a comparison of {plural(drop.pairs, 'case')} cannot detect {format_undetectable_drop(drop)}, "
+                f"but a drop of {100 * get_relevant_drop(severity, run.settings):g} % matters"
             ),
             decisive=False,
         )
@@ -525,16 +518,14 @@ def list_undetectable_drop_notes(run: GateInputs) -> list[VerdictReason]:
 
 
 def compute_coverage(graded: frozenset[str], planned: int, settings: GateSettings) -> Coverage:
-    """Return how many of the ``planned`` cases were graded."""
+    """Return how many of the ``planned`` cases were graded, with the required share."""
     return Coverage(asked=planned, graded=len(graded), floor=settings.coverage_floor)
 
 
 def decide_verdict(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
-    """Return the verdict over one assessment for each case, with its reasons.
+    """Return the verdict with its reasons.
 
-    FAIL needs proof: a severity-3 failure, or a score or metric that is below its floor even if all ungraded
-    cases count as right. Proof that depends on one flaky case does not count. Without proof and with too little
-    graded, the verdict is INCONCLUSIVE.
+    FAIL if a reason to fail is decisive, else INCONCLUSIVE if an open question is decisive, else PASS.
     """
     failing = [
         *list_veto_reasons(run),

@@ -1,7 +1,8 @@
-"""Compare a suite with the dataset of a platform, and find which side changed since the last push.
+"""Compare a suite with its copy, a dataset on Langfuse or LangSmith, and find which side changed.
 
-An entry stores the hash of its case at the last push. If the suite's case has another hash, the suite changed. If
-the entry's case has another hash, a person edited the dataset. If both have another hash, they conflict.
+Each entry of the dataset stores the hash of its case at the last push. If the case in the suite has another hash
+now, the suite changed. If the case in the dataset has another hash now, a person edited the dataset. If both
+changed, there is a conflict.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ class ChangedBy(StrEnum):
 
 
 class ChangedEntry(Record):
-    """A case that differs between suite and dataset. ``changes`` are from dataset to suite."""
+    """A case that differs between suite and dataset.
+
+    ``changes`` lists the values before, in the dataset, and after.
+    """
 
     case: GoldCase
     """The case in the suite."""
@@ -46,7 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry that is no longer a valid case after a person's edit, with its problems."""
+    """An entry of the dataset that a person edited so that it is no longer a valid case, with its problems."""
 
     entry: Example
     case_id: str
@@ -74,7 +78,7 @@ class DatasetDiff(Record):
     copies: tuple[str, ...] = ()
     """Ids of copied entries: their case belongs to another entry."""
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
-    """The same on both sides, but with the hash of an older push."""
+    """Cases that are equal on both sides, but whose stored hash is from an older push."""
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
@@ -88,7 +92,7 @@ class DatasetDiff(Record):
 
 
 class DatasetComparison:
-    """Compare a suite with entries one by one; equal entries are not stored."""
+    """Compare a suite with the entries of a dataset, one entry at a time, to save memory."""
 
     def __init__(self, suite: Sequence[GoldCase], dataset_id: str) -> None:
         self._left = {case.id: case for case in suite}
@@ -107,9 +111,9 @@ class DatasetComparison:
         elif entry.id != make_example_id(self._dataset_id, case_id):
             self._copies.append(entry.id)
         else:
-            self._compare(entry, case_id, read_case_from_example(entry))
+            self._compare_cases(entry, case_id, read_case_from_example(entry))
 
-    def _compare(self, entry: Example, case_id: str, dataset_case: GoldCase | Unusable) -> None:
+    def _compare_cases(self, entry: Example, case_id: str, dataset_case: GoldCase | Unusable) -> None:
         suite_case = self._left.pop(case_id, None)
         if isinstance(dataset_case, Unusable):
             self._broken.append(BrokenEntry(entry=entry, case_id=case_id, problems=dataset_case.problems))
@@ -120,7 +124,7 @@ class DatasetComparison:
                 case=suite_case,
                 entry=entry,
                 there=dataset_case,
-                changed_by=_find_changed_side(suite_case, dataset_case, read_pushed_sha256(entry)),
+                changed_by=_find_side_that_changed(suite_case, dataset_case, read_pushed_sha256(entry)),
                 changes=list_key_changes(dataset_case, suite_case),
             )
         elif read_pushed_sha256(entry) != hash_case(suite_case):
@@ -129,7 +133,7 @@ class DatasetComparison:
             self._same += 1
 
     def build_diff(self) -> DatasetDiff:
-        """Return the difference in the suite's order, after all entries are compared."""
+        """Return the difference. Call this after all entries were added."""
         return DatasetDiff(
             added=tuple(self._left[name] for name in self._order if name in self._left),
             removed=tuple(self._removed),
@@ -142,7 +146,7 @@ class DatasetComparison:
         )
 
 
-def _find_changed_side(suite_case: GoldCase, dataset_case: GoldCase, pushed: str | None) -> ChangedBy:
+def _find_side_that_changed(suite_case: GoldCase, dataset_case: GoldCase, pushed: str | None) -> ChangedBy:
     if pushed == hash_case(dataset_case):
         return ChangedBy.SUITE
     return ChangedBy.DATASET if pushed == hash_case(suite_case) else ChangedBy.BOTH
@@ -155,12 +159,12 @@ _TITLES: Final = {
 }
 
 
-def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
-    """Format a difference; at most ``max_entries`` lines of each group."""
+def format_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
+    """Format a difference in lines, with at most ``max_entries`` entries of each group."""
     lines = list[str]()
     for side in (ChangedBy.BOTH, ChangedBy.DATASET, ChangedBy.SUITE):
         lines += _format_group(
-            _TITLES[side], [_format_change(entry) for entry in diff.select_changed_by(side)], max_entries
+            _TITLES[side], [_format_case_change(entry) for entry in diff.select_changed_by(side)], max_entries
         )
     broken = [f"{entry.case_id}: {'; '.join(entry.problems)}" for entry in diff.broken]
     lines += _format_group("Not valid after an edit in the dataset", broken, max_entries)
@@ -185,7 +189,7 @@ def _format_group(title: str, entries: Sequence[str], max_entries: int) -> Itera
         yield ""
 
 
-def _format_change(changed: ChangedEntry) -> str:
+def _format_case_change(changed: ChangedEntry) -> str:
     changes = (
         f"{key_change.key} is {key_change.after} in the suite, {key_change.before} in the dataset"
         for key_change in changed.changes

@@ -1,17 +1,17 @@
-"""Check a suite's file: each finding has a place, a fault and a fix.
+"""Check a suite and report every problem with its line and the fix.
 
-`load_suite` rejects a suite with one bad line. A person who fixes a suite needs all problems at once, so here a
-bad line is a value.
+`load_suite` rejects a suite with a bad line. These checks continue after a bad line, so that a person sees all
+problems at once.
 
 The checks find:
 
 - placeholders and broken characters
-- lines that are not valid cases, and among them those that lack only a severity
+- lines that are not valid cases
 - cases that are not in their declared language
-- personal data: a suite is read by many, sent to models and shown in alerts
+- personal data, because the cases of a suite are sent to models and shown in alerts
 - clauses that are not in their document
-- cases that ask the same question: their failures count twice
-- cases that contradict each other: one question with two golds, one field of one policy with two values
+- cases that ask the same question, because their failures would count twice
+- cases that contradict each other, such as two different golds for one question
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from monitors.records.cases import GoldCase
 
 
 class SuiteCheck(StrEnum):
-    """The kind of a check."""
+    """The kind of problem that a check looks for."""
 
     UNREADABLE = "unreadable"
     SEVERITY = "severity"
@@ -78,14 +78,14 @@ class Weight(StrEnum):
 
 
 class SuiteLocation(Record):
-    """A line of the suite (from 1) and the id of its case, if it could be read."""
+    """A line number in the suite's file, from 1, and the id of its case, if it could be read."""
 
     line: Annotated[int, Field(ge=1)]
     case_id: str | None = None
 
 
 class GoldFinding(Record):
-    """A problem of one or more lines. ``what`` and ``do`` never repeat personal data."""
+    """A problem in one or more lines: ``what`` is wrong and what to ``do``. Neither text repeats personal data."""
 
     check: SuiteCheck
     weight: Weight
@@ -103,13 +103,13 @@ class NumberedCase:
 
     @property
     def place(self) -> SuiteLocation:
-        """The place of the case."""
+        """The line and the id of the case."""
         return SuiteLocation(line=self.line, case_id=self.case.id)
 
 
 @dataclass(frozen=True)
 class NumberedSuite:
-    """The cases of a file in its order, and its bad lines. Repeated ids are allowed here."""
+    """The cases of a suite's file with their line numbers, and its bad lines. Ids may repeat here."""
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
@@ -117,7 +117,7 @@ class NumberedSuite:
 
 
 def read_numbered_suite(path: Path) -> NumberedSuite:
-    """Read a suite's file. Raises `GoldSetError` when it cannot be read at all, or holds no line."""
+    """Read a suite's file with its bad lines. Raises `GoldSetError` if it cannot be read, or has no cases."""
     suite = parse_numbered_lines(read_suite_text(path).split("\n"))
     if not suite.cases and not suite.bad:
         raise GoldSetError(f"{path} has no cases; write one JSON object on each line, or choose another suite")
@@ -125,7 +125,7 @@ def read_numbered_suite(path: Path) -> NumberedSuite:
 
 
 def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
-    """Read JSON lines; blank ones are counted and skipped."""
+    """Parse JSON lines into cases and bad lines. Blank lines are skipped."""
     cases: list[NumberedCase] = []
     good_lines: list[str] = []
     bad_lines: list[tuple[BadLine, str | None]] = []
@@ -152,8 +152,8 @@ _GIVE_SEVERITY_OF_ISSUE = (
 )
 
 
-def check_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
-    """Yield a finding for each bad line with the loader's problems."""
+def find_bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
+    """Yield a finding for each line that is not a valid case."""
     for line, case_id in suite.bad:
         lacks_severity = all(problem.startswith('"severity"') for problem in line.problems)
         yield GoldFinding(
@@ -171,10 +171,10 @@ _PLACEHOLDER = re.compile(
 )
 """Placeholders of cells that were not filled in, and errors of spreadsheets."""
 _MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4|\ufffd|\u00ef\u00bf\u00bd")
-"""UTF-8 read as Latin-1 or Windows-1252, and replacement characters."""
+"""Broken characters: UTF-8 that was read as Latin-1 or Windows-1252, and replacement characters."""
 
 
-def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def find_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about placeholders and broken characters in questions and golds."""
     for numbered in cases:
         texts = (("question", turn) for turn in numbered.case.turns)
@@ -195,15 +195,18 @@ def check_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
 
 
 LANGUAGE_MIN_WORDS = 4
-"""A shorter text may be in any language: "₹60,000 per eye"."""
+"""The language of a text with fewer words is not checked, such as "₹60,000 per eye"."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def find_wrong_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings for questions and golds that are not in the case's declared language."""
     for numbered in cases:
-        for label, text in _list_language_parts(numbered.case):
-            language = _detect_language(text)
+        case = numbered.case
+        # the gold of an expected refusal tells people why the application must refuse, in any language
+        parts = (("question", case.question), *(() if case.expected_refusal else (("gold", case.gold),)))
+        for label, text in parts:
+            language = _identify_clear_language(text)
             if language is not None and language is not numbered.case.language:
                 yield GoldFinding(
                     check=SuiteCheck.LANGUAGE,
@@ -214,29 +217,23 @@ def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                 )
 
 
-def _list_language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
-    yield "question", case.question
-    if not case.expected_refusal:  # such a gold tells people why the app must refuse
-        yield "gold", case.gold
-
-
-def _detect_language(text: str) -> Language | None:
+def _identify_clear_language(text: str) -> Language | None:
     is_recognisable = (
         len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and find_language_evidence(text) is not LanguageEvidence.NONE
     )
     return identify_language(text) if is_recognisable else None
 
 
-def check_disclosures(
+def find_personal_data(
     cases: Sequence[NumberedCase],
     *,
     account_patterns: Sequence[str] = (),
     public_contacts: Sequence[str] = (),
 ) -> Iterator[GoldFinding]:
-    """Yield findings about likely or certain personal data, by kind and place, without the data.
+    """Yield findings about likely personal data. A finding names the kind of data but does not repeat it.
 
-    In a clause, and in a question that the app must decline, the data may be intended (a public address, an
-    invented number). The finding then asks a person to check it. ``public_contacts`` are allowed.
+    In a clause, and in a question that the application must refuse, the data may be public or invented. The finding
+    then asks a person to check it. ``public_contacts`` are allowed everywhere.
     """
     for numbered in cases:
         for label, text, weight in _list_texts_to_search(numbered.case):
@@ -278,7 +275,7 @@ TEXT_ENDINGS = (".txt", ".md")
 
 
 def read_documents(folder: Path) -> dict[str, str]:
-    """Read the texts (``*.txt``, ``*.md``) of a folder and its subfolders, by lower-case name without suffix."""
+    """Read all ``*.txt`` and ``*.md`` files of a folder, by their names in lower case without the suffix."""
     if not folder.is_dir():
         endings = " or ".join(TEXT_ENDINGS)
         raise GoldSetError(f"{folder} is not a folder; give a folder with the documents as {endings} files")
@@ -288,14 +285,16 @@ def read_documents(folder: Path) -> dict[str, str]:
     return {path.stem.lower(): read_text(path) for path in files}
 
 
-def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) -> Iterator[GoldFinding]:
-    """Yield a finding for each clause that is not in its document, and one for all missing documents."""
+def find_clauses_not_in_documents(
+    cases: Sequence[NumberedCase], documents: Mapping[str, str]
+) -> Iterator[GoldFinding]:
+    """Yield a finding for each clause that is not in its document, and one finding for all missing documents."""
     missing: list[NumberedCase] = []
     for numbered in cases:
         source = numbered.case.provenance
         if not source.document or not source.clause or len(source.clause.split()) < QUOTE_MIN_WORDS:
             continue
-        text = documents.get(_get_document_key(source.document))
+        text = documents.get(_make_document_key(source.document))
         if text is None:
             missing.append(numbered)
         elif find_quote(source.clause, text) is None:
@@ -318,7 +317,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
         )
 
 
-def _get_document_key(document: str) -> str:
+def _make_document_key(document: str) -> str:
     """Return a document's name without folder and suffix: ``rag/corpus/acko/health.pdf`` is ``health``."""
     name = PurePosixPath(document).name
     ending = PurePosixPath(name).suffix
@@ -327,24 +326,25 @@ def _get_document_key(document: str) -> str:
 
 
 MIN_NEAR_OVERLAP = 0.8
-"""Overlap from which two questions of one policy, language and gold are near-duplicates. A typo in a question of
-sixty letters leaves 0.88. Overlap alone does not decide: two right questions of one policy
-("pre-hospitalization", "post-hospitalization") overlap by up to 0.86 in a real suite, so the differing words
-count too.
+"""Two questions whose letters overlap by at least this share may be the same question.
+
+A typo in a question of sixty letters leaves an overlap of 0.88. Two different questions ("pre-hospitalization" and
+"post-hospitalization") can overlap by 0.86, so the words that differ are compared too.
 """
 
 _MIN_WORD_LIKENESS = 0.9
-"""Likeness (`difflib`) from which two different words are two spellings of one: "waiting", "wating" 0.92,
-"limit", "limits" 0.91; but "maternity", "paternity" 0.89.
+"""Two words with at least this similarity (`difflib`) count as two spellings of one word.
+
+"waiting" and "wating" have 0.92, "limit" and "limits" 0.91. "maternity" and "paternity" have only 0.89.
 """
 
 _MIN_DISTINCT_LETTERS = 3
-"""Shorter words do not distinguish two questions: "is", "of", "me"."""
+"""Shorter words, such as "is", "of" and "me", do not make two questions different."""
 
 
-def check_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about repeated ids, repeated questions, and nearly equal questions."""
-    yield from _check_ids(cases)
+    yield from _find_repeated_ids(cases)
     first_by_question: dict[tuple[str, ...], NumberedCase] = {}
     groups: dict[tuple[str, ...], list[NumberedCase]] = {}
     for numbered in cases:
@@ -355,12 +355,12 @@ def check_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
         if first is numbered:
             groups.setdefault(_make_group_key(numbered.case), []).append(numbered)
         elif _make_gold_key(first.case) == _make_gold_key(numbered.case):
-            yield _build_same_finding(first, numbered)
+            yield _build_same_question_finding(first, numbered)
     for group in groups.values():
-        yield from _check_near_duplicates(group)
+        yield from _find_nearly_equal_questions(group)
 
 
-def _check_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def _find_repeated_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     first_by_id: dict[str, NumberedCase] = {}
     for numbered in cases:
         first = first_by_id.setdefault(numbered.case.id, numbered)
@@ -382,7 +382,7 @@ def _make_gold_key(case: GoldCase) -> tuple[str | bool, ...]:
     return case.expected_refusal, "" if case.expected_refusal else fold_text(case.gold)
 
 
-def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFinding:
+def _build_same_question_finding(first: NumberedCase, second: NumberedCase) -> GoldFinding:
     return GoldFinding(
         check=SuiteCheck.DUPLICATE,
         weight=Weight.MUST,
@@ -392,8 +392,11 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
     )
 
 
-def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about nearly equal questions. Other quantities or own words make two questions different."""
+def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    """Yield findings about nearly equal questions.
+
+    Different numbers or different words make questions different.
+    """
     for first_index, second_index, share in find_alike_pairs(
         [build_grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
     ):
@@ -421,13 +424,13 @@ def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
     first_words, second_words = (
         frozenset(fold_text(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
     )
-    return _has_own_word(first_words - second_words, second_words - first_words) and _has_own_word(
+    return _has_distinct_word(first_words - second_words, second_words - first_words) and _has_distinct_word(
         second_words - first_words, first_words - second_words
     )
 
 
-def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether one of the words is long enough and not a spelling of another."""
+def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether one of the words is long enough and is not another spelling of a word in ``others``."""
     return any(
         len(word) >= _MIN_DISTINCT_LETTERS
         and not any(SequenceMatcher(None, word, other).ratio() >= _MIN_WORD_LIKENESS for other in others)
@@ -436,11 +439,11 @@ def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""Limit of reported pairs of one group: ten cases with ten golds are forty-five pairs and one mistake."""
+"""At most this many pairs of one question are reported. Ten golds for one question would be forty-five pairs."""
 
 
-def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about contradicting golds: of the same question first, then of the same field."""
+def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    """Yield findings about golds that contradict each other: for the same question, or for the same field."""
     by_question: dict[tuple[str, ...], list[NumberedCase]] = {}
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
     for numbered in cases:
@@ -450,12 +453,12 @@ def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]
             by_field.setdefault((numbered.case.cluster, numbered.case.provenance.field), []).append(numbered)
     reported: set[frozenset[int]] = set()
     for group in by_question.values():
-        yield from _check_question_golds(group, reported)
+        yield from _find_different_golds(group, reported)
     for (cluster, field), group in by_field.items():
-        yield from _check_field_values(cluster, field, group, reported)
+        yield from _find_different_field_values(cluster, field, group, reported)
 
 
-def _check_question_golds(group: Sequence[NumberedCase], reported: set[frozenset[int]]) -> Iterator[GoldFinding]:
+def _find_different_golds(group: Sequence[NumberedCase], reported: set[frozenset[int]]) -> Iterator[GoldFinding]:
     differences = [
         (first, second, _describe_gold_difference(first.case, second.case))
         for first, second in combinations(group, 2)
@@ -471,7 +474,7 @@ def _check_question_golds(group: Sequence[NumberedCase], reported: set[frozenset
         )
 
 
-def _check_field_values(
+def _find_different_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
     """Yield findings about different values of one field, or a refusal against a value."""
@@ -490,7 +493,7 @@ def _check_field_values(
 
 
 def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
-    """Return the difference between two golds of one question; empty if they agree or cannot be compared."""
+    """Return the difference between two golds of one question. Empty if they agree or cannot be compared."""
     if first.expected_refusal and second.expected_refusal:
         return ""
     if first.expected_refusal is not second.expected_refusal:

@@ -1,7 +1,6 @@
-"""Drafts made from incidents and traces, and the file that stores them until they join a suite.
+"""Store drafts of gold cases in a file until a person accepts or rejects them.
 
-The file is JSON lines, one `GoldDraft` each. A decision replaces its line atomically. Pure functions find
-questions that a suite already has, and replace masks by invented values.
+Drafts come from incidents, from traces and from a model. The file has one draft on each line.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import DisclosureKind
 from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.similarity import collect_quantities, find_typo_pairs
-from monitors.goldset.checks import NumberedCase, check_duplicates
+from monitors.goldset.checks import NumberedCase, find_duplicates
 from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
@@ -27,14 +26,14 @@ from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
-    """Read all drafts of a file in order. `GoldSetError` names the file and the first bad line."""
+    """Read all drafts of a file. Raises `GoldSetError` that names the first bad line."""
     if not path.exists():
         raise GoldSetError(f"{path} does not exist; `lookout gold draft` and `lookout gold translate` create it")
     return _parse_drafts(read_text_or_empty(path), path)
 
 
-def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
-    """Append the drafts with an id that is not in the file yet; return the added drafts."""
+def append_new_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
+    """Append the drafts whose ids are not in the file yet. Return the added drafts."""
     with lock_folder(path):
         text = read_text_or_empty(path)
         known_ids = {draft.id for draft in _parse_drafts(text, path)}
@@ -44,16 +43,15 @@ def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
                 known_ids.add(draft.id)
                 added.append(draft)
         if added:
-            replace_text(
-                path, _end_with_newline(text) + "".join(f"{_format_draft_line(draft)}\n" for draft in added)
-            )
+            start = text if not text or text.endswith("\n") else f"{text}\n"
+            replace_text(path, start + "".join(f"{_format_draft_line(draft)}\n" for draft in added))
     return added
 
 
-def store_decision(path: Path, decided: GoldDraft) -> bool:
-    """Replace a draft by its decision.
+def store_draft_decision(path: Path, decided: GoldDraft) -> bool:
+    """Store a person's decision on a draft in the file.
 
-    Return false if another decision was stored before: the earlier one stays.
+    Return false if another decision was stored before. The earlier decision stays.
     """
     with lock_folder(path):
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
@@ -69,10 +67,6 @@ def store_decision(path: Path, decided: GoldDraft) -> bool:
 
 def _format_draft_line(draft: GoldDraft) -> str:
     return draft.model_dump_json(exclude_defaults=True)
-
-
-def _end_with_newline(text: str) -> str:
-    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 def _parse_drafts(text: str, path: Path) -> tuple[GoldDraft, ...]:
@@ -108,8 +102,7 @@ _INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "date of birth 12/03/1984",
     DisclosureKind.SECRET: "sk-ant-api03-abcdefghijklmnop",
 }
-"""Invented values for every kind that a grader reports as a leak: numbers of documentation and of test cards;
-"namoona" means "sample". Graders do not report a name, an address or an IP address alone."""
+"""Invented data for each kind of personal data that a grader reports. "namoona" means "sample" in Hindi."""
 
 _BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
@@ -117,15 +110,16 @@ _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
 _ANY_GOLD: Final = "?"
 
 
-def fill_masks(text: str) -> str:
-    """Replace the masks of a redacted reply by invented values, so that a leak is a leak again."""
+def replace_masks_by_invented_data(text: str) -> str:
+    """Replace the masks in a redacted reply by invented data, so that graders find personal data in it again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 
 class DraftCandidate(Record):
-    """A draft with the others that ask the same question. ``same_as`` are later drafts of the same question.
+    """A draft that a person reviews.
 
-    ``asked_by`` is a case of the suite with the same question.
+    ``same_as`` has the ids of later drafts with the same question. ``asked_by`` is the id of a case of the suite
+    with the same question.
     """
 
     draft: CaseDraft
@@ -133,19 +127,21 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def note_case(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with the case of the suite that has its question; ``None`` without such a case."""
+        """Return the candidate with the id of the case that has its question, or with ``None``."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
-def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
-    """Return each question once, in the order of the drafts; near-duplicates share n-grams, or differ by typos.
+def find_draft_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
+    """Return one candidate for each question, in the order of the drafts.
 
-    Two questions that differ by a name or a figure are different (`monitors.goldset.checks`).
+    Two questions are the same if they differ only by typos or a few letters. If they differ by a name or a number,
+    they are different.
     """
-    questions = [_reduce_to_question(case.turns, case) for case in suite] + [
-        _build_question_from_draft(draft) for draft in drafts
-    ]
-    pairs = _find_alike(questions)
+    questions = [case.without_gold() for case in suite]
+    for draft in drafts:
+        case = build_case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
+        questions.append(case.without_gold())
+    pairs = _find_same_questions(questions)
     offset, candidates, duplicates = len(suite), list[DraftCandidate](), set[int]()
     for number, draft in enumerate(drafts):
         if number in duplicates:
@@ -162,22 +158,17 @@ def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> t
     return tuple(candidates)
 
 
-def make_case_id(draft: CaseDraft) -> Identifier:
-    """Return the id of a draft's case: the same at every decision and in every suite."""
-    return derive_case_id(draft.id)
-
-
 def derive_case_id(draft_id: Identifier) -> Identifier:
-    """Return the id of the case of the draft with this id."""
+    """Return the id of the case that is built from the draft with this id. It is always the same."""
     return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 
 def build_case_from_draft(
     draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
 ) -> GoldCase:
-    """Return the case that a person makes from a draft, not yet accepted."""
+    """Build the case that a person makes from a draft. It is not accepted yet."""
     return GoldCase(
-        id=make_case_id(draft),
+        id=derive_case_id(draft.id),
         turns=draft.turns,
         gold=gold,
         expected_refusal=refusal,
@@ -188,11 +179,11 @@ def build_case_from_draft(
     )
 
 
-def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
-    """Return for each index in ``cases`` the indices of the cases that ask the same."""
+def _find_same_questions(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
+    """Return for each index in ``cases`` the indices of the cases with the same question."""
     numbered = [NumberedCase(number, case) for number, case in enumerate(cases, start=1)]
     pairs: dict[int, set[int]] = {}
-    for finding in check_duplicates(numbered):
+    for finding in find_duplicates(numbered):
         first, second = (place.line - 1 for place in finding.places)
         pairs.setdefault(first, set()).add(second)
         pairs.setdefault(second, set()).add(first)
@@ -205,23 +196,3 @@ def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
             pairs.setdefault(first, set()).add(second)
             pairs.setdefault(second, set()).add(first)
     return pairs
-
-
-def _build_question_from_draft(draft: CaseDraft) -> GoldCase:
-    return _reduce_to_question(
-        draft.turns, build_case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
-    )
-
-
-def _reduce_to_question(turns: tuple[str, ...], case: GoldCase) -> GoldCase:
-    """Return the case without gold and policy, which a draft does not have, to compare only questions."""
-    return case.model_copy(
-        update={
-            "id": f"{case.id}-asked",
-            "turns": turns,
-            "gold": _ANY_GOLD,
-            "alternatives": (),
-            "expected_refusal": False,
-            "cluster": None,
-        }
-    )

@@ -1,8 +1,8 @@
-"""Convert a gold case to an entry of a platform's dataset and back, without loss.
+"""Convert a gold case to an entry of a dataset on Langfuse or LangSmith, and back.
 
-Each key of a case is stored in one of three places, so that no two copies can contradict each other: the question
-in ``inputs`` and the expectation in ``outputs``, in which people see and edit them; the rest under one key of the
-``metadata``, with the hash of the case at the last push. If the hash differs, a person has edited the entry.
+The question is in the ``inputs`` of the entry, and the expected answer in its ``outputs``, where people can edit
+them. All other keys of the case are in its ``metadata``, with the hash of the case at the last push. If the hash of
+the case differs from the stored hash, a person has edited the entry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monitors.records.cases import GoldCase
 
 METADATA_KEY: Final = "lookout"
 PUSHED: Final = "pushed"
-"""The key beside those of the case: the hash of the case at the last push."""
+"""The key that stores the hash of the case at the last push."""
 
 _NAMESPACE: Final = uuid.UUID("c0a4b7de-53a1-4c86-9d0b-6a5f0c9e2b17")
 _INPUT_KEYS: Final = frozenset({"question", "turns", *ISSUE_KEYS} - {"reference"})
@@ -43,16 +43,16 @@ _USER_ROLES: Final = frozenset({"user", "human"})
 
 
 def make_example_id(dataset_id: str, case_id: str) -> str:
-    """Return the id of a case's entry in a dataset: the same at every push, so that a retry replaces it."""
+    """Return the id of a case's entry in a dataset. It is always the same, so a second push replaces the entry."""
     return str(uuid.uuid5(_NAMESPACE, f"{dataset_id}/{case_id}"))
 
 
 def build_example_from_case(
     case: GoldCase, dataset_id: str, existing: Example | None = None, trace: str | None = None
 ) -> Example:
-    """Return the entry of a case. The splits and other metadata of an ``existing`` entry are preserved.
+    """Build the entry of a case. The splits and other metadata of an ``existing`` entry stay.
 
-    ``trace`` is the source trace of the case, for a new entry.
+    ``trace`` is the id of the trace that the case comes from. It is used for a new entry.
     """
     fields: dict[str, Any] = json.loads(format_case_line(case))
     inputs: Json = {key: value for key, value in fields.items() if key in _INPUT_KEYS}
@@ -75,34 +75,34 @@ def build_example_from_case(
 
 
 def hash_case(case: GoldCase) -> str:
-    """Return the hash for comparing a case: the hash of a suite with only this case."""
+    """Return the hash of one case: the hash of a suite that has only this case."""
     return hash_cases([case])
 
 
 def find_case_id(example: Example) -> str | None:
-    """Return the id of the case that an entry holds; ``None`` for an entry that a person added."""
-    own = _read_own_metadata(example)
+    """Return the id of the case in an entry. ``None`` for an entry that a person added."""
+    own = _read_lookout_metadata(example)
     case_id = own.get("id") if own is not None else None
     return case_id if isinstance(case_id, str) else None
 
 
 def read_pushed_sha256(example: Example) -> str | None:
     """Return the hash of the case at the last push."""
-    pushed = (_read_own_metadata(example) or {}).get(PUSHED)
+    pushed = (_read_lookout_metadata(example) or {}).get(PUSHED)
     return pushed if isinstance(pushed, str) else None
 
 
 def read_case_from_example(example: Example) -> GoldCase | Unusable:
-    """Return the case of an entry that Lookout wrote, with people's edits; or all problems with it."""
-    rest = {key: value for key, value in (_read_own_metadata(example) or {}).items() if key != PUSHED}
+    """Return the case in an entry, with the edits of people, or all problems that make it invalid."""
+    rest = {key: value for key, value in (_read_lookout_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
-        *_explain_key_repeats(
+        *_list_repeated_keys(
             ("inputs", inputs), ("outputs", example.outputs or {}), (f"metadata.{METADATA_KEY}", rest)
         )
     ]
     if _MESSAGES in inputs:
-        turns, turn_problems = _parse_turns(inputs.pop(_MESSAGES))
+        turns, turn_problems = _parse_user_messages(inputs.pop(_MESSAGES))
         problems += turn_problems
         inputs["turns"] = turns
     if problems:
@@ -110,13 +110,13 @@ def read_case_from_example(example: Example) -> GoldCase | Unusable:
     return parse_case_object({**rest, **inputs, **(example.outputs or {})})
 
 
-def _read_own_metadata(example: Example) -> Mapping[str, JsonValue] | None:
+def _read_lookout_metadata(example: Example) -> Mapping[str, JsonValue] | None:
     own = example.metadata.get(METADATA_KEY)
     return own if isinstance(own, dict) else None
 
 
-def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
-    """Return the user's messages and the problems of the list."""
+def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
+    """Return the texts of the user's messages, and the problems of the list."""
     turns, problems = list[JsonValue](), list[str]()
     for message in messages if isinstance(messages, list) else [messages]:
         fields = message if isinstance(message, dict) else {}
@@ -130,8 +130,8 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
     return turns, problems
 
 
-def _explain_key_repeats(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key in two places, because the valid value is unknown."""
+def _list_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
+    """Yield a problem for each key that is in two places, because it is unknown which value is valid."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

@@ -1,10 +1,10 @@
-"""Import cases from a table of questions and golds, or a JSON array of another project.
+"""Import gold cases from a CSV table, or from a JSON array of another project.
 
-A row of an array is a question with its answer, or an issue with its known facts. Such rows have no severity, and
-their ids may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
+A row is a question with its answer, or an issue with its known facts. A table can be separated by commas,
+semicolons or tabs. The names of its columns are keys of a suite.
 
-Severity is never guessed: the caller provides it for each row. A repeated id gets a suffix (``::2``, ``::3`` …)
-in the order of the file, and each renaming is returned for the report.
+A row without a severity gets it from the caller. If two rows have the same id, the second one gets a suffix such as
+``.2``, and the result lists the change.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.issues import import_issue_row, is_issue
-from monitors.goldset.lines import Unusable, describe_validation_error, format_value, parse_case_object, parse_json
+from monitors.goldset.issues import import_issue_row, is_issue_row
+from monitors.goldset.lines import (
+    Unusable,
+    describe_validation_error,
+    format_value,
+    parse_case_object,
+    parse_strict_json,
+)
 from monitors.goldset.load import TEXT_TABLES, BadLine, build_suite, describe_bad_lines, read_text
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Suite
 
 
 class ForeignCase(BaseModel):
-    """The used keys of a row; other keys are ignored."""
+    """The keys that are read from a row of another project. Other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -43,7 +49,7 @@ class ForeignCase(BaseModel):
 
 
 class RenamedRow(Record):
-    """A row (from 1) whose id was taken."""
+    """A row that got another id, because an earlier row has the same id. Rows are counted from 1."""
 
     row: int = Field(ge=1)
     given: str
@@ -57,19 +63,20 @@ class ImportedSuite(Record):
     renamed: tuple[RenamedRow, ...] = ()
 
 
-def import_gold_array(
+def import_cases(
     path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
-    """Read a JSON array or a table; ``severity_for`` gives the severity of a row without one, by its type and id.
+    """Read a JSON array or a table.
 
-    Raises `GoldSetError` naming file, row (from 1), key, value and the accepted values.
+    ``severity_for`` returns the severity of a row without one, from its type and id. Raises `GoldSetError` that
+    names the row, the key, its value and the accepted values.
     """
     cases: list[GoldCase] = []
     renamed: list[RenamedRow] = []
     bad_rows: list[BadLine] = []
     taken_ids: set[str] = set()
     for row, value in enumerate(_read_rows(path), start=1):
-        fields = _read_fields(value, row)
+        fields = _convert_row_to_fields(value, row)
         case = fields if isinstance(fields, Unusable) else _build_case(fields, severity_for, taken_ids)
         if isinstance(case, Unusable):
             bad_rows.append(BadLine(row, case.problems))
@@ -90,7 +97,9 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     try:
         if path.suffix.lower() in TEXT_TABLES:
             return list(_parse_table(text))
-        rows = _parse_lines(text) if _is_json_lines(text) else parse_json(text)
+        lines = [line for line in text.split("\n") if line.strip()]
+        is_json_lines = bool(lines) and all(line.lstrip().startswith("{") for line in lines)
+        rows = [parse_strict_json(line) for line in lines] if is_json_lines else parse_strict_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
     if not isinstance(rows, list):
@@ -104,18 +113,8 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", rows)
 
 
-def _is_json_lines(text: str) -> bool:
-    """Whether a file has an object on each of its lines; one object over several lines is not a suite."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    return bool(lines) and all(line.lstrip().startswith("{") for line in lines)
-
-
-def _parse_lines(text: str) -> list[object]:
-    return [parse_json(line) for line in text.split("\n") if line.strip()]
-
-
 def _parse_table(text: str) -> Iterator[dict[str, Any]]:
-    """Yield each row by the names of the header, without empty cells. ``ValueError`` names a bad row."""
+    """Yield each row as a dictionary of its cells that are not empty. Raises ``ValueError`` for a bad row."""
     header = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
     table = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=delimiter, strict=True)
@@ -136,20 +135,20 @@ def _parse_table(text: str) -> Iterator[dict[str, Any]]:
         raise ValueError(f"row {table.line_num}: {error}") from error
 
 
-def _parse_flag(cell: str) -> bool | str:
+def _parse_true_or_false(cell: str) -> bool | str:
     lowered = cell.lower()
     return lowered in _TRUE if lowered in _TRUE | _FALSE else cell
 
 
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "x"}), frozenset({"false", "no", "0"})
 _CELL_PARSERS: dict[str, Callable[[str], object]] = {
-    "expected_refusal": _parse_flag,
+    "expected_refusal": _parse_true_or_false,
     "alternatives": lambda cell: [text.strip() for text in cell.split("|") if text.strip()],
 }
 
 
-def _read_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
-    if is_issue(value):
+def _convert_row_to_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
+    if is_issue_row(value):
         return import_issue_row(value)
     if "gold" in value and "expected_answer" not in value:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
@@ -182,7 +181,7 @@ def _build_fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusa
 def _build_case(
     fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken_ids: set[str]
 ) -> GoldCase | Unusable:
-    """Return a case with a unique id, and the severity of its row or of the caller."""
+    """Build a case with a unique id, and with the severity of its row, else of the caller."""
     row_id = str(fields["id"])
     severity = fields.get("severity")
     if isinstance(severity, str) and severity.strip().isdecimal():
@@ -193,7 +192,7 @@ def _build_case(
 
 
 def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
-    """Return the id, with the first free suffix if it is taken."""
+    """Return the id, with a suffix if it is taken."""
     if row_id not in taken_ids:
         return row_id
     count = 2

@@ -1,12 +1,14 @@
-"""Check the issues of a suite for faults that let a good report fail, or a report without an investigation pass.
+"""Check the issues in a suite for problems that make grading wrong.
 
-- a repeated issue, by its address in any spelling
-- files that are not paths from the repository's root, or that the repository does not have
+The checks find:
+
+- two cases about the same issue
+- files that are not paths from the root of the repository, or that the repository does not have
 - functions that are not written as ``path::name``
-- keywords that occur in the issue: repeating them proves no investigation
-- an issue that contains its own answer: the root cause word for word, or all relevant files
-- a shortest path longer than the allowed steps
-- a reference without any gradable part
+- keywords that are in the issue itself, so a report can repeat them without an investigation
+- an issue that contains its own answer: its root cause, or all relevant files
+- a shortest path that has more steps than ``max_steps`` allows
+- a reference without files and keywords, so rules cannot pass a report
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weigh
 from monitors.records.triage import TriageTask
 
 MAX_NAMES_SHOWN: Final = 5
-"""Keywords or files named in one finding."""
+"""At most this many keywords or files are named in one finding."""
 
 
 class _Fault(NamedTuple):
@@ -36,25 +38,25 @@ class _Fault(NamedTuple):
     do: str
 
 
-def check_issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield all findings about issues, those of two lines first. Questions have none."""
-    yield from _check_same_issue(cases)
+def find_issue_problems(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    """Yield the findings about issues. Cases that are questions are skipped."""
+    yield from _find_repeated_issues(cases)
     for numbered in cases:
         if numbered.case.triage is not None:
-            for fault in _find_faults(numbered.case.triage):
+            for fault in _find_task_faults(numbered.case.triage):
                 yield GoldFinding(**fault._asdict(), places=(numbered.place,))
 
 
-def _find_faults(task: TriageTask) -> Iterator[_Fault]:
-    yield from _check_files(task)
-    yield from _check_functions(task)
-    yield from _check_keywords(task)
-    yield from _check_leaks(task)
-    yield from _check_steps(task)
-    yield from _check_gradable(task)
+def _find_task_faults(task: TriageTask) -> Iterator[_Fault]:
+    yield from _find_wrong_files(task)
+    yield from _find_wrong_functions(task)
+    yield from _find_useless_keywords(task)
+    yield from _find_answers_in_issue(task)
+    yield from _find_impossible_step_limits(task)
+    yield from _find_ungradable_references(task)
 
 
-def _check_same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def _find_repeated_issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     first_by_address: dict[str, NumberedCase] = {}
     for numbered in cases:
         address = _normalise_address(numbered.case.triage.issue.url if numbered.case.triage else None)
@@ -73,14 +75,14 @@ _DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
 
 
 def _normalise_address(url: str | None) -> str:
-    """Return an address without protocol, letter case, anchor and final slash: they lead to the same page."""
+    """Return an address in lower case, without protocol, anchor and final slash, to compare addresses."""
     plain = url.strip().lower() if url else ""
     for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
         plain = _DECORATION.sub("", plain)
     return plain
 
 
-def _check_files(task: TriageTask) -> Iterator[_Fault]:
+def _find_wrong_files(task: TriageTask) -> Iterator[_Fault]:
     files = {to_canonical_path(path) for path in task.issue.repository_files} - {""}
     for written in task.reference.relevant_files:
         path = to_canonical_path(written)
@@ -104,7 +106,7 @@ _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _describe_non_path(written: str, path: str) -> str:
-    """Return why a text is not a path; empty for a path. A name without a suffix may be a path (``LICENSE``)."""
+    """Return why a text is not a path. Empty if it is a path, such as ``src/lock.py`` or ``LICENSE``."""
     if not path:
         return "names no file"
     if "://" in written and not find_files(written):
@@ -121,7 +123,7 @@ def _describe_non_path(written: str, path: str) -> str:
 
 
 def _suggest_file(written: str, path: str, files: set[str]) -> str:
-    """Suggest the file that was probably meant; empty without a suggestion."""
+    """Return the file that was probably meant, or an empty text."""
     dotted = path.replace(".", "/")
     same_endings = [
         file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted
@@ -137,7 +139,7 @@ def _suggest_file(written: str, path: str, files: set[str]) -> str:
     return next(iter([*same_name, *get_close_matches(path, sorted(files), n=1)]), "")
 
 
-def _check_functions(task: TriageTask) -> Iterator[_Fault]:
+def _find_wrong_functions(task: TriageTask) -> Iterator[_Fault]:
     for written in task.reference.relevant_functions:
         path, sign, name = written.partition("::")
         if not (sign and path.strip() and name.strip("`() ")):
@@ -151,7 +153,7 @@ def _check_functions(task: TriageTask) -> Iterator[_Fault]:
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
 
 
-def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
+def _find_useless_keywords(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
     present = [word for word in keywords if contains_keyword(word, task.issue.title_and_body)]
     if present:
@@ -165,7 +167,7 @@ def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
         )
 
 
-def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
+def _find_answers_in_issue(task: TriageTask) -> Iterator[_Fault]:
     cause, body = task.reference.root_cause, task.issue.title_and_body
     if cause and find_quote(cause.strip().rstrip(".").casefold(), body.casefold()):
         yield _Fault(
@@ -186,7 +188,7 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
         )
 
 
-def _check_steps(task: TriageTask) -> Iterator[_Fault]:
+def _find_impossible_step_limits(task: TriageTask) -> Iterator[_Fault]:
     shortest, max_steps = task.reference.shortest_path, task.reference.max_steps
     if shortest is not None and max_steps is not None and shortest > max_steps:
         yield _Fault(
@@ -198,7 +200,7 @@ def _check_steps(task: TriageTask) -> Iterator[_Fault]:
         )
 
 
-def _check_gradable(task: TriageTask) -> Iterator[_Fault]:
+def _find_ungradable_references(task: TriageTask) -> Iterator[_Fault]:
     reference = task.reference
     if not (reference.relevant_files or reference.expected_keywords):
         known_part = "there is only a root cause" if reference.root_cause else "there is no file, keyword or cause"

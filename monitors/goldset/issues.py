@@ -1,7 +1,7 @@
-"""Convert issues in other formats to the fields of a case.
+"""Convert issues of software projects to gold cases.
 
-Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``),
-and a row of SWE-bench with a patch that shows the relevant files. Severity is never guessed.
+Two formats are supported: rows with ``issue_url``, ``issue_title``, ``issue_body`` and ``reference``, and rows of
+SWE-bench. A row of SWE-bench contains a patch, and the files in the patch become the relevant files.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from monitors.records.cases import Pipeline
 from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference, TriageTask
 
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
-"""The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
+"""The keys of an issue in a line of a suite. Their values become the case's ``triage``."""
 TRIAGE_TYPE: Final = "triage"
-"""The type of a case if its row has none."""
+"""The type of a case whose row has no type."""
 
 _CHANGED_FILE: Final = re.compile(
     r'^--- (?:"?a/(?P<before>[^\t\r\n"]+)"?|/dev/null)\t?\r?\n'
@@ -29,22 +29,22 @@ _RENAMED_FILE: Final = re.compile(r'^rename from "?(?P<before>[^\r\n"]+)"?\r?$',
 _UNFIT_FOR_ID: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
-def is_issue(row: Mapping[str, Any]) -> bool:
+def is_issue_row(row: Mapping[str, Any]) -> bool:
     """Whether a row is an issue, not a question."""
     fields = {**row, **_drop_nulls(row.get("inputs"))}
     return any(key in fields for key in ("issue_title", "issue_url", "problem_statement"))
 
 
 def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case for an issue's row. Other keys of the row stay unchanged."""
+    """Return the fields of a gold case for a row about an issue. Other keys of the row stay unchanged."""
     other_fields = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _normalise_reference(row.get("reference"))
     issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
     return _build_case_fields(other_fields, issue, reference)
 
 
-def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
-    """Return the keys of an issue in the form of a suite's line; parsing them gives the same task."""
+def build_issue_keys(task: TriageTask) -> dict[str, Any]:
+    """Return the keys and values of an issue as a line of a suite has them."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
     reference = task.reference.model_dump(mode="json", exclude_defaults=True)
@@ -52,7 +52,7 @@ def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
 
 
 def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert another project's row to a suite's line with an id and a type; unknown keys are dropped."""
+    """Convert a row of another format to the keys of a suite's line. Unknown keys are dropped."""
     if "problem_statement" in row:
         return _build_row_from_patch(row)
     fields = _drop_nulls({**row, **_drop_nulls(row.get("inputs"))})
@@ -61,7 +61,7 @@ def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     imported["reference"] = {key: reference[key] for key in TriageReference.model_fields if key in reference}
     shared = {key: fields[key] for key in ("id", "severity", "type", "language", "cluster") if key in fields}
     return {
-        "id": _make_id(fields.get("issue_url"), fields.get("issue_title")),
+        "id": _make_issue_case_id(fields.get("issue_url"), fields.get("issue_title")),
         "type": TRIAGE_TYPE,
         **imported,
         **shared,
@@ -72,7 +72,7 @@ def _build_row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
     text, files = str(row["problem_statement"] or ""), _list_patched_files(str(row.get("patch") or ""))
     title, _, body = text.partition("\n")
     return {
-        "id": row.get("instance_id") or _make_id(None, title),
+        "id": row.get("instance_id") or _make_issue_case_id(None, title),
         "type": TRIAGE_TYPE,
         "cluster": _UNFIT_FOR_ID.sub(":", str(row.get("repo") or "")) or None,
         "issue_title": title.strip() or text[:200],
@@ -99,7 +99,7 @@ def _build_case_fields(
     question = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
     language = identify_language(f"{issue.get('title', '')} {issue.get('body', '')}")
     fields: dict[str, Any] = {
-        "id": _make_id(issue.get("url"), issue.get("title")),
+        "id": _make_issue_case_id(issue.get("url"), issue.get("title")),
         "turns": [question],
         "gold": format_reference(reference),
         "type": TRIAGE_TYPE,
@@ -112,7 +112,7 @@ def _build_case_fields(
     return fields | other_fields
 
 
-def _make_id(url: object, title: object) -> str:
+def _make_issue_case_id(url: object, title: object) -> str:
     place = ISSUE_PLACE.search(str(url))
     name = ":".join(place.groups()) if place else str(title)[:60]
     return _UNFIT_FOR_ID.sub("-", name).strip("-:+@") or "issue"
@@ -129,14 +129,14 @@ def _normalise_reference(value: object) -> dict[str, Any]:
 
 
 def _drop_nulls(value: object) -> dict[str, Any]:
-    """Return the keys of an object without ``null`` values."""
+    """Return the keys of an object whose values are not ``null``."""
     if not isinstance(value, dict):
         return {}
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
 def format_reference(reference: Mapping[str, Any]) -> str:
-    """Format a reference as a report, because people and a judge compare with it."""
+    """Format a reference as the text of a report. People and the judge compare an agent's report with it."""
     files: object = reference.get("relevant_files")
     names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []
     raw_keywords: object = reference.get("expected_keywords")

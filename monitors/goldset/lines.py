@@ -1,7 +1,6 @@
-"""Parse one line of a suite into a case or its problems, and format a case as a line.
+"""Parse one line of a suite into a gold case or a list of problems, and format a case as a line.
 
-A problem names the key, the value and the accepted values. A case is written with its keys in reading order, and
-without defaults.
+A problem names the key, its value and the accepted values.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from monitors.facts.language import LanguageEvidence, find_case_language, find_language_evidence
-from monitors.goldset.issues import ISSUE_KEYS, build_case_fields_from_issue, is_issue, issue_keys_from_task
+from monitors.goldset.issues import ISSUE_KEYS, build_case_fields_from_issue, build_issue_keys, is_issue_row
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
     NEEDS_REVIEW,
@@ -30,7 +29,7 @@ from monitors.records.cases import (
 from monitors.records.triage import IssueSeverity, TriageReference
 
 MAX_VALUE_CHARACTERS = 60
-"""Characters of a bad value that a message repeats."""
+"""A message shows at most this many characters of an invalid value."""
 
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
@@ -39,7 +38,7 @@ _TEXT = "a text that is not empty"
 
 
 def _list_pipelines() -> Iterator[str]:
-    """Yield every pipeline; the most common one with its meaning."""
+    """Yield the name of each pipeline, and the meaning of the most common one."""
     for pipeline in Pipeline:
         yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
 
@@ -88,21 +87,21 @@ ACCEPTED: Final[Mapping[str, str]] = {
 """The accepted values of each key, for error messages and the reference of a suite's keys."""
 
 DEFAULT_FIELDS: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
-"""Defaults of keys that a line omits; an omitted ``language`` is that of the question."""
+"""Values of keys that a line omits. If ``language`` is omitted, it is the language of the question."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
     "provenance": Provenance,
     "reference": TriageReference,
     "when_asked": ScriptedAnswer,
 }
-"""Keys with an object as their value, or a list of objects, with keys of their own."""
+"""Keys whose value is an object, or a list of objects, with its record."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
-"""Every key a line may have; ``question`` is short for one turn, an issue's keys make the case's ``triage``."""
+"""All keys that a line may have. ``question`` is a short form of ``turns`` with one turn."""
 
 
 def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str:
-    """Describe an unknown key with the nearest known one."""
+    """Describe an unknown key, and suggest the most similar known key."""
     matches = get_close_matches(key, accepted, n=1)
     hint = f'did you mean "{matches[0]}"?' if matches else f"accepted: {', '.join(sorted(accepted))}"
     return f"unknown key {format_value(key)}; {hint}"
@@ -127,23 +126,19 @@ def describe_review_gap(pipeline: Pipeline) -> str:
 
 
 def format_value(value: object) -> str:
-    """Format a value for a one-line message: quoted, shortened, without line breaks."""
-    text = _escape_unprintable(json.dumps(value, ensure_ascii=False, default=repr))
+    """Format a value for a one-line message: quoted, shortened, with control characters as escapes."""
+    raw = json.dumps(value, ensure_ascii=False, default=repr)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in raw)
     return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"
 
 
-def _escape_unprintable(text: str) -> str:
-    """Write control characters and lone surrogates as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def describe_validation_error(error: ValidationError) -> list[str]:
-    """Return every problem that pydantic found, each once."""
-    return list(dict.fromkeys(_describe_detail(detail) for detail in error.errors(include_url=False)))
+    """Return a sentence for each problem that pydantic found."""
+    return list(dict.fromkeys(_describe_validation_problem(detail) for detail in error.errors(include_url=False)))
 
 
-def _describe_detail(detail: ErrorDetails) -> str:
-    names = _to_written_keys([part for part in detail["loc"] if isinstance(part, str)])
+def _describe_validation_problem(detail: ErrorDetails) -> str:
+    names = _build_written_key_path([part for part in detail["loc"] if isinstance(part, str)])
     key = ".".join(names)
     if detail["type"] == "missing":
         return describe_missing_key(key)
@@ -157,8 +152,8 @@ def _describe_detail(detail: ErrorDetails) -> str:
     return f"{problem} (entry {place})" if place else problem
 
 
-def _to_written_keys(names: list[str]) -> list[str]:
-    """Return the path of a key in the line: an issue's keys are in the line itself, not in ``triage``."""
+def _build_written_key_path(names: list[str]) -> list[str]:
+    """Return the key as the line has it: the keys of an issue are in the line itself, not in ``triage``."""
     match names:
         case ["triage", "issue", name, *rest]:
             return [name if name == "repository_files" else f"issue_{name}", *rest]
@@ -181,13 +176,13 @@ class _NotJson(ValueError):
     pass
 
 
-def parse_json(text: str) -> object:
-    """Parse JSON strictly: no NaN or Infinity, no repeated key, no excessive nesting.
+def parse_strict_json(text: str) -> object:
+    """Parse JSON, but reject NaN, Infinity, repeated keys and deep nesting.
 
-    Raises ``ValueError`` with the fault and, for broken JSON, its place (from 1).
+    Raises ``ValueError`` with the fault.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
+        return json.loads(text, parse_constant=_reject_json_constant, object_pairs_hook=_reject_repeated_keys)
     except json.JSONDecodeError as error:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
         raise _NotJson(f"broken JSON at {place}: {error.msg}") from error
@@ -196,9 +191,9 @@ def parse_json(text: str) -> object:
 
 
 def parse_case_line(text: str) -> GoldCase | Unusable:
-    """Parse one line. All problems of the line are reported, not only the first."""
+    """Parse one line of a suite into a case, or return all its problems."""
     try:
-        value = parse_json(text)
+        value = parse_strict_json(text)
     except ValueError as error:
         return Unusable((str(error),))
     if not isinstance(value, dict):
@@ -207,20 +202,21 @@ def parse_case_line(text: str) -> GoldCase | Unusable:
 
 
 def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
-    """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
+    """Build a case from the keys and values of a line, or return all its problems."""
     raw_id = fields.get("id")
     case_id = raw_id if isinstance(raw_id, str) else None
-    from_issue = is_issue(fields)
+    from_issue = is_issue_row(fields)
     if from_issue:
         fields = build_case_fields_from_issue(fields)
-    problems, prepared = _prepare_fields(fields)
+    problems, prepared = _prepare_case_fields(fields)
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:
         model_problems = [
             problem
             for problem in describe_validation_error(error)
-            if not _is_repeat_of_question_problem(problem, problems)
+            # an invalid "question" was reported before; do not report it again as "turns"
+            if not (problem.startswith('"turns" ') and any(p.startswith('"question"') for p in problems))
         ]
         return Unusable((*problems, *model_problems), case_id, from_issue)
     source = case.provenance
@@ -229,8 +225,8 @@ def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     return Unusable(tuple(problems), case_id, from_issue) if problems else case
 
 
-def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Return problems that pydantic would miss or describe badly, and the fields of `GoldCase`."""
+def _prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the problems that pydantic would not describe well, and the fields of `GoldCase`."""
     problems: list[str] = []
     prepared = {**DEFAULT_FIELDS, **fields}
     if "question" in fields and "turns" in fields:
@@ -249,12 +245,12 @@ def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
             problems.append(describe_bad_value(key, fields[key]))
             prepared[key] = key_type(1)
     if "language" not in fields:
-        prepared["language"] = _guess_language(prepared["turns"], prepared.get("gold"))
+        prepared["language"] = _guess_case_language(prepared["turns"], prepared.get("gold"))
     return problems, prepared
 
 
-def _guess_language(turns: object, gold: object) -> Language:
-    """Guess the language of the last turn; the gold helps with a short turn."""
+def _guess_case_language(turns: object, gold: object) -> Language:
+    """Guess the language of the last question. If the question is short, the gold is used too."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
         find_case_language(last, gold if isinstance(gold, str) else "")
@@ -269,10 +265,10 @@ def has_language_key(line: str) -> bool:
 
 
 def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
-    """Return the cases of a suite; missing languages are decided together.
+    """Return the cases of a suite, with better guesses for languages that are not given.
 
-    If most of them are neither English nor Hindi, a text of uncertain language ("Brot?") is in the commonest of the
-    other languages too.
+    If most guessed languages are neither English nor Hindi, short texts such as "Brot?" get the most common of the
+    other languages.
     """
     guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
@@ -288,15 +284,11 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
     ]
 
 
-def _is_repeat_of_question_problem(problem: str, problems: list[str]) -> bool:
-    return problem.startswith('"turns" ') and any(earlier.startswith('"question"') for earlier in problems)
-
-
-def _refuse_constant(name: str) -> object:
+def _reject_json_constant(name: str) -> object:
     raise _NotJson(f"{name} is not a valid value; write a number, or remove the key")
 
 
-def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _reject_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
@@ -306,13 +298,13 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def format_case_line(case: GoldCase) -> str:
-    """Format a case as a JSON object without a line end. Parsing it gives the same case; Hindi stays readable."""
+    """Format a case as one line of a suite, without the line end. Keys with default values are omitted."""
     plain: dict[str, Any] = case.model_dump(mode="json", exclude_defaults=True)
     turns = plain.pop("turns")
     question_fields = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
     ordered = {"id": plain.pop("id"), **question_fields, "gold": plain.pop("gold")}
     source = plain.pop("provenance")
-    plain |= issue_keys_from_task(case.triage) if case.triage else {}
+    plain |= build_issue_keys(case.triage) if case.triage else {}
     plain.pop("triage", None)
     refusal = {"expected_refusal": plain.pop("expected_refusal", False)}
     return json.dumps({**ordered, **refusal, **plain, "provenance": source}, ensure_ascii=False, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Load suites from JSON lines. A suite with a bad line does not load; all bad lines are reported at once.
+"""Load suites from JSON lines. A suite with a bad line is rejected, with all bad lines in the error message.
 
 Also: the hash of a suite's contents, and finding the gold case that asks a user's question in the same words, apart
 from letter case, spaces and the final punctuation.
@@ -23,10 +23,10 @@ from monitors.records.cases import GoldCase, Suite
 
 
 def hash_cases(cases: Sequence[GoldCase]) -> str:
-    """Return the SHA-256 of the canonical JSON of the cases.
+    """Return the SHA-256 hash that identifies a set of cases.
 
-    White space, the order of keys and of lines, ``question`` for one turn, and explicit or omitted defaults make
-    no difference. Anything that could change a grade or a case's place in a report does.
+    White space, the order of keys and lines, and omitted defaults do not change the hash. Anything that can change
+    a grade or a report does.
     """
     fields = [
         case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)
@@ -36,15 +36,15 @@ def hash_cases(cases: Sequence[GoldCase]) -> str:
 
 
 MAX_BAD_LINES_SHOWN = 20
-"""Limit of bad lines that are reported one by one: a screenful."""
+"""At most this many bad lines are shown in an error message."""
 
 MAX_BAD_LINES = 1000
-"""After this many bad lines reading stops, because the file is of another kind."""
+"""Reading stops after this many bad lines, because the file is probably not a suite."""
 
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line (from 1) and its fault."""
+    """The number of a line that is not a valid case, from 1, and its problems."""
 
     number: int
     problems: tuple[str, ...]
@@ -52,10 +52,10 @@ class BadLine:
 
 
 def load_suite(path: Path, name: str | None = None) -> Suite:
-    """Read a suite from a UTF-8 file of JSON lines; a byte-order mark and blank lines are tolerated.
+    """Read a suite from a UTF-8 file of JSON lines.
 
-    The suite is called ``name``, or the file's name without its suffix. Raises `GoldSetError` that names the file
-    and the first twenty bad lines with key, value and what is accepted.
+    The name of the suite is ``name``, default the file's name without its suffix. Raises `GoldSetError` that names
+    the file and the first twenty bad lines with their faults.
     """
     return parse_suite_lines(read_suite_text(path).split("\n"), name=name or path.stem, source=str(path))
 
@@ -65,7 +65,7 @@ TABLES: Final = (*TEXT_TABLES, ".xlsx", ".xls", ".ods")
 
 
 def read_suite_text(path: Path) -> str:
-    """Read a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
+    """Read the text of a suite's file. Raises `GoldSetError` for tables, JSON arrays and unreadable files."""
     if path.suffix.lower() in TABLES and path.exists():
         table = path if path.suffix.lower() in TEXT_TABLES else f"{path.stem}.csv"
         saved = "" if table is path else "save it as CSV, then "
@@ -83,7 +83,10 @@ def read_suite_text(path: Path) -> str:
 
 
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
-    """Make a suite of JSON lines; ``source`` is their name in errors. Raises `GoldSetError` like `load_suite`."""
+    """Parse JSON lines into a suite.
+
+    Error messages call the lines ``source``. Raises `GoldSetError` for bad lines.
+    """
     cases: list[GoldCase] = []
     good_lines: list[str] = []
     bad_lines: list[BadLine] = []
@@ -111,7 +114,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
 
 
 def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
-    """Return a suite of valid cases. Raises `GoldSetError` without cases, or if the name is invalid."""
+    """Build a suite from valid cases. Raises `GoldSetError` without cases, or if the name is invalid."""
     if not cases:
         raise GoldSetError(f"{source} has no cases; write one JSON object on each line, or choose another suite")
     try:
@@ -123,7 +126,7 @@ def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
 
 
 def read_text(path: Path) -> str:
-    """Read a file. Raises `GoldSetError` when it cannot be read or is not UTF-8, naming line and byte."""
+    """Read a UTF-8 file. Raises `GoldSetError` if it cannot be read or is not UTF-8."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -145,7 +148,7 @@ def _describe_os_error(path: Path, error: OSError) -> str:
 
 
 def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> str:
-    """Return the error text: a line with the count, then a line for each bad line."""
+    """Format the error message: the number of bad lines, then one line for each of them."""
     count = f"{len(bad_lines)} bad {unit}s" if len(bad_lines) != 1 else f"1 bad {unit}"
     at_least = "at least " if len(bad_lines) >= MAX_BAD_LINES else ""
     lines = [
@@ -160,7 +163,7 @@ _ENDS: Final = " .?!।…"
 
 
 class AskedQuestions:
-    """Find gold cases by their question. A question that two cases share word for word is ignored."""
+    """Find the gold case that asks a given question. A question that two cases ask is ignored."""
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}
@@ -169,7 +172,10 @@ class AskedQuestions:
             self._cases[turns] = None if turns in self._cases else case
 
     def find_case(self, turns: Sequence[str]) -> GoldCase | None:
-        """Return the case that asks all of ``turns``, the user's messages so far; ``None`` without one."""
+        """Return the case whose questions are ``turns``, the user's messages so far.
+
+        ``None`` without such a case.
+        """
         return self._cases.get(_normalise_turns(turns))
 
 

@@ -1,6 +1,7 @@
-"""Drafts of `must_say` for golds that rules cannot decide: the gold's values and names in their usual forms.
+"""Propose the `must_say` key of cases whose answers the rules cannot grade.
 
-A draft is a proposal. A person reads it, changes or deletes it, and accepts the rest into the suite.
+`must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual spellings. A
+person reads the proposals, changes or deletes some, and accepts the rest into the suite.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""Limit of words of a gold that is a name, a title or a term: replies must contain it unchanged."""
+"""A gold of at most this many words is a name or a term, so a correct reply must contain it unchanged."""
 
 
 class MustSayDraft(Record):
-    """A proposal for the required text of a reply: phrases, or regular expressions between slashes."""
+    """The proposed `must_say` of one case: phrases, or regular expressions between slashes."""
 
     id: Identifier
     question: str = ""
@@ -41,8 +42,8 @@ class MustSayDraft(Record):
     must_say: Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
-def draft_must_say(case: GoldCase) -> MustSayDraft | None:
-    """Propose what every correct reply to ``case`` says; ``None`` where its gold has no value and no name."""
+def propose_must_say(case: GoldCase) -> MustSayDraft | None:
+    """Propose what every correct reply to ``case`` must contain. ``None`` if its gold has no number and no name."""
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:
         patterns = [name for name in _NAME.findall(case.gold) if name not in case.question]
@@ -55,7 +56,7 @@ def draft_must_say(case: GoldCase) -> MustSayDraft | None:
 
 
 def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
-    """Return a regular expression for a number and its unit in usual forms: ``/(?:14|fourteen)[ -]?days?/``."""
+    """Return a regular expression for a number with its unit, such as ``/(?:14|fourteen)[ -]?days?/``."""
     figure = _build_figure_pattern(number[0])
     sign = _CURRENCY_BEFORE.search(gold[: number.start()])
     unit = _UNIT_BEHIND.match(gold, number.end())
@@ -72,7 +73,7 @@ def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
 
 
 def _build_figure_pattern(figure: str) -> str:
-    """Return a regular expression for a number with optional separators; small numbers also in words."""
+    """Return a regular expression for a number with optional separators. Small numbers can also be words."""
     plain = figure.strip()
     if plain.isdecimal() and int(plain) < len(_FIRST_NUMBERS):
         return rf"(?:{plain}|{_FIRST_NUMBERS[int(plain)]})"
@@ -92,11 +93,8 @@ DECIMAL_PIECES: Final = 2
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,\s]\d{2,3})*[.,\s]\d{3}")
 
 
-def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
-    """Write the drafts, one per line.
-
-    Raises `GoldSetError` if the file exists, because a person may be editing it.
-    """
+def write_must_say_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
+    """Write the proposals to a new file, one on each line. Raises `GoldSetError` if the file exists."""
     lines = [json.dumps(draft.model_dump(mode="json"), ensure_ascii=False) + "\n" for draft in drafts]
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -106,7 +104,7 @@ def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
 
 
 def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
-    """Read the drafts that a person has not deleted. Raises `GoldSetError` that names a bad line."""
+    """Read the proposals that a person has not deleted. Raises `GoldSetError` that names a bad line."""
     drafts: list[MustSayDraft] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
@@ -118,15 +116,15 @@ def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
 
 
 class _SuiteLine(BaseModel):
-    """The id of a suite's line."""
+    """The id in one line of a suite."""
 
     id: str
 
 
-def accept_drafts(suite: Path, path: Path) -> int:
-    """Write the drafts in ``path`` into their cases and return how many. Other lines stay unchanged.
+def apply_must_say_drafts(suite: Path, path: Path) -> int:
+    """Write the proposals in the file ``path`` into the cases of the suite. Return their number.
 
-    Raises `GoldSetError`, and writes nothing, for an unknown case or an invalid pattern.
+    Raises `GoldSetError` for an unknown case or an invalid pattern. Then nothing is written.
     """
     drafts: Mapping[str, MustSayDraft] = {draft.id: draft for draft in read_must_say_drafts(path)}
     with lock_folder(suite):

@@ -1,7 +1,8 @@
-"""Model proposals: the prompts for drafting questions, and the checks of a model's reply.
+"""Check the questions and translations that a model proposes, and build drafts from the good ones.
 
-This module calls no model. A proposed question becomes a draft if the document contains its quote and the quote
-its gold. A translation becomes a draft if it states the same quantities in the requested language.
+This module does not call the model. A proposed question becomes a draft if its quote is in the document, and if the
+quote contains the numbers of its answer. A proposed translation becomes a draft if it has the same numbers as the
+original and is in the requested language.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from monitors.facts.similarity import (
     find_quote,
     list_quantity_differences,
 )
-from monitors.goldset.lines import parse_json
+from monitors.goldset.lines import parse_strict_json
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote, Text
 
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Longer texts are not a question, a short answer or a clause."""
+"""Longer texts are rejected, because they are not a question, a short answer or a clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
-"""The limit of a whole reply: forty drafts of the longest kind."""
+"""Maximum length of a whole reply: more than forty long drafts."""
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+){0,3}")
 
@@ -73,10 +74,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The schema of a model's reply.
-
-It has no bounds, because structured output enforces none; they are checked later.
-"""
+"""The schema of a model's reply. It has no length limits: these are checked after the reply."""
 
 
 class _Strict(BaseModel):
@@ -88,7 +86,7 @@ def _build_text_field(max_characters: int) -> Any:
 
 
 class ProposedDraft(_Strict):
-    """One draft in the model's words; only its form is checked."""
+    """One question that the model proposes, with its answer and its quote. Only the form is checked here."""
 
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
     quote: Annotated[str, _build_text_field(MAX_QUOTE_CHARACTERS)]
@@ -99,7 +97,7 @@ class ProposedDraft(_Strict):
 
 
 class ProposedTranslation(_Strict):
-    """One translation in the model's words. ``number`` counts from 1."""
+    """One translation that the model proposes. ``number`` is the position of the original, from 1."""
 
     number: Annotated[int, Field(ge=1)]
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
@@ -108,22 +106,22 @@ class ProposedTranslation(_Strict):
 
 
 class RejectedProposal(Record):
-    """A rejected proposal with the reason. ``about`` is its shortened question."""
+    """A rejected proposal: its shortened question in ``about``, and the reason."""
 
     about: str
     reason: str
 
 
 @lru_cache(maxsize=4)
-def load_instructions(task: str) -> str:
-    """Load the instructions of a task: ``draft`` or ``translate``."""
+def load_prompt(task: str) -> str:
+    """Load the prompt of a task: ``draft`` or ``translate``."""
     return files("monitors.goldset").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
 
 
 def hash_prompt(task: str, layout: str) -> str:
-    """Return the SHA-256 of the instructions, the layout of the material, and the schema."""
+    """Return the SHA-256 hash of everything that the model is told: the prompt, the layout and the schema."""
     schema = DRAFTS_SCHEMA if task == "draft" else TRANSLATIONS_SCHEMA
-    content = "\0".join((load_instructions(task), layout, json.dumps(schema, sort_keys=True)))
+    content = "\0".join((load_prompt(task), layout, json.dumps(schema, sort_keys=True)))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -131,12 +129,12 @@ Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
 def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
-    """Parse the drafts in a reply. `ValueError` when it is not the requested object."""
+    """Parse the proposed questions in a reply. Raises `ValueError` if it is not the requested object."""
     return _parse_proposals(text, "drafts", TypeAdapter(ProposedDraft))
 
 
 def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
-    """Parse the translations in a reply. `ValueError` when it is not the requested object."""
+    """Parse the proposed translations in a reply. Raises `ValueError` if it is not the requested object."""
     return _parse_proposals(text, "translations", TypeAdapter(ProposedTranslation))
 
 
@@ -145,7 +143,7 @@ def _parse_proposals(
 ) -> tuple[list[Proposal], list[RejectedProposal]]:
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ValueError(f"the model wrote {len(text):,} characters")
-    value = parse_json(text)
+    value = parse_strict_json(text)
     rows: Any = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
     if not isinstance(rows, list):
         raise ValueError(f'expected an object with a list "{key}"')  # noqa: TRY004 - the reply is bad, not a type
@@ -155,9 +153,9 @@ def _parse_proposals(
         try:
             good.append(shape.validate_python(row))
         except ValidationError as error:
-            bad.append(
-                RejectedProposal(about=shorten_to_one_line(_find_question(row)), reason=_describe_error(error))
-            )
+            question: object = row.get("question") if isinstance(row, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
+            about = shorten_to_one_line(question) if isinstance(question, str) else "a proposal without a question"
+            bad.append(RejectedProposal(about=about, reason=_describe_form_problem(error)))
     return good, bad
 
 
@@ -167,17 +165,7 @@ def shorten_to_one_line(text: str, max_characters: int = 90) -> str:
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
-def read_severity_from_proposal(proposed: ProposedDraft) -> Severity:
-    """Return the severity that the model proposes; a person confirms it in the review."""
-    return Severity(proposed.severity)
-
-
-def _find_question(row: object) -> str:
-    question: object = row.get("question") if isinstance(row, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
-    return question if isinstance(question, str) else "a proposal without a question"
-
-
-def _describe_error(error: ValidationError) -> str:
+def _describe_form_problem(error: ValidationError) -> str:
     places = sorted(
         {".".join(map(str, detail["loc"])) or "the whole" for detail in error.errors(include_url=False)}
     )
@@ -185,16 +173,16 @@ def _describe_error(error: ValidationError) -> str:
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8
-"""Overlap from which two drafts of one clause ask the same; see `monitors.goldset.checks`."""
+"""Two drafts whose letters overlap by at least this share ask the same question."""
 
 ID_DIGITS = 12
 
 CONTEXT_CHARACTERS = 180
-"""Characters of the document that are stored on either side of a quote: a sentence or two."""
+"""Number of characters of the document that are stored before and after a quote."""
 
 
 class Document(Record):
-    """A document that questions are drafted from. ``sha256`` is that of its bytes."""
+    """A document from which a model drafts questions. ``sha256`` is the hash of its bytes."""
 
     name: Text
     sha256: Sha256
@@ -202,32 +190,32 @@ class Document(Record):
 
 
 class DraftDefaults(Record):
-    """The common fields of the drafts' cases."""
+    """Settings of all drafts from one document."""
 
     count: Annotated[int, Field(ge=1, le=40)] = 5
     language: Language = Language.ENGLISH
     citation: str | None = None
     cluster: Identifier | None = None
     account_patterns: tuple[str, ...] = ()
-    """Regular expressions for the target's own numbers: personal data."""
+    """Regular expressions for account numbers of the target, which count as personal data."""
 
 
 class DraftOrigin(Record):
-    """The model, the prompt and the time of a draft."""
+    """The model and the prompt that produced a draft, and the time."""
 
     model: Text
     prompt_sha256: Sha256
     at: datetime
 
 
-def draft_from_proposal(
+def build_draft_from_proposal(
     proposed: ProposedDraft,
     document: Document,
     defaults: DraftDefaults,
     origin: DraftOrigin,
     existing_cases: Sequence[GoldCase],
 ) -> GoldDraft | RejectedProposal:
-    """Turn a proposal into a draft, or reject it. ``existing_cases`` are the cases and drafts so far."""
+    """Build a draft from a proposal, or reject it. ``existing_cases`` has the cases and drafts so far."""
     span = find_quote(proposed.quote, document.text)
     reason = (
         _describe_quote_problem(proposed)
@@ -237,7 +225,7 @@ def draft_from_proposal(
     if span is None or reason:
         return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
     quote = _build_quote(document, span)
-    case = _build_case(proposed, document, defaults, quote)
+    case = _build_case_from_proposal(proposed, document, defaults, quote)
     duplicate = next((existing for existing in existing_cases if _is_same_question(existing, case)), None)
     if duplicate is not None:
         return RejectedProposal(
@@ -284,14 +272,16 @@ def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clau
     return f"it contains personal data ({personal[0].kind.value})" if personal else ""
 
 
-def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefaults, quote: Quote) -> GoldCase:
+def _build_case_from_proposal(
+    proposed: ProposedDraft, document: Document, defaults: DraftDefaults, quote: Quote
+) -> GoldCase:
     question = " ".join(proposed.question.split())
     digest = hashlib.sha256(f"{document.sha256}\0{question}".encode()).hexdigest()[:ID_DIGITS]
     return GoldCase(
         id=f"draft-{digest}",
         turns=(question,),
         gold=" ".join(proposed.gold.split()),
-        severity=read_severity_from_proposal(proposed),
+        severity=Severity(proposed.severity),
         language=defaults.language,
         type=proposed.type,
         expected_citation=defaults.citation,
@@ -301,7 +291,7 @@ def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefa
 
 
 def _is_same_question(first: GoldCase, second: GoldCase) -> bool:
-    """Whether two cases ask nearly the same about the same document; two policies may have equal questions."""
+    """Whether two cases ask nearly the same question about the same document."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
     return compute_overlap(build_grams(first.question), build_grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
@@ -310,31 +300,16 @@ def _is_same_question(first: GoldCase, second: GoldCase) -> bool:
 def build_case_from_translation(
     proposed: ProposedTranslation, original: GoldCase, language: Language
 ) -> GoldCase | RejectedProposal:
-    """Turn a proposal into the translated case, or reject it. The English gold is accepted as an alternative.
-
-    Severity, type, citation, cluster and clause are the original's; ``pair`` connects both.
-    """
+    """Build the translated case from a proposal, or reject the proposal."""
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
     reason = explain_bad_translation(question, gold, original, language)
     if reason:
         return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
-    alternatives = () if original.expected_refusal or gold == original.gold else (original.gold,)
-    return original.model_copy(
-        update={
-            "id": f"{original.id}-{language.value}",
-            "turns": (question,),
-            "gold": gold,
-            "alternatives": tuple(dict.fromkeys((*alternatives, *original.alternatives))),
-            "must_say": (),  # its words are of the original's language
-            "language": language,
-            "pair": original.pair or original.id,
-            "provenance": original.provenance.derive_unreviewed(Pipeline.BILINGUAL),
-        }
-    )
+    return original.derive_translation(question, gold, language)
 
 
 def explain_bad_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
-    """Return why the words are not a translation of the original to ``language``; empty if they are."""
+    """Return why the texts are not a translation of the original into ``language``. Empty if they are."""
     changed = [
         *list_quantity_differences(original.question, question),
         *list_quantity_differences(original.gold, gold),

@@ -1,15 +1,14 @@
-"""Pipeline C: generate other wordings of a case with the same expectation, by rules and a seed, without a model.
+"""Generate other wordings of a question that have the same expected answer, by rules and without a model.
 
-A proposal of a generator becomes a variant only if it states the same quantities, contains no personal data, and
-is in the labelled language. Otherwise the report records that the case has no variant.
+There are three kinds of variants:
 
-The three kinds are rewordings, mixes and typos. A rewording asks the same question in another order, with a
-synonym, or with a frame around it. A mix follows the way people mix their languages: English into Hinglish,
-English words into Hindi. A typo alters only words without a figure, unit or name, so that the question keeps its
-meaning.
+- A paraphrase has another word order, a synonym, or a sentence around the question.
+- A code switch mixes languages as people do: English with Hindi words, or Hindi with English words.
+- A typo changes letters of one or two words. It never changes a number, a unit or a name.
 
-The words come from a file of data: frames, synonyms, switches. A seed decides the choices, which are the same on
-every machine and in every version of Python.
+A variant must have the same numbers as the original, and no new personal data, and must be in the expected
+language. The words come from ``variants.json``. A seed makes the random choices, so the same seed gives the same
+variants.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.facts.quantities.units import UNIT_KEYS
 from monitors.facts.text import to_word_key
 from monitors.records.base import Language
-from monitors.records.cases import GoldCase, Pipeline
+from monitors.records.cases import GoldCase
 
 T = TypeVar("T")
 
 
 class SeededChoice:
-    """Reproducible random choices, seeded by words."""
+    """Random choices that are the same for the same seed words."""
 
     def __init__(self, *words: str | int) -> None:
         self._key = "\0".join(map(str, words)).encode()
         self._count = 0
 
     def pick_number(self, limit: int) -> int:
-        """Return an integer in [0, ``limit``)."""
+        """Return a number from 0 to ``limit`` - 1."""
         self._count += 1
         digest = hashlib.sha256(self._key + self._count.to_bytes(8, "big")).digest()
         return int.from_bytes(digest[:8], "big") % limit
@@ -55,7 +54,7 @@ class SeededChoice:
         return options[self.pick_number(len(options))]
 
     def shuffle(self, options: Sequence[T]) -> list[T]:
-        """Return the options in another order."""
+        """Return the options in a random order."""
         remaining, shuffled = list(options), list[T]()
         while remaining:
             shuffled.append(remaining.pop(self.pick_number(len(remaining))))
@@ -66,7 +65,7 @@ Pair = tuple[str, str]
 
 
 class Switches(BaseModel):
-    """The rules for changing a question's language: whole patterns, sentences around it, single words."""
+    """The rules for mixing languages in a question: patterns, sentences around the question, and single words."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,9 +76,10 @@ class Switches(BaseModel):
 
 
 class VariantLexicon(BaseModel):
-    """``variants.json``. ``unchanged`` are words that no typo may touch, besides numbers, units and names.
+    """The words in ``variants.json``.
 
-    Devanagari has no capitals to mark a name, so typos there are limited to the words of ``slipping_hi``.
+    ``unchanged`` are words in which typos are not allowed. In Hindi, typos are only allowed in the words of
+    ``slipping_hi``, because names cannot be recognised by capital letters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,16 +93,18 @@ class VariantLexicon(BaseModel):
 
 
 @lru_cache(maxsize=1)
-def load_lexicon() -> VariantLexicon:
-    """Load the word lists of the package."""
+def load_variant_words() -> VariantLexicon:
+    """Load the words in ``variants.json``."""
     text = files("monitors.goldset").joinpath("variants.json").read_text(encoding="utf-8")
     return VariantLexicon.model_validate_json(text)
 
 
-def is_unchangeable(word: str, language: str) -> bool:
-    """Whether a typo in ``word`` could change the question: a number, a unit, a negation or the like."""
+def is_protected_from_typos(word: str, language: str) -> bool:
+    """Whether a typo in ``word`` could change the meaning, because it is a number, a unit or a negation."""
     key = to_word_key(word)
-    return key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_lexicon().unchanged.get(language, ())
+    return (
+        key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_variant_words().unchanged.get(language, ())
+    )
 
 
 _NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)*"
@@ -116,11 +118,8 @@ _FIRST_WORDS = frozenset({
 })  # fmt: skip
 
 
-def paraphrase(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """Return another wording, or ``None`` if this choice gives none.
-
-    Only questions get a frame: a framed order ("cancel my policy") would ask something else.
-    """
+def reword_question(question: str, language: Language, pick: SeededChoice) -> str | None:
+    """Return another wording of the question, or ``None`` if no rule applies."""
     methods = pick.shuffle(["order", "synonym", "frame"])
     for method in methods:
         variant = {"order": _move_name_first, "synonym": _replace_synonym, "frame": _add_frame}[method](
@@ -142,7 +141,7 @@ def _move_name_first(question: str, language: Language, _: SeededChoice) -> str 
 
 
 def _replace_synonym(question: str, language: Language, pick: SeededChoice) -> str | None:
-    for word, synonym in pick.shuffle(load_lexicon().synonyms.get(language.value, ())):
+    for word, synonym in pick.shuffle(load_variant_words().synonyms.get(language.value, ())):
         match = re.search(rf"(?<![\w\u0900-\u097f]){re.escape(word)}(?![\w\u0900-\u097f])", question)
         if match is not None:
             return f"{question[: match.start()]}{synonym}{question[match.end() :]}"
@@ -151,7 +150,7 @@ def _replace_synonym(question: str, language: Language, pick: SeededChoice) -> s
 
 def _add_frame(question: str, language: Language, pick: SeededChoice) -> str | None:
     asks = question.rstrip().endswith("?")
-    frames = (load_lexicon().frames if asks else load_lexicon().greetings).get(language.value)
+    frames = (load_variant_words().frames if asks else load_variant_words().greetings).get(language.value)
     if not frames:
         return None
     frame = pick.choose(frames)
@@ -164,26 +163,26 @@ _MULTI_WORD_NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)+"
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 _MIN_SWITCHED_WORDS, _MAX_SWITCHED_WORDS = 1, 3
-"""Words to switch in one question."""
+"""Minimum and maximum number of words that are replaced in one question."""
 
 
-def switch_code(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """Return the question with mixed languages, or ``None`` without a word to switch."""
+def mix_languages(question: str, language: Language, pick: SeededChoice) -> str | None:
+    """Return the question with mixed languages, or ``None`` if no rule applies."""
     match language:
         case Language.ENGLISH:
-            return _switch_english(question, pick)
+            return _mix_hindi_into_english(question, pick)
         case Language.HINDI:
-            return _switch_words(question, load_lexicon().switches.hi, pick)
+            return _replace_some_words(question, load_variant_words().switches.hi, pick)
         case Language.HINGLISH:
-            return _switch_words(question, load_lexicon().switches.hinglish, pick)
+            return _replace_some_words(question, load_variant_words().switches.hinglish, pick)
         case _:
             return None
 
 
-def _switch_english(question: str, pick: SeededChoice) -> str | None:
-    """Reword the last sentence in Hinglish if a pattern matches, else put a Hindi sentence around the question.
+def _mix_hindi_into_english(question: str, pick: SeededChoice) -> str | None:
+    """Write the last sentence in Hinglish if a pattern matches, else put a Hindi sentence around the question.
 
-    A text that is not a question and matches no pattern is an order: it gets no sentence around it.
+    Return ``None`` for a text that is not a question and matches no pattern.
     """
     *before, last = _SENTENCE.split(question)
     for pattern, template in _compile_patterns():
@@ -193,7 +192,7 @@ def _switch_english(question: str, pick: SeededChoice) -> str | None:
             return " ".join((*before, switched))
     if not last.endswith("?"):
         return None
-    return pick.choose(load_lexicon().switches.any).replace("{q}", question)
+    return pick.choose(load_variant_words().switches.any).replace("{q}", question)
 
 
 @lru_cache(maxsize=1)
@@ -201,45 +200,49 @@ def _compile_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     names = rf"{_MULTI_WORD_NAME}(?:, {_MULTI_WORD_NAME})*(?: and {_MULTI_WORD_NAME})?"
     return tuple(
         (re.compile(pattern.replace("NAMES", names).replace("NAME", _MULTI_WORD_NAME)), template)
-        for pattern, template in load_lexicon().switches.en
+        for pattern, template in load_variant_words().switches.en
     )
 
 
-def _switch_words(question: str, pairs: tuple[Pair, ...], pick: SeededChoice) -> str | None:
-    present_pairs = [pair for pair in pairs if _find_word(question, pair[0])]
+def _replace_some_words(question: str, pairs: tuple[Pair, ...], pick: SeededChoice) -> str | None:
+    present_pairs = [pair for pair in pairs if _find_whole_word(question, pair[0])]
     if not present_pairs:
         return None
     for word, replacement in pick.shuffle(present_pairs)[
         : _MIN_SWITCHED_WORDS + pick.pick_number(_MAX_SWITCHED_WORDS)
     ]:
-        match = _find_word(question, word)
+        match = _find_whole_word(question, word)
         if match is not None:
             question = f"{question[: match.start()]}{replacement}{question[match.end() :]}"
     return question
 
 
-def _find_word(question: str, word: str) -> re.Match[str] | None:
+def _find_whole_word(question: str, word: str) -> re.Match[str] | None:
     return re.search(rf"(?<![\w\u0900-\u097f-]){re.escape(word)}(?![\w\u0900-\u097f-])", question)
 
 
 MIN_TYPO_LETTERS = 5
-"""Minimal letters of a word. In a shorter word a typo may make another word."""
+"""Shorter words get no typo, because a typo could make another word."""
 ONE_TYPO_MAX_CHARACTERS = 60
-"""A question of at most this many characters gets a typo in one word, a longer one in two."""
+"""A question with at most this many characters gets one typo. A longer question gets two."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
-"""Separate lower-case words: not a name, an abbreviation or a part of "34-year-old"."""
+"""Words in lower case. Names, abbreviations and parts of "34-year-old" do not match."""
 _DEVANAGARI = re.compile(r"(?<![\w\u0900-\u097f-])[\u0900-\u0963\u0970-\u097f]+(?![\w\u0900-\u097f-])")
 _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", "ण": "न", "श": "ष"}
-"""Letters that people confuse in Devanagari: short and long vowel signs, nasal marks, sibilants."""
+"""Letters of the Devanagari script that people often confuse."""
 _TRAILING_DIGIT = re.compile(r"[\d०-९][\s-]*$")
 
 
 def add_typos(question: str, language: Language, pick: SeededChoice, names: frozenset[str]) -> str | None:
-    """Return the question with one or two typos; ``None`` if no word allows one. ``names`` are lower case."""
+    """Return the question with one or two typos, or ``None`` if no word allows a typo.
+
+    ``names`` are words in lower case that get no typo.
+    """
+    pattern = _DEVANAGARI if language is Language.HINDI else _LATIN
     words = [
         match
-        for match in _find_words(question, language)
+        for match in pattern.finditer(question)
         if match[0] not in names and _can_have_typo(question, match, language)
     ]
     if not words:
@@ -256,24 +259,19 @@ def add_typos(question: str, language: Language, pick: SeededChoice, names: froz
     return question
 
 
-def _find_words(question: str, language: Language) -> list[re.Match[str]]:
-    pattern = _DEVANAGARI if language is Language.HINDI else _LATIN
-    return list(pattern.finditer(question))
-
-
 def _can_have_typo(question: str, match: re.Match[str], language: Language) -> bool:
-    """Whether a typo in the word cannot change the meaning; a word after a digit is a unit."""
+    """Whether a typo in the word cannot change the meaning. A word after a digit is a unit and gets no typo."""
     word = match[0]
     behind_digit = _TRAILING_DIGIT.search(question[: match.start()])
-    if behind_digit or is_unchangeable(word, language.value):
+    if behind_digit or is_protected_from_typos(word, language.value):
         return False
     if language is Language.HINDI:
-        return word in load_lexicon().slipping_hi and any(letter in _SLIPS for letter in word[1:])
+        return word in load_variant_words().slipping_hi and any(letter in _SLIPS for letter in word[1:])
     return len(word) >= MIN_TYPO_LETTERS
 
 
 def _make_latin_typo(word: str, pick: SeededChoice) -> str:
-    """Swap two letters, leave one out or double one; the first and last letter stay."""
+    """Swap two letters, drop one, or double one. The first and the last letter stay."""
     swaps = [index for index in range(1, len(word) - 2) if word[index] != word[index + 1]]
     index = pick.choose(range(1, len(word) - 1))
     match pick.pick_number(3):
@@ -295,11 +293,11 @@ def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 MAX_TRIES = 12
-"""Limit of proposals of one generator for one variant: the first few may change names or figures."""
+"""How often a variant is tried, because a random choice may change a name or a number."""
 
 
 class VariantKind(StrEnum):
-    """The difference of a wording from its case."""
+    """How a variant differs from its case."""
 
     PARAPHRASE = "paraphrase"
     TYPO = "typo"
@@ -310,7 +308,7 @@ Generator = Callable[[str, Language, SeededChoice], str | None]
 
 
 class VariantSet(NamedTuple):
-    """The variants of a suite, and the cases without a variant of a kind."""
+    """The variants of a suite. ``without`` lists the kinds and cases for which no variant was possible."""
 
     cases: tuple[GoldCase, ...]
     without: tuple[tuple[VariantKind, str], ...]
@@ -324,8 +322,8 @@ class VariantSet(NamedTuple):
 def make_variants(
     cases: Sequence[GoldCase], kinds: Sequence[VariantKind], *, seed: int, per_kind: int = 1
 ) -> VariantSet:
-    """Make ``per_kind`` variants of every kind for every case, in the order of the cases."""
-    generators = _build_generators(collect_names(cases))
+    """Make ``per_kind`` variants of each kind for each case, in the order of the cases."""
+    generators = _build_generators(collect_protected_names(cases))
     all_variants: list[GoldCase] = []
     without: list[tuple[VariantKind, str]] = []
     for case in cases:
@@ -342,8 +340,8 @@ def make_variants(
     return VariantSet(tuple(all_variants), tuple(without))
 
 
-def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
-    """Return the lower-case words of document names, clusters and expected citations, as people may type them."""
+def collect_protected_names(cases: Sequence[GoldCase]) -> frozenset[str]:
+    """Return the words of document names, clusters and expected citations, in lower case. They get no typos."""
     names = (
         name
         for case in cases
@@ -355,9 +353,9 @@ def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
 
 def _build_generators(names: frozenset[str]) -> dict[VariantKind, Generator]:
     return {
-        VariantKind.PARAPHRASE: paraphrase,
+        VariantKind.PARAPHRASE: reword_question,
         VariantKind.TYPO: lambda question, language, pick: add_typos(question, language, pick, names),
-        VariantKind.CODE_SWITCH: switch_code,
+        VariantKind.CODE_SWITCH: mix_languages,
     }
 
 
@@ -368,24 +366,20 @@ def _make_variant(
     for attempt in range(MAX_TRIES):
         pick = SeededChoice(seed, case.id, kind.value, number, attempt)
         text = generator(case.question, case.language, pick)
-        language = _find_variant_language(case, kind, text) if text is not None and text not in questions else None
+        language = (
+            _find_language_if_valid_variant(case, kind, text)
+            if text is not None and text not in questions
+            else None
+        )
         if text is None or language is None:
             continue
         questions.add(text)
-        return case.model_copy(
-            update={
-                "id": f"{case.id}+{kind.value}-{seed}-{number + 1}",
-                "turns": (*case.turns[:-1], text),
-                "language": language,
-                "pair": None,
-                "provenance": case.provenance.derive_unreviewed(Pipeline.ADVERSARIAL),
-            }
-        )
+        return case.derive_variant(f"{case.id}+{kind.value}-{seed}-{number + 1}", text, language)
     return None
 
 
-def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
-    """Return the language of a proposal; ``None`` when it is not a valid variant of the case."""
+def _find_language_if_valid_variant(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
+    """Return the language of a new wording, or ``None`` if it is not a valid variant of the case."""
     if count_quantities(text) != count_quantities(case.question):
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
@@ -397,5 +391,5 @@ def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Lang
 
 
 def count_quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
-    """Count the quantities of a question by kind, value, unit and bound."""
+    """Count the numbers in a question by kind, value, unit and bound."""
     return Counter((fact.kind.value, fact.value, fact.unit, fact.bound.value) for fact in read_facts(text))

@@ -1,11 +1,8 @@
-"""Change a suite's file: append a reviewed case, rebuild template cases, freeze and compare versions.
+"""Change the file of a suite, freeze a version of it, and compare two versions.
 
-Appending adds one line, atomically and once. A rebuild replaces the template cases; cases of people and of other
-pipelines stay.
-
-A frozen suite is a numbered copy with a manifest of its hash and counts, which never change again.
-``NAME-v3.jsonl`` is the unchanged suite, ``NAME-v3.json`` its manifest. Every result has the same hash
-(`hash_cases`), so a result names the version of its suite. Two versions are compared case by case, key by key.
+A frozen version is a numbered copy of the suite that never changes. ``NAME-v3.jsonl`` has the cases, and
+``NAME-v3.json`` is its manifest, with the hash and the counts. The results of a run store the same hash, so they
+identify the version of their suite.
 """
 
 from __future__ import annotations
@@ -29,25 +26,27 @@ from monitors.records.cases import GoldCase, Pipeline, Suite
 from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 
-def read_cases(path: Path) -> tuple[GoldCase, ...]:
-    """Read the cases of a suite's file; none when it does not exist. `GoldSetError` as for loading."""
+def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
+    """Read the cases of a suite's file. Empty if the file does not exist. Raises `GoldSetError` for bad lines."""
     text = read_text_or_empty(path)
     return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
 
 
 def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
-    """Append ``case`` to the suite; return false if the suite already has it (idempotent).
+    """Append ``case`` to the suite. Return false if the suite already has it.
 
-    ``paired_with`` is the id of the original of its translation: it gets the pair's name in the same write.
-    Raises `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
+    If ``case`` is a translation, ``paired_with`` is the id of its original, which gets the same ``pair``. Raises
+    `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
         raise GoldSetError(f"{case.id} was not reviewed, so it cannot be added to {path}")
     with lock_folder(path):
         text = read_text_or_empty(path)
-        existing = next((existing_case for existing_case in read_cases(path) if existing_case.id == case.id), None)
+        existing = next(
+            (existing_case for existing_case in read_suite_cases(path) if existing_case.id == case.id), None
+        )
         if existing is not None:
-            _require_same(existing, case, path)
+            _require_same_case(existing, case, path)
             return False
         lines = text.split("\n")
         if paired_with is not None and case.pair is not None:
@@ -59,8 +58,8 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
     return True
 
 
-def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
-    """Refuse another case with the same id. A case appended before a crash may have been edited since."""
+def _require_same_case(existing: GoldCase, case: GoldCase, path: Path) -> None:
+    """Raise `GoldSetError` if the stored case with this id is another case, not an edited form of the same case."""
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
@@ -69,7 +68,7 @@ def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
 
 
 def _add_pair_name_to_line(line: str, case_id: str, pair: str) -> str:
-    """Return the line with the pair's name, if it is the line of this case and has none."""
+    """Return the line with the key ``pair`` added, if it is the line of this case and has no ``pair``."""
     if f'"{case_id}"' not in line:
         return line
     fields = json.loads(line)
@@ -81,7 +80,7 @@ def _add_pair_name_to_line(line: str, case_id: str, pair: str) -> str:
 
 
 class SuiteEdit(Record):
-    """Changes to the cases of a suite's file, by their ids."""
+    """The cases to change, to add and to remove in a suite's file."""
 
     changed: tuple[GoldCase, ...] = ()
     added: tuple[GoldCase, ...] = ()
@@ -89,23 +88,23 @@ class SuiteEdit(Record):
 
 
 def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
-    """Change, remove and append cases. Every other line stays byte for byte in its place.
+    """Change, remove and append cases in a suite's file. All other lines stay unchanged.
 
-    ``known_sha256`` is the hash of the cases before the edit (`hash_cases`). If the file has changed since,
-    raises `GoldSetError` and writes nothing.
+    ``known_sha256`` is the hash of the cases that the edit is based on. If the file has other cases now, raises
+    `GoldSetError` and writes nothing.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)
-        if hash_cases(read_cases(path)) != known_sha256:
+        if hash_cases(read_suite_cases(path)) != known_sha256:
             raise GoldSetError(f"another process changed {path}, so nothing was written; run the command again")
         changed, removed = {case.id: case for case in edit.changed}, set(edit.removed)
-        lines = [_edit_line(line, changed, removed) for line in text.split("\n")]
+        lines = [_apply_edit_to_line(line, changed, removed) for line in text.split("\n")]
         rest = "\n".join(line for line in lines if line is not None)
         ended = rest if not rest or rest.endswith("\n") else f"{rest}\n"
         replace_text(path, ended + "".join(f"{format_case_line(case)}\n" for case in edit.added))
 
 
-def _edit_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
+def _apply_edit_to_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
     if not line.strip():
         return line
     case_id: str = json.loads(line)["id"]
@@ -116,7 +115,7 @@ def _edit_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[s
 
 @dataclass(frozen=True)
 class RenewReport:
-    """The result of rebuilding the template cases of a suite."""
+    """The numbers of cases that a rebuild of the template cases added, changed and removed."""
 
     sha256: str
     added: int
@@ -124,27 +123,27 @@ class RenewReport:
     removed: int
     same: int
     unchanged: int
-    """Cases that were not made by a template."""
+    """Number of cases that do not come from a template."""
 
 
 def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
-    """Write ``cases`` first, then every other case of the file that was not made by a template, unchanged.
+    """Replace the template cases of the file by ``cases``. All other cases stay unchanged, after the new cases.
 
-    The same cases give the same bytes; a case of an earlier version keeps its id. Raises `GoldSetError` if
-    the file does not load, or has a case of another pipeline under the id of a new case.
+    Raises `GoldSetError` if the file does not load, or if a case that is not from a template has the id of a new
+    case.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)
         lines = [line for line in text.split("\n") if line.strip()]
         old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
         other_cases = [
-            (case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)
+            (case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_template_case(case)
         ]
-        cases = _keep_stored_ids(cases, [case for case in old_cases if _is_of_template(case)])
-        _require_new({case.id for case, _ in other_cases}, cases, path)
+        cases = _restore_stored_ids(cases, [case for case in old_cases if _is_template_case(case)])
+        _require_unused_ids({case.id for case, _ in other_cases}, cases, path)
         new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in other_cases)]
         replace_text(path, "".join(f"{line}\n" for line in new_lines))
-    before = {case.id: case for case in old_cases if _is_of_template(case)}
+    before = {case.id: case for case in old_cases if _is_template_case(case)}
     now = {case.id: case for case in cases}
     changed = sum(before[name] != case for name, case in now.items() if name in before)
     return RenewReport(
@@ -158,11 +157,11 @@ def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport
 
 
 _FORMER_SEPARATOR: Final = "::"
-"""The separator that earlier versions wrote between the parts of an id; it is now a dot."""
+"""The separator in ids of earlier versions. It is now a dot."""
 
 
-def _keep_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
-    """Return the cases under their ids and pairs in the file, which earlier runs used."""
+def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
+    """Return the cases with the ids and pairs that the file has for them, because earlier runs used these ids."""
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
     return [
@@ -171,11 +170,11 @@ def _keep_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> l
     ]
 
 
-def _is_of_template(case: GoldCase) -> bool:
+def _is_template_case(case: GoldCase) -> bool:
     return case.provenance.pipeline is Pipeline.TEMPLATE
 
 
-def _require_new(taken_ids: set[str], cases: Sequence[GoldCase], path: Path) -> None:
+def _require_unused_ids(taken_ids: set[str], cases: Sequence[GoldCase], path: Path) -> None:
     clash = next((case.id for case in cases if case.id in taken_ids), None)
     if clash is not None:
         raise GoldSetError(
@@ -187,7 +186,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SuiteManifest(Record):
-    """The contents of a frozen version, with the time and the reason of freezing."""
+    """The manifest of a frozen version: its hash, its counts, and when and why it was frozen."""
 
     suite: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -203,7 +202,7 @@ class SuiteManifest(Record):
 
 
 def list_frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
-    """List the frozen versions of a suite in a folder, oldest first. `GoldSetError` for a bad manifest."""
+    """List the frozen versions of a suite in a folder, oldest first. Raises `GoldSetError` for a bad manifest."""
     pattern = re.compile(rf"{re.escape(name)}-v[0-9]+\.json")
     paths = [path for path in folder.glob("*.json") if pattern.fullmatch(path.name)] if folder.is_dir() else []
     return sorted((_read_manifest(path) for path in paths), key=lambda manifest: manifest.version)
@@ -222,7 +221,10 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
 
 
 def freeze_suite(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
-    """Freeze ``suite`` as the next version; return the newest version and false if it has the same cases."""
+    """Freeze ``suite`` as the next version, and return its manifest and true.
+
+    If the newest version has the same cases, write nothing, and return its manifest and false.
+    """
     with lock_folder(folder / "any"):
         versions = list_frozen_versions(folder, suite.name)
         if versions and versions[-1].sha256 == suite.sha256:
@@ -265,15 +267,15 @@ def _read_manifest(path: Path) -> SuiteManifest:
         ) from error
 
 
-def load_cases(path: Path) -> tuple[GoldCase, ...]:
-    """Load the cases of a suite, or of a frozen version given by its manifest."""
+def load_cases_of_suite_or_version(path: Path) -> tuple[GoldCase, ...]:
+    """Load the cases of a suite, or of a frozen version if ``path`` is its manifest."""
     if path.suffix == ".json":
         return load_frozen_suite(path.parent, _read_manifest(path)).cases
     return load_suite(path).cases
 
 
 class KeyChange(Record):
-    """The change of one key of a case, its values formatted for people."""
+    """The value of one key of a case before and after a change, as text."""
 
     key: str
     before: str
@@ -293,7 +295,7 @@ class CaseChange(Record):
 
 
 class SuiteDiff(Record):
-    """Cases by id: in ``changed``, cases with a changed severity come first."""
+    """The difference of two versions. In ``changed``, cases with a changed severity come first."""
 
     added: tuple[GoldCase, ...]
     removed: tuple[GoldCase, ...]
@@ -307,7 +309,7 @@ class SuiteDiff(Record):
 
 
 def compare_suites(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
-    """Compare by id, in the order of the new version; the order of lines makes no difference. Pure."""
+    """Compare two versions of a suite case by case. The order of the cases does not matter. Pure."""
     before, after = ({case.id: case for case in cases} for cases in (old, new))
     both = [case for case in new if case.id in before]
     changed = [
@@ -324,7 +326,7 @@ def compare_suites(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDif
 
 
 def list_key_changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
-    """List the changed keys: severity first, then in the order of a case."""
+    """List the changed keys of a case, with the severity first."""
     before, after = _flatten_case(old), _flatten_case(new)
     keys = sorted(before, key=lambda key: key != "severity")
     return tuple(
@@ -346,16 +348,18 @@ def _format_change_value(value: object) -> str:
     return format_value(value)
 
 
-def describe_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
-    """Format a difference, severity changes first; at most ``max_cases`` lines of each group."""
+def format_suite_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
+    """Format a difference in lines, severity changes first, with at most ``max_cases`` cases of each group."""
     severe = [change for change in diff.changed if change.severity is not None]
     other_changes = [change for change in diff.changed if change.severity is None]
-    lines = [*_format_group("Severity changed", [_format_change(change) for change in severe], max_cases)]
-    lines += _format_group("Changed", [_format_change(change) for change in other_changes], max_cases)
+    lines = [*_format_group("Severity changed", [_format_case_change(change) for change in severe], max_cases)]
+    lines += _format_group("Changed", [_format_case_change(change) for change in other_changes], max_cases)
     lines += _format_group(
-        "Removed", [_format_case(change) for change in _sort_worst_first(diff.removed)], max_cases
+        "Removed", [_format_case(change) for change in _sort_severest_first(diff.removed)], max_cases
     )
-    lines += _format_group("Added", [_format_case(change) for change in _sort_worst_first(diff.added)], max_cases)
+    lines += _format_group(
+        "Added", [_format_case(change) for change in _sort_severest_first(diff.added)], max_cases
+    )
     same = plural(diff.same, "case")
     lines.append(f"The same {same}." if diff.is_empty else f"{same} as before")
     return lines
@@ -368,7 +372,7 @@ def _format_group(title: str, entries: list[str], max_cases: int) -> list[str]:
     return [f"{title} ({len(entries)})", *(f"  {entry}" for entry in entries[:max_cases]), *more, ""]
 
 
-def _format_change(change: CaseChange) -> str:
+def _format_case_change(change: CaseChange) -> str:
     return f"{change.case_id}: " + "; ".join(
         f"{key_change.key} from {key_change.before} to {key_change.after}" for key_change in change.changes
     )
@@ -379,5 +383,5 @@ def _format_case(case: GoldCase) -> str:
     return f"{case.id} · severity {int(case.severity)} · {case.type} · {format_value(case.question)} → {expects}"
 
 
-def _sort_worst_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
+def _sort_severest_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
     return sorted(cases, key=lambda case: (case.severity is not Severity.CRITICAL, -case.severity))

@@ -188,6 +188,49 @@ class GoldCase(Record):
         """Return the case with another id and cluster, and without a pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
+    def without_gold(self) -> Self:
+        """Return the case without its answer and its policy, to compare only its question."""
+        return self.model_copy(
+            update={
+                "id": f"{self.id}-asked",
+                "gold": "?",
+                "alternatives": (),
+                "expected_refusal": False,
+                "cluster": None,
+            }
+        )
+
+    def derive_variant(self, case_id: str, question: str, language: Language) -> Self:
+        """Return a case with another wording of the last question and the same expected answer."""
+        return self.model_copy(
+            update={
+                "id": case_id,
+                "turns": (*self.turns[:-1], question),
+                "language": language,
+                "pair": None,
+                "provenance": self.provenance.derive_unreviewed(Pipeline.ADVERSARIAL),
+            }
+        )
+
+    def derive_translation(self, question: str, gold: str, language: Language) -> Self:
+        """Return the translated case. The original gold is an alternative, and both cases are a pair.
+
+        ``must_say`` is dropped, because its words are in the language of the original.
+        """
+        original_gold = () if self.expected_refusal or gold == self.gold else (self.gold,)
+        return self.model_copy(
+            update={
+                "id": f"{self.id}-{language.value}",
+                "turns": (question,),
+                "gold": gold,
+                "alternatives": tuple(dict.fromkeys((*original_gold, *self.alternatives))),
+                "must_say": (),
+                "language": language,
+                "pair": self.pair or self.id,
+                "provenance": self.provenance.derive_unreviewed(Pipeline.BILINGUAL),
+            }
+        )
+
     def replace_id_and_pair(self, case_id: str, pair: str | None) -> Self:
         """Return the case with another id and pair."""
         return self.model_copy(update={"id": case_id, "pair": pair})

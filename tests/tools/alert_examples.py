@@ -383,8 +383,8 @@ REPORTS_GATE: Final = Observation(
     commit="4f2a91c07be1",
     title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
     reason=make_excerpt(
-        "average rating 3.80 of 24 reports is below 4 of 5; average rating 4.30 before and 3.80 "
-        "now, on the 24 reports of both runs: -0.50; a drop above 0.3 fails",
+        "the average rating of 24 reports is 3.80, below the minimum of 4 (scale 1 to 5); the average rating of the "
+        "24 reports that both runs rated fell from 4.30 to 3.80; a drop of more than 0.3 fails",
         limit=400,
     ),
     examples=(

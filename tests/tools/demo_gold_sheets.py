@@ -18,7 +18,7 @@ from monitors.goldset.build.sheets import (
     FactSheet,
     FieldKind,
     GivenFact,
-    load_schema,
+    load_fact_schema,
 )
 from monitors.goldset.versions import replace_template_cases
 from monitors.records.cases import GoldCase
@@ -31,7 +31,7 @@ _UNITS = {FieldKind.MONEY: "inr", FieldKind.PERCENT: "percent"}
 
 def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
     """What the demo's templates ask of ``book``."""
-    schema = load_schema(PACK)
+    schema = load_fact_schema(PACK)
     return build_cases(sheets_of(book, schema), schema, load_templates(schema, PACK)).cases
 
 

@@ -23,7 +23,7 @@ from monitors.goldset.build.build import (
     build_cases,
     load_templates,
 )
-from monitors.goldset.build.sheets import load_schema, read_sheets
+from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
 from monitors.goldset.versions import RenewReport, replace_template_cases
 from monitors.plural import plural
 from monitors.records.base import Language
@@ -58,10 +58,10 @@ def build_command(
 ) -> ExitCode:
     """Build cases from fact sheets: one question for each template and policy, with its right answer and clause."""
     pack = domain or INSURANCE
-    schema = load_schema(pack)
+    schema = load_fact_schema(pack)
     book = load_templates(schema, pack)
     with show_waiting(f"Building cases from {facts}"):
-        built = build_cases(read_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
+        built = build_cases(read_fact_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
     if not built.cases:
         reasons = "; ".join(f"{fact.field}: {fact.reason}" for fact in built.not_asked[:3])
         explanation = reasons or "no template has a question about the fields of these facts"

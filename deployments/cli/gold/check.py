@@ -39,18 +39,18 @@ from monitors.goldset.checks import (
     SuiteCheck,
     SuiteLocation,
     Weight,
-    check_bad_lines,
-    check_contradictions,
-    check_disclosures,
-    check_duplicates,
-    check_languages,
-    check_placeholders,
-    check_quotes,
+    find_bad_lines,
+    find_clauses_not_in_documents,
+    find_contradictions,
+    find_duplicates,
+    find_personal_data,
+    find_placeholders,
+    find_wrong_languages,
     read_documents,
     read_numbered_suite,
 )
-from monitors.goldset.issue_checks import check_issues
-from monitors.goldset.must_say import accept_drafts, draft_must_say, write_drafts
+from monitors.goldset.issue_checks import find_issue_problems
+from monitors.goldset.must_say import apply_must_say_drafts, propose_must_say, write_must_say_drafts
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
@@ -311,7 +311,7 @@ def check_command(
 ) -> ExitCode:
     """Check a suite: find golds that are wrong, contain personal data or cannot be graded."""
     if accept is not None:
-        count = accept_drafts(suite, accept)
+        count = apply_must_say_drafts(suite, accept)
         write_note(f"{suite}: Lookout added must_say from {accept} to {plural(count, 'case')}.\n")
     numbered = read_numbered_suite(suite)
     graders, domain = load_graders_of_target(config, target)
@@ -343,8 +343,8 @@ def check_command(
 
 
 def _write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) -> None:
-    drafts = [draft for case in cases if (draft := draft_must_say(case))]
-    write_drafts(path, drafts)
+    drafts = [draft for case in cases if (draft := propose_must_say(case))]
+    write_must_say_drafts(path, drafts)
     write_note(
         f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that the rules cannot grade. "
         "Read "
@@ -364,18 +364,18 @@ def list_suite_findings(
 ) -> Iterator[GoldFinding]:
     """Yield the findings of all checks. Quoted clauses are checked only with ``documents``."""
     cases, panel = suite.cases, build_default_panel(graders, domain)
-    yield from check_bad_lines(suite)
-    yield from check_duplicates(cases)
-    yield from check_issues(cases)
-    yield from check_contradictions(cases)
-    yield from check_placeholders(cases)
-    yield from check_disclosures(
+    yield from find_bad_lines(suite)
+    yield from find_duplicates(cases)
+    yield from find_issue_problems(cases)
+    yield from find_contradictions(cases)
+    yield from find_placeholders(cases)
+    yield from find_personal_data(
         cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts
     )
-    yield from check_languages(cases)
+    yield from find_wrong_languages(cases)
     yield from find_failing_golds(cases, panel)
     if documents is not None:
-        yield from check_quotes(cases, read_documents(documents))
+        yield from find_clauses_not_in_documents(cases, read_documents(documents))
     if mutants:
         yield from find_missed_mutants(cases, panel, citation_required=graders.citation_required)
     yield from find_imbalance([case_line.case for case_line in cases], gate)

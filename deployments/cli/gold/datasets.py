@@ -38,9 +38,9 @@ from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
 from monitors.config.file import Config, TargetConfig, load_config
 from monitors.errors import ConfigError
-from monitors.goldset.changes import ChangedBy, DatasetDiff, describe_dataset_diff
+from monitors.goldset.changes import ChangedBy, DatasetDiff, format_dataset_diff
 from monitors.goldset.load import hash_cases, load_suite
-from monitors.goldset.versions import SuiteEdit, edit_suite, read_cases
+from monitors.goldset.versions import SuiteEdit, edit_suite, read_suite_cases
 from monitors.platforms.platform import Dataset, OpenPlatform, Platform
 from monitors.platforms.settings import DatasetAddress, PlatformScheme, parse_dataset_address
 from monitors.plural import plural
@@ -212,7 +212,7 @@ def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions
         return
     print_text(f"{request.suite} and {request.address}")
     print_text()
-    print_text("\n".join(describe_dataset_diff(diff, max_entries=options.most)))
+    print_text("\n".join(format_dataset_diff(diff, max_entries=options.most)))
 
 
 def _print_push_conflicts(
@@ -291,7 +291,7 @@ def pull_command(
 ) -> ExitCode:
     """Copy people's changes from a dataset into the suite. New entries become drafts for `gold grow`."""
     request = build_dataset_request(dataset, config, suite, target)
-    cases = read_cases(request.suite)
+    cases = read_suite_cases(request.suite)
     options = PullOptions(overwrite, prune, yes, most, as_json, by, data_folder, config)
     return asyncio.run(_pull_changes(request, cases, options))
 
@@ -398,7 +398,7 @@ def print_dataset_diff(
 ) -> ExitCode:
     """Print the differences between a suite and a dataset."""
     request = build_dataset_request(written, config, suite, target)
-    cases = read_cases(request.suite)
+    cases = read_suite_cases(request.suite)
 
     async def compare() -> ComparedDataset:
         async with request.open_platform() as platform:
@@ -410,5 +410,5 @@ def print_dataset_diff(
         write_json(json.dumps(_convert_diff_to_json(compared.diff), ensure_ascii=False, indent=2) + "\n")
         return ExitCode.PASS
     print_text(f"{request.suite} and {request.address}\n")
-    print_text("\n".join(describe_dataset_diff(compared.diff, max_entries=most)))
+    print_text("\n".join(format_dataset_diff(compared.diff, max_entries=most)))
     return ExitCode.PASS

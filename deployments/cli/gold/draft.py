@@ -31,9 +31,9 @@ from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
-from monitors.goldset.drafts import add_drafts, read_drafts
+from monitors.goldset.drafts import append_new_drafts, read_drafts
 from monitors.goldset.proposals import Document, DraftDefaults, RejectedProposal
-from monitors.goldset.versions import read_cases
+from monitors.goldset.versions import read_suite_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.judge.consensus import Cost
@@ -121,7 +121,7 @@ def draft_command(
     read = read_document(document, name)
     with show_waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
         result, cost, used = asyncio.run(_draft_with_model(options, read, get_environment()))
-    added = add_drafts(drafts, result.drafts)
+    added = append_new_drafts(drafts, result.drafts)
     print_result = _print_draft_json if as_json else _print_draft_summary
     print_result(options, read, added, result.refused, f"{format_model_cost(cost)}, {used}")
     return ExitCode.PASS if result.drafts else ExitCode.INCONCLUSIVE
@@ -156,7 +156,7 @@ async def _draft_with_model(
 def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
     """Load the cases of the suite and of all drafts, also of rejected drafts."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
-    return (*(read_cases(suite) if suite else ()), *waiting)
+    return (*(read_suite_cases(suite) if suite else ()), *waiting)
 
 
 def derive_cluster_name(name: str | None) -> str | None:

@@ -22,10 +22,10 @@ from monitors.goldset.load import load_suite
 from monitors.goldset.versions import (
     SuiteManifest,
     compare_suites,
-    describe_diff,
+    format_suite_diff,
     freeze_suite,
     list_frozen_versions,
-    load_cases,
+    load_cases_of_suite_or_version,
     load_frozen_suite,
 )
 from monitors.graders.base import GraderSettings
@@ -65,7 +65,9 @@ def freeze_command(
         print_text(f"\nSince version {previous[0].version}:")
         old = load_frozen_suite(folder, previous[0])
         print_text(
-            "\n".join(f"  {line}" for line in describe_diff(compare_suites(old.cases, loaded.cases), max_cases=10))
+            "\n".join(
+                f"  {line}" for line in format_suite_diff(compare_suites(old.cases, loaded.cases), max_cases=10)
+            )
         )
     return ExitCode.PASS
 
@@ -142,11 +144,11 @@ def diff_command(
 
 
 def _print_suite_diff(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
-    before, after = load_cases(old), load_cases(new)
+    before, after = load_cases_of_suite_or_version(old), load_cases_of_suite_or_version(new)
     diff = compare_suites(before, after)
     if as_json:
         write_json(diff.model_dump_json(indent=2) + "\n")
         return ExitCode.PASS
     head = f"{old} → {new}: {len(before)} → {plural(len(after), 'case')}"
-    print_text("\n".join([head, "", *describe_diff(diff, max_cases=most)]))
+    print_text("\n".join([head, "", *format_suite_diff(diff, max_cases=most)]))
     return ExitCode.PASS

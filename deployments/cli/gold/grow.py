@@ -40,8 +40,14 @@ from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
-from monitors.goldset.drafts import DraftCandidate, build_case_from_draft, fill_masks, find_candidates, make_case_id
-from monitors.goldset.versions import append_case, read_cases
+from monitors.goldset.drafts import (
+    DraftCandidate,
+    build_case_from_draft,
+    derive_case_id,
+    find_draft_candidates,
+    replace_masks_by_invented_data,
+)
+from monitors.goldset.versions import append_case, read_suite_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.plural import plural
@@ -202,8 +208,8 @@ def grow_command(
     configured = load_config(config) if config.exists() else None
     if take is not None:
         store_conversation_draft(store, take, configured, identify_reviewer(by, folder, None))
-    suite_cases = read_cases(suite) if suite is not None else ()
-    waiting = find_candidates(load_waiting_drafts(store, folder, target), suite_cases)
+    suite_cases = read_suite_cases(suite) if suite is not None else ()
+    waiting = find_draft_candidates(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
         print_waiting_drafts_as_json(waiting)
     elif suite is None:
@@ -217,10 +223,10 @@ def grow_command(
 
 
 def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
-    joined_cases = {case.id: case.provenance for case in read_cases(review.suite)}
-    finished = [candidate for candidate in waiting if make_case_id(candidate.draft) in joined_cases]
+    joined_cases = {case.id: case.provenance for case in read_suite_cases(review.suite)}
+    finished = [candidate for candidate in waiting if derive_case_id(candidate.draft.id) in joined_cases]
     for candidate in finished:
-        source = joined_cases[make_case_id(candidate.draft)]
+        source = joined_cases[derive_case_id(candidate.draft.id)]
         review.store_decision(candidate, by=source.reviewed_by, at=source.reviewed_at, joined=True)
     if finished:
         review.screen.print_line(format_interrupted_session_note(len(finished), review.suite))
@@ -235,7 +241,7 @@ def check_case_catches_bad_reply(
     candidate: DraftCandidate, case: GoldCase, config: Config | None
 ) -> MutationOutcome:
     """Test whether the case of a draft catches the bad reply. Only then may the case be added to the suite."""
-    bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
+    bad_reply = replace_masks_by_invented_data(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return check_bad_reply_is_detected(
         case,
         bad_reply,
@@ -272,7 +278,7 @@ def store_draft_decision(
         at=at,
         by=by,
         joined=joined,
-        case_id=make_case_id(candidate.draft) if joined else None,
+        case_id=derive_case_id(candidate.draft.id) if joined else None,
         note=note,
         suite=suite.name if joined else "",
     )

@@ -13,7 +13,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import import_gold_array
+from monitors.goldset.import_array import import_cases
 from monitors.goldset.lines import format_case_line
 from monitors.plural import plural
 from monitors.records.base import Severity
@@ -43,9 +43,7 @@ def import_command(
     if out.exists():
         raise GoldSetError(f"{out} already exists. Choose a new file, or remove this file first")
     severities = _parse_severity_options(severity or ())
-    imported = import_gold_array(
-        array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities)
-    )
+    imported = import_cases(array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities))
     with lock_folder(out):
         replace_text(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)

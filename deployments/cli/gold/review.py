@@ -37,8 +37,8 @@ from monitors.domains.pack import Domain
 from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
-from monitors.goldset.drafts import read_drafts, store_decision
-from monitors.goldset.versions import append_case, read_cases
+from monitors.goldset.drafts import read_drafts, store_draft_decision
+from monitors.goldset.versions import append_case, read_suite_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.records.base import Severity
@@ -127,12 +127,12 @@ class DraftReview:
 
     def _reject_draft(self, draft: GoldDraft) -> Decision:
         note = redact(self.screen.ask_line(WHY_NOT))[:2_000]
-        store_decision(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
+        store_draft_decision(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
         return Decision.REJECTED
 
     def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
         """Mark the draft as accepted if an interrupted session already added its case. Return whether it did."""
-        joined_case = next((case for case in read_cases(self.suite) if case.id == draft.case.id), None)
+        joined_case = next((case for case in read_suite_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
             or joined_case.provenance.reviewed_at is None
@@ -140,7 +140,7 @@ class DraftReview:
         ):
             return False
         by, at = joined_case.provenance.reviewed_by, joined_case.provenance.reviewed_at
-        store_decision(self.drafts, draft.accept(joined_case, by=by, at=at))
+        store_draft_decision(self.drafts, draft.accept(joined_case, by=by, at=at))
         return True
 
 
@@ -161,7 +161,7 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
     """
     case = draft.case.mark_reviewed(by, at)
     append_case(suite, case, paired_with=draft.original.id if draft.original else None)
-    return store_decision(drafts, draft.accept(case, by=by, at=at))
+    return store_draft_decision(drafts, draft.accept(case, by=by, at=at))
 
 
 def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
@@ -218,7 +218,7 @@ def review_command(
     """Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."""
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
-    read_cases(suite)  # report a suite that does not load before anybody reads a draft
+    read_suite_cases(suite)  # report a suite that does not load before anybody reads a draft
     if as_json:
         write_jsons(draft.model_dump_json(exclude_defaults=True) + "\n" for draft in waiting)
         return ExitCode.PASS

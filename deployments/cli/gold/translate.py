@@ -36,7 +36,7 @@ from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
-from monitors.goldset.drafts import add_drafts, read_drafts
+from monitors.goldset.drafts import append_new_drafts, read_drafts
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
 from monitors.graders.panel import build_default_panel
@@ -110,7 +110,7 @@ def translate_command(
                         asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now
                     )
                     tally.asked += len(cases)
-                    tally.added += add_drafts(session.drafts, result.drafts)
+                    tally.added += append_new_drafts(session.drafts, result.drafts)
                     tally.result.refused += result.refused
             return tally, f"{format_model_cost(asker.cost)}, {chosen.model}"
 

@@ -32,7 +32,7 @@ from deployments.site.pages.queues import (
 from deployments.site.pages.review import TextRow, find_reviewer_name
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts import store_decision
+from monitors.goldset.drafts import store_draft_decision
 from monitors.records.base import Record
 from monitors.records.cases import DraftState, GoldDraft
 
@@ -149,7 +149,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     if form.get("word") != DraftWord.NO:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
-    done = store_decision(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
+    done = store_draft_decision(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
     return Done(next_url, "Rejected." if done else _ALREADY_DECIDED)
 
 

@@ -1,17 +1,16 @@
-"""Pipeline A: build cases from fact sheets and templates. Pure and reproducible.
+"""Build gold cases from fact sheets and question templates. Pure: the same input gives the same cases.
 
-Several documents about one policy (a wording and a brochure) count as one policy. If they agree, the first gives
-the gold. If they state different values, no case is built, since any gold would be a guess. Silence counts if all
-documents are silent.
+A fact sheet lists the facts of one document. A template turns one fact into a question with its answer, the gold.
 
-Templates are data that turn each fact into a question, its gold, its type and its severity. One value and one
-template make one case, with its field, clause and document.
+Several documents can describe the same policy, such as a contract and a brochure. If they agree on a value, one
+case is built. If they state different values, no case is built. An expected refusal is built only if no document
+states the value.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Annotated, Self
@@ -29,22 +28,22 @@ from monitors.goldset.build.values import (
     Value,
     YesNo,
     phrase_value,
-    read_value,
+    read_fact_value,
 )
 from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Language, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 
 _COMMON_PLACEHOLDERS = ("name", "value")
-"""Placeholders of a question or a gold: known for every fact."""
+"""Placeholders that a question or a gold may contain. Their values are known for every fact."""
 _CITATION_PLACEHOLDERS = (*_COMMON_PLACEHOLDERS, "publisher", "document", "clause")
-"""Placeholders of a citation: a form with an unknown value is skipped."""
+"""Placeholders that a citation may contain. A form of citation with an unknown value is skipped."""
 
 PHRASED_LANGUAGES = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
 
-def _accept_placeholders(accepted: tuple[str, ...]) -> AfterValidator:
-    def check_placeholders(text: str) -> str:
+def _build_placeholder_validator(accepted: tuple[str, ...]) -> AfterValidator:
+    def require_accepted_placeholders(text: str) -> str:
         try:
             names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError as error:
@@ -54,35 +53,39 @@ def _accept_placeholders(accepted: tuple[str, ...]) -> AfterValidator:
             raise ValueError(f"{{{unknown}}} is unknown; accepted: {', '.join(f'{{{name}}}' for name in accepted)}")
         return text
 
-    return AfterValidator(check_placeholders)
+    return AfterValidator(require_accepted_placeholders)
 
 
-def _to_list(value: object) -> object:
+def _wrap_text_in_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Fillable = Annotated[str, Field(min_length=1), _accept_placeholders(_COMMON_PLACEHOLDERS)]
-CitationForm = Annotated[str, Field(min_length=1), _accept_placeholders(_CITATION_PLACEHOLDERS)]
+Fillable = Annotated[str, Field(min_length=1), _build_placeholder_validator(_COMMON_PLACEHOLDERS)]
+CitationForm = Annotated[str, Field(min_length=1), _build_placeholder_validator(_CITATION_PLACEHOLDERS)]
 
 
 class Phrasing(Record):
     """The question and its answers in one language.
 
-    ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("0%",
-    "There is no co-payment": the first is the gold, the others are alternatives), ``silent`` the reason to
-    refuse. An answer without a phrase makes no case.
+    ``gold`` is the answer with a value. ``yes`` and ``no`` are the answers about cover. ``zero`` are the answers if
+    the amount is zero, such as "0%" and "There is no co-payment". ``silent`` is the reason to refuse if the
+    document does not state the value. If the needed answer is missing, no case is built.
     """
 
     question: Fillable
     gold: Fillable | None = None
     yes: Fillable | None = None
     no: Fillable | None = None
-    zero: Annotated[tuple[Fillable, ...], BeforeValidator(_to_list)] = ()
+    zero: Annotated[tuple[Fillable, ...], BeforeValidator(_wrap_text_in_list)] = ()
     silent: Fillable | None = None
 
 
 class Template(Record):
-    """One question about one field. ``type_no`` and ``severity_silent`` are for negatives, if different."""
+    """One question about one field of the fact sheets.
+
+    ``type_no`` is the type of cases with a negative answer, and ``severity_silent`` the severity of expected
+    refusals, if they differ.
+    """
 
     id: Identifier
     field: Identifier
@@ -95,7 +98,7 @@ class Template(Record):
     hinglish: Phrasing | None = None
 
     def find_phrasing(self, language: Language) -> Phrasing | None:
-        """Return the phrasing in a language; ``None`` without one."""
+        """Return the question and answers in a language, or ``None``."""
         match language:
             case Language.ENGLISH:
                 return self.en
@@ -107,7 +110,7 @@ class Template(Record):
                 return None
 
     @model_validator(mode="after")
-    def _check_question_names_policy(self) -> Self:
+    def _require_name_in_question(self) -> Self:
         for language in PHRASED_LANGUAGES:
             phrasing = self.find_phrasing(language)
             if phrasing is not None and "{name}" not in phrasing.question:
@@ -119,9 +122,9 @@ class Template(Record):
 
 
 class TemplateBook(Record):
-    """``templates.toml`` of a pack.
+    """The templates of a domain pack, read from its ``templates.toml``.
 
-    ``citation`` are forms of the expected citation; the first that can be filled is used.
+    ``citation`` lists forms of the expected citation. The first form whose placeholders are all known is used.
     """
 
     version: Annotated[int, Field(ge=1)]
@@ -132,7 +135,10 @@ class TemplateBook(Record):
 
 
 def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
-    """Read the templates of a pack. Raises `GoldSetError` naming file, template, key and what is accepted."""
+    """Read the templates of a domain pack.
+
+    Raises `GoldSetError` that names the file, the template and the fault.
+    """
     path = find_pack_folder(pack) / TEMPLATES
     book = read_pack_file(path, TemplateBook, GoldSetError)
     problems = [
@@ -166,7 +172,7 @@ def _list_template_problems(template: Template, schema: FactSchema) -> list[str]
 
 @dataclass(frozen=True)
 class Source:
-    """An agreed value with its source. ``cluster`` is shared by all cases of a policy."""
+    """A value that all documents of a policy agree on, with its source. ``cluster`` is the id of the policy."""
 
     cluster: str
     sheet: FactSheet
@@ -192,7 +198,7 @@ def build_case(
     citations: tuple[str, ...],
     languages: Sequence[Language],
 ) -> GoldCase | None:
-    """Build the case; ``None`` if the template does not phrase such a value in this language."""
+    """Build the case, or return ``None`` if the template has no words for such a value in this language."""
     phrasing = template.find_phrasing(language)
     if phrasing is None:
         return None
@@ -232,10 +238,10 @@ def build_case(
 
 
 def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
-    """Return the values of a template's placeholders, without unknown ones."""
+    """Return the values of the placeholders that are known."""
     sheet = source.sheet
     values = {
-        "name": _format_name(sheet.names.get(language, sheet.name), source),
+        "name": _format_policy_name(sheet.names.get(language, sheet.name), source),
         "publisher": sheet.publisher,
         "document": sheet.document,
         "clause": source.fact.clause,
@@ -244,16 +250,16 @@ def _collect_placeholder_values(source: Source, language: Language) -> dict[str,
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _format_name(name: str, source: Source) -> str:
+def _format_policy_name(name: str, source: Source) -> str:
     return f"{name} ({source.sheet.publisher})" if source.ambiguous and source.sheet.publisher else name
 
 
 def _list_citations(source: Source, forms: tuple[str, ...], blanks: dict[str, str]) -> tuple[str, ...]:
-    """Return the citation under each name that the sheet gives its document, the document's own name first."""
+    """Return the expected citations, one for each name of the policy and the document."""
     sheet = source.sheet
-    names = [_format_name(name, source) for name in (sheet.name, *sheet.names.values())]
+    names = [_format_policy_name(name, source) for name in (sheet.name, *sheet.names.values())]
     names += [sheet.document] if sheet.document else []
-    filled = (_fill_citation(forms, {**blanks, "name": name}) for name in names)
+    filled = (_fill_first_citation_form(forms, {**blanks, "name": name}) for name in names)
     return tuple(dict.fromkeys(citation for citation in filled if citation))
 
 
@@ -268,16 +274,12 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
             phrases = [phrase.format_map(blanks) for phrase in phrasing.zero]
             return _Answer(phrases[0], tuple(phrases[1:]), negative=True) if phrases else None
         case _:
-            return _Answer(_capitalise_first(phrasing.gold.format_map(blanks))) if phrasing.gold else None
+            gold = phrasing.gold.format_map(blanks) if phrasing.gold else None
+            return _Answer(gold[:1].upper() + gold[1:]) if gold else None
 
 
-def _capitalise_first(gold: str) -> str:
-    """Capitalise the first letter, because a gold begins like a sentence."""
-    return gold[:1].upper() + gold[1:]
-
-
-def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """Fill the first form with only known placeholders; ``None`` without such a form."""
+def _fill_first_citation_form(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
+    """Fill the first form whose placeholders are all known. Return ``None`` without such a form."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)
@@ -286,7 +288,7 @@ def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None
 
 @dataclass(frozen=True)
 class NotAsked:
-    """A fact without a case, with the reason."""
+    """A fact from which no case was built, with the reason."""
 
     sheet_id: str
     field: str
@@ -295,7 +297,7 @@ class NotAsked:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The cases in the order of sheets, templates, languages, and each fact without a case."""
+    """The built cases, the facts from which no case was built, and the number of policies."""
 
     cases: tuple[GoldCase, ...]
     not_asked: tuple[NotAsked, ...]
@@ -305,13 +307,17 @@ class BuildResult:
 def build_cases(
     sheets: Sequence[FactSheet], schema: FactSchema, book: TemplateBook, languages: Sequence[Language] = ()
 ) -> BuildResult:
-    """Build all cases of ``sheets``; ``languages`` replace those of the book."""
-    policies = list(_group_by_policy(sheets))
-    name_counts = Counter(_fold_name(policy[0].name) for policy in policies)
+    """Build all cases of ``sheets``. ``languages`` replaces the languages of the template book."""
+    sheets_by_policy: dict[tuple[str, str], list[FactSheet]] = {}
+    for sheet in sheets:
+        key = (_normalise_policy_name(sheet.name), _normalise_policy_name(sheet.publisher))
+        sheets_by_policy.setdefault(key, []).append(sheet)
+    policies = list(sheets_by_policy.values())
+    name_counts = Counter(_normalise_policy_name(policy[0].name) for policy in policies)
     cases: list[GoldCase] = []
     not_asked: list[NotAsked] = []
     for policy in policies:
-        ambiguous = name_counts[_fold_name(policy[0].name)] > 1
+        ambiguous = name_counts[_normalise_policy_name(policy[0].name)] > 1
         for template in book.template:
             outcomes = _build_policy_cases(
                 policy, template, schema, book, languages or book.languages, ambiguous=ambiguous
@@ -321,16 +327,8 @@ def build_cases(
     return BuildResult(tuple(cases), tuple(not_asked), len(policies))
 
 
-def _fold_name(text: str | None) -> str:
+def _normalise_policy_name(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
-
-
-def _group_by_policy(sheets: Sequence[FactSheet]) -> Iterator[list[FactSheet]]:
-    """Group the sheets by name and publisher, in the order of their first occurrence."""
-    groups: dict[tuple[str, str], list[FactSheet]] = {}
-    for sheet in sheets:
-        groups.setdefault((_fold_name(sheet.name), _fold_name(sheet.publisher)), []).append(sheet)
-    yield from groups.values()
 
 
 def _build_policy_cases(
@@ -342,13 +340,13 @@ def _build_policy_cases(
     *,
     ambiguous: bool,
 ) -> list[GoldCase | NotAsked]:
-    readings = _read_values(policy, template.field, schema, book.accept)
+    readings = _read_field_values(policy, template.field, schema, book.accept)
     left_out = [
         NotAsked(sheet.id, template.field, value.reason)
         for sheet, _, value in readings
         if isinstance(value, UnusableFact)
     ]
-    agreed = _find_agreed_value(readings)
+    agreed = _find_value_all_documents_agree_on(readings)
     if agreed is None:
         return [*left_out]
     if isinstance(agreed, UnusableFact):
@@ -363,17 +361,21 @@ def _build_policy_cases(
 Reading = tuple[FactSheet, GivenFact, Value | UnusableFact]
 
 
-def _read_values(policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy) -> list[Reading]:
+def _read_field_values(
+    policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy
+) -> list[Reading]:
     return [
-        (sheet, fact, read_value(fact, schema.fields[field], accept))
+        (sheet, fact, read_fact_value(fact, schema.fields[field], accept))
         for sheet in policy
         for fact in sheet.facts
         if fact.field == field
     ]
 
 
-def _find_agreed_value(readings: list[Reading]) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
-    """Return the value that the documents of a policy agree on; ``None`` without a usable one."""
+def _find_value_all_documents_agree_on(
+    readings: list[Reading],
+) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
+    """Return the value that all documents of a policy agree on. ``None`` if no document has a usable value."""
     stated: list[tuple[FactSheet, GivenFact, Value]] = []
     silent: list[tuple[FactSheet, GivenFact, Value]] = []
     for sheet, fact, value in readings:

@@ -1,11 +1,11 @@
-"""Fact sheets: the facts of one document about one policy, field by field, with clause and quote.
+"""Read fact sheets: lists of the facts of one document about one policy.
 
-The schema names the fields, their kinds and units, and their other names in sources. Extractors and spreadsheets
-give facts as rows, one JSON object a line, each naming its policy.
+Each fact has a field, such as the waiting period, and a value. It may have the number of its clause and a quote
+from the document. The schema defines the fields, their units and their other names.
 
-A row has ``policy_id``, ``policy_name``, ``field`` and, if known, ``value``, ``unit``, ``quote``, ``clause``,
-``confidence``, ``insurer``, ``document``. Other keys are ignored. A row without a value and with a quote such as
-"not stated" records a document's silence.
+Facts can also be rows of a ``.jsonl`` file: one JSON object on each line, with ``policy_id``, ``policy_name`` and
+``field``, and optionally ``value``, ``unit``, ``quote``, ``clause``, ``confidence``, ``insurer`` and ``document``.
+A row without a value but with a quote such as "not stated" means that the document does not state the value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monitors.domains.pack import SCHEMA, find_pack_folder, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import validate_currency
-from monitors.goldset.lines import format_value, parse_json
+from monitors.goldset.lines import format_value, parse_strict_json
 from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
 
@@ -56,12 +56,11 @@ class DurationUnit(StrEnum):
 
 
 class FactField(Record):
-    """One field. ``unit`` is the unit of its number unless the fact has another; ``many`` allows a list.
+    """The definition of one field.
 
-    ``bound`` is the limit that its number sets (``at_most``, ``at_least``) and becomes "up to", "at least" in
-    words.
-    ``aliases`` are its names in sources. ``currency`` (ISO 4217) is the currency of its amounts; without it, the
-    quote must name one.
+    ``unit`` is the unit of its numbers, unless a fact has its own unit. ``many`` allows a list of values. ``bound``
+    says whether its number is a limit: ``at_most`` becomes "up to" in the answer. ``aliases`` are other names of
+    the field. ``currency`` is the ISO 4217 code of its amounts. Without it, the quote must name the currency.
     """
 
     kind: FieldKind
@@ -74,7 +73,7 @@ class FactField(Record):
     aliases: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _check_kind_settings(self) -> Self:
+    def _require_settings_of_kind(self) -> Self:
         if (self.kind is FieldKind.DURATION) != (self.unit is not None):
             raise ValueError(
                 'a field of kind "duration" must have a "unit" (hour, day, month or year); no other field may '
@@ -95,7 +94,7 @@ class FactSchema(Record):
     fields: Annotated[dict[Identifier, FactField], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _check_unique_names(self) -> Self:
+    def _require_unique_names(self) -> Self:
         fields_by_name: dict[str, str] = {}
         for name, field in self.fields.items():
             for alias in (name, *field.aliases):
@@ -105,18 +104,21 @@ class FactSchema(Record):
         return self
 
     def find_field(self, name: str) -> str | None:
-        """Return the field with this name or alias; ``None`` for an unknown one."""
+        """Return the name of the field with this name or alias, or ``None``."""
         if name in self.fields:
             return name
         return next((field for field, fact_field in self.fields.items() if name in fact_field.aliases), None)
 
 
-def load_schema(pack: str) -> FactSchema:
-    """Read the schema of a domain pack. Raises `GoldSetError` naming the file, the key and what is accepted."""
+def load_fact_schema(pack: str) -> FactSchema:
+    """Read the schema of a domain pack.
+
+    Raises `GoldSetError` that names the file, the key and the accepted values.
+    """
     return read_pack_file(find_pack_folder(pack) / SCHEMA, FactSchema, GoldSetError)
 
 
-def describe_error(error: ValidationError) -> str:
+def describe_sheet_error(error: ValidationError) -> str:
     """Describe the first five problems that pydantic found, by key."""
     details = error.errors(include_url=False, include_input=False)
     return "; ".join(
@@ -137,7 +139,7 @@ _UNITS = {
 
 
 class FactRow(BaseModel):
-    """The used keys of a row."""
+    """One row of a ``.jsonl`` file of facts. Other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -161,18 +163,18 @@ def group_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
     sheets: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            row = _parse_row(line, f"{source}, line {number}")
+            row = _parse_fact_row(line, f"{source}, line {number}")
             sheet = sheets.setdefault(row.policy_id, {"id": row.policy_id, "name": row.policy_name, "facts": []})
             for key, value in (("publisher", row.insurer), ("document", row.document)):
                 if value:
                     sheet.setdefault(key, value)
-            sheet["facts"].append(_build_fact(row, number))
+            sheet["facts"].append(_build_fact_fields(row, number))
     return list(sheets.values())
 
 
-def _parse_row(line: str, place: str) -> FactRow:
+def _parse_fact_row(line: str, place: str) -> FactRow:
     try:
-        return FactRow.model_validate(parse_json(line))
+        return FactRow.model_validate(parse_strict_json(line))
     except ValidationError as error:
         bad_keys = (
             ", ".join(dict.fromkeys(str(detail["loc"][0]) for detail in error.errors() if detail["loc"]))
@@ -186,7 +188,7 @@ def _parse_row(line: str, place: str) -> FactRow:
         raise GoldSetError(f"{place}: {error}") from error
 
 
-def _build_fact(row: FactRow, number: int) -> dict[str, Any]:
+def _build_fact_fields(row: FactRow, number: int) -> dict[str, Any]:
     silent = row.value is None and row.quote is not None and SILENCE.search(row.quote) is not None
     fact: dict[str, Any] = {
         "field": row.field,
@@ -213,11 +215,11 @@ class Confidence(StrEnum):
 
 
 class GivenFact(Record):
-    """One field in the form of its source.
+    """One fact of a sheet, as its source states it.
 
-    ``silent``: the document was searched and does not state it; an absent field is unknown. ``unit`` and
-    ``bound`` are given if they differ from the field's own. ``clause`` is its number in the document, ``quote``
-    its words. ``place`` is the line of the source.
+    ``silent`` means that the document does not state the value. ``unit`` and ``bound`` are set if they differ from
+    those of the field. ``clause`` is the number of the clause, and ``quote`` its words. ``place`` is the line in
+    the source file.
     """
 
     field: Text
@@ -229,6 +231,10 @@ class GivenFact(Record):
     quote: str | None = None
     confidence: Confidence = Confidence.UNRATED
     place: str = ""
+
+    def with_field(self, field: str) -> Self:
+        """Return the fact under another name of its field."""
+        return self.model_copy(update={"field": field})
 
 
 class FactSheet(Record):
@@ -242,27 +248,30 @@ class FactSheet(Record):
     facts: tuple[GivenFact, ...] = ()
 
     @model_validator(mode="after")
-    def _check_unique_fields(self) -> FactSheet:
+    def _require_unique_fields(self) -> FactSheet:
         names = [fact.field for fact in self.facts]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated:
             raise ValueError(f'the field "{repeated}" occurs twice; give each field once')
         return self
 
+    def with_facts(self, facts: tuple[GivenFact, ...]) -> Self:
+        """Return the sheet with other facts."""
+        return self.model_copy(update={"facts": facts})
 
-def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
-    """Read the sheets of a folder of ``*.json`` (by name), a JSON file (a sheet, or a list), or ``*.jsonl`` rows.
 
-    Aliases of fields are replaced by the schema's names; a field given under two aliases stays twice. Raises
-    `GoldSetError` naming the file, the line or key, and what is accepted, also for unknown fields and repeated
-    ids or fields.
+def read_fact_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
+    """Read fact sheets from a folder of ``*.json`` files, from one JSON file, or from ``*.jsonl`` rows.
+
+    Aliases of fields are replaced by the names in the schema. Raises `GoldSetError` for invalid files, unknown
+    fields and repeated ids.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise GoldSetError(
             f"{path} has no *.json files; give a folder of fact sheets, one sheet, or rows (*.jsonl)"
         )
-    sheets = [sheet for file in files for sheet in _read_file(file)]
+    sheets = [sheet for file in files for sheet in _read_sheet_file(file)]
     sheet_ids: set[str] = set()
     for sheet in sheets:
         if sheet.id in sheet_ids:
@@ -270,30 +279,30 @@ def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
                 f"{path}: two sheets have the id {format_value(sheet.id)}; give each sheet its own id"
             )
         sheet_ids.add(sheet.id)
-    return tuple(_rename_fields(sheet, schema, path) for sheet in sheets)
+    return tuple(_replace_field_aliases(sheet, schema, path) for sheet in sheets)
 
 
-def _read_file(path: Path) -> list[FactSheet]:
+def _read_sheet_file(path: Path) -> list[FactSheet]:
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return [_parse_sheet(raw, path) for raw in group_rows_by_policy(text, source=str(path))]
+        return [_parse_fact_sheet(raw, path) for raw in group_rows_by_policy(text, source=str(path))]
     try:
-        value = parse_json(text)
+        value = parse_strict_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
     values = cast("list[object]", value) if isinstance(value, list) else [value]
-    return [_parse_sheet(value, path) for value in values]
+    return [_parse_fact_sheet(value, path) for value in values]
 
 
-def _parse_sheet(value: object, path: Path) -> FactSheet:
+def _parse_fact_sheet(value: object, path: Path) -> FactSheet:
     try:
         return FactSheet.model_validate(value)
     except ValidationError as error:
         sheet_id: Any = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else value
-        raise GoldSetError(f"{path}, sheet {format_value(sheet_id)}: {describe_error(error)}") from error
+        raise GoldSetError(f"{path}, sheet {format_value(sheet_id)}: {describe_sheet_error(error)}") from error
 
 
-def _rename_fields(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
+def _replace_field_aliases(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
     facts: list[GivenFact] = []
     for fact in sheet.facts:
         field = schema.find_field(fact.field)
@@ -303,5 +312,5 @@ def _rename_fields(sheet: FactSheet, schema: FactSchema, path: Path) -> FactShee
                 f"{path}, sheet {format_value(sheet.id)}{where}: the schema {schema.name} has no field "
                 f"{format_value(fact.field)}; correct the name, or add the field or an alias to the schema"
             )
-        facts.append(fact.model_copy(update={"field": field}))
-    return sheet.model_copy(update={"facts": tuple(facts)})
+        facts.append(fact.with_field(field))
+    return sheet.with_facts(tuple(facts))

@@ -1,7 +1,7 @@
-"""Parse a fact into a value of its field's kind, and phrase a value in a language.
+"""Parse the value of a fact, and write a value in words of a language.
 
-A value is an amount, a yes or no, words, or silence; an unusable fact has a reason. Phrased: "24 months",
-"24 महीने", "₹15,00,000", "up to 20%".
+A value is an amount, a yes or no, a text, or missing. In words it is, for example, "24 months", "24 महीने",
+"₹15,00,000" or "up to 20%".
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from monitors.records.base import Language, Record
 
 
 class AcceptPolicy(Record):
-    """Which facts become gold. ``confidence`` is the minimum of a stated fact.
+    """Which facts may become gold cases.
 
-    ``unproven`` also accepts an amount that the quote does not state. ``silence`` makes an expected refusal of a
-    fact about a silent document.
+    ``confidence`` is the minimum confidence. ``unproven`` accepts amounts that the quote does not state.
+    ``silence`` builds an expected refusal if the document does not state the value.
     """
 
     confidence: Confidence = Confidence.UNRATED
@@ -74,7 +74,7 @@ class NotStated(NamedTuple):
 
 
 class UnusableFact(NamedTuple):
-    """A fact without a gold, with the reason."""
+    """A fact that cannot become a gold case, with the reason."""
 
     reason: str
 
@@ -84,7 +84,7 @@ Value = Single | Several | NotStated
 _ORDER = tuple(Confidence)
 
 
-def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
+def read_fact_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
     """Return the value of ``fact``, or the reason why it is unusable. Pure."""
     if fact.silent:
         return (
@@ -96,25 +96,25 @@ def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value
         return UnusableFact("the fact has no value, and no note that the document has none")
     if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
         return UnusableFact(f"the confidence is {fact.confidence}, below {accept.confidence}")
-    value = _parse_by_kind(fact, field)
+    value = _parse_fact_value(fact, field)
     if isinstance(value, UnusableFact) or accept.unproven:
         return value
-    return _check_proof(value, fact)
+    return _verify_value_by_quote(value, fact)
 
 
-def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | UnusableFact:
+def _parse_fact_value(fact: GivenFact, field: FactField) -> Single | Several | UnusableFact:
     if not isinstance(fact.value, list):
-        return _parse_single(fact.value, fact, field)
+        return _parse_single_value(fact.value, fact, field)
     if not field.many:
         return UnusableFact("the value is a list; give one value")
-    values = [_parse_single(raw_value, fact, field) for raw_value in fact.value]
+    values = [_parse_single_value(raw_value, fact, field) for raw_value in fact.value]
     usable = tuple(raw_value for raw_value in values if isinstance(raw_value, Amount | TextValue | ChoiceValue))
     if len(usable) != len(values) or not usable:
         return UnusableFact(f"{format_value(fact.value)} is not a list of {field.kind} values")
     return usable[0] if len(usable) == 1 else Several(usable)
 
 
-def _parse_single(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
+def _parse_single_value(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
     unusable = UnusableFact(f"a {field.kind} cannot be read from {format_value(raw)}")
     match field.kind:
         case FieldKind.COVER:
@@ -145,7 +145,7 @@ def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
 
 
 def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
-    """Return the currency of an amount: of the field, else of the quote; they must not contradict each other."""
+    """Return the currency of the field, else of the quote. They must not contradict each other."""
     quoted = {
         quantity.unit
         for quantity in collect_quantities(fact.quote or "", Locale(currency=field.currency))
@@ -162,7 +162,7 @@ def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | 
 
 
 def _parse_number(raw: JsonValue) -> Decimal | None:
-    """Parse a JSON number, or a text of digits only; ``None`` for booleans and negative numbers."""
+    """Parse a JSON number or a text of digits. Return ``None`` for anything else, also for negative numbers."""
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         return None
     written = raw if isinstance(raw, str) else repr(raw)
@@ -175,8 +175,11 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 # --- proof ----------------------------------------------------------------------------------------------------
 
 
-def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
-    """Return the value if its quote states its amounts; other values need a quote for a person to compare."""
+def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
+    """Return the value if its quote states all its amounts, else an `UnusableFact`.
+
+    Values without amounts only need a quote, which a person can check.
+    """
     if not fact.quote:
         return UnusableFact("the fact has no quote, so its source cannot be checked")
     amounts = [
@@ -185,14 +188,14 @@ def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several |
         if isinstance(amount, Amount)
     ]
     quantities = collect_quantities(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
-    if all(_is_stated(amount, quantities) for amount in amounts):
+    if all(_is_amount_stated(amount, quantities) for amount in amounts):
         return value
     return UnusableFact("the quote does not contain the value")
 
 
-def _is_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
-    """Whether the quote states an amount. Zero is written in words ("no co-payment") and needs no digits."""
-    return amount.number == 0 or any(_matches(quantity, amount) for quantity in quantities)
+def _is_amount_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
+    """Whether the quote states an amount. Zero always counts as stated, because it is often in words: "no fee"."""
+    return amount.number == 0 or any(_is_same_amount(quantity, amount) for quantity in quantities)
 
 
 _MONTHS = {DurationUnit.MONTH: 1, DurationUnit.YEAR: 12}
@@ -200,8 +203,8 @@ _KINDS = {FieldKind.MONEY: FactKind.MONEY, FieldKind.PERCENT: FactKind.PERCENT, 
 _HOURS_PER_DAY = 24
 
 
-def _matches(quantity: StatedQuantity, amount: Amount) -> bool:
-    """Whether a quantity equals an amount, or its number without a unit: tables have units in their headings."""
+def _is_same_amount(quantity: StatedQuantity, amount: Amount) -> bool:
+    """Whether a quantity equals an amount. A plain number also matches, because tables have units in headings."""
     if quantity.kind is FactKind.NUMBER:
         return quantity.value == amount.number
     if amount.unit is None:
@@ -222,7 +225,7 @@ _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
-    """Phrase the value in a language; empty for a yes or no, which the template phrases."""
+    """Write the value in words of a language. Empty for a yes or no, because the template has these words."""
     match value:
         case Amount():
             return _WORDS[language].get(value.bound, "{}").format(_format_number_with_unit(value, language))

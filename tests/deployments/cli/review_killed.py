@@ -1,7 +1,7 @@
 """`lookout gold review`, killed at a step. Arguments: the step, the drafts, the suite. Keys come on standard input.
 
-``in_suite``: the new suite is written beside and not yet in its place. ``between``: the case has joined, its draft is
-not marked. ``in_drafts``: the drafts' file is written beside and not yet in its place.
+``in_suite``: the new suite is written beside and not yet in its place. ``between``: the case has joined, its draft
+is not marked. ``in_drafts``: the drafts' file is written beside and not yet in its place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
 
     storage.os.replace = killed_replace
     if step == "between":
-        review.store_decision = killed_decide
+        review.store_draft_decision = killed_decide
     review.review_command(drafts, suite=suite, by="asha", config=suite.with_name("none.toml"))
 
 

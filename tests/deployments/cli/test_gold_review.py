@@ -15,7 +15,7 @@ import pytest
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import review_command
 from monitors.errors import ConfigError, GoldSetError
-from monitors.goldset.drafts import add_drafts, read_drafts
+from monitors.goldset.drafts import append_new_drafts, read_drafts
 from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
@@ -31,7 +31,7 @@ from tests.deployments.gold_process import gold
 def drafts(tmp_path):
     """Three drafts that nobody has seen."""
     path = tmp_path / "drafts.jsonl"
-    add_drafts(path, [gold_draft(number) for number in (1, 2, 3)])
+    append_new_drafts(path, [gold_draft(number) for number in (1, 2, 3)])
     return path
 
 
@@ -138,7 +138,7 @@ def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path
         provenance=Provenance(pipeline=Pipeline.BILINGUAL),
     )
     path = tmp_path / "translations.jsonl"
-    add_drafts(path, [gold_draft(9, case=case, quote=None, original=original)])
+    append_new_drafts(path, [gold_draft(9, case=case, quote=None, original=original)])
     assert "50% is added" in review(path, "y\nq\n")
     review(path, "e\n\n20%\n\ny\n")
     there = load_suite(suite).cases

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from monitors.goldset.drafts import add_drafts
+from monitors.goldset.drafts import append_new_drafts
 from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin
 from monitors.records.explanations import CaseRecheck, Recheck, RecheckCount
@@ -89,7 +89,7 @@ def _people_folder(incidents: int) -> Path:
 def with_drafts(folder: Path, count: int = 3) -> Path:
     """A file of drafts beside the configuration."""
     path = folder / "gold-drafts.jsonl"
-    add_drafts(path, [gold_draft(number) for number in range(1, count + 1)])
+    append_new_drafts(path, [gold_draft(number) for number in range(1, count + 1)])
     return path
 
 

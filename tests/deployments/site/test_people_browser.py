@@ -8,7 +8,7 @@ from contextlib import chdir
 import pytest
 
 from monitors.goldset.drafts import read_drafts
-from monitors.goldset.versions import read_cases
+from monitors.goldset.versions import read_suite_cases
 from monitors.records.incidents import IncidentState
 from tests.deployments.cli.test_review_ratings import RATINGS, useful
 from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules_everywhere, opened
@@ -213,7 +213,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
         await page.keyboard.press("Enter")
         await page.get_by_text("No drafts").wait_for()
         assert [line for line in heard if "409" not in line] == []
-    (case,) = read_cases(tmp_path / "suite.jsonl")
+    (case,) = read_suite_cases(tmp_path / "suite.jsonl")
     assert (int(case.severity), case.gold, case.provenance.reviewed_by) == (3, right, "asha")
     outcomes = site.store.query("select joined, done_by from draft_outcomes order by joined").rows
     assert list(outcomes) == [(False, "asha"), (True, "asha")]

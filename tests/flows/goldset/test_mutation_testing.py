@@ -9,7 +9,7 @@ import pytest
 from flows.goldset.mutation_testing import count_mutants, find_sibling_cases, grade_mutants, grade_right_reply
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.build.build import build_cases, load_templates
-from monitors.goldset.build.sheets import load_schema, read_sheets
+from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
 from monitors.goldset.load import load_suite
 from monitors.graders.base import SAYS_MORE, STATEMENT, UNCLEAR, GraderSettings
 from monitors.graders.disclosure import DisclosureGrader
@@ -114,8 +114,8 @@ def test_the_demo_suite_bites():
 @pytest.mark.whole_only
 def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
     """The product's target, on thirty policies of a real bot; also without the mutants that add personal data."""
-    schema = load_schema(PACK)
-    sheets = read_sheets(REAL, schema)[:30]
+    schema = load_fact_schema(PACK)
+    sheets = read_fact_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases
     severe = [case for case in cases if case.severity is Severity.CRITICAL]
     assert not [case.id for case in severe if grade_right_reply(case, PANEL).wrong]

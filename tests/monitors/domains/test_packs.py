@@ -18,7 +18,7 @@ from monitors.domains.pack import (
 )
 from monitors.errors import ConfigError
 from monitors.goldset.build.build import load_templates
-from monitors.goldset.build.sheets import load_schema
+from monitors.goldset.build.sheets import load_fact_schema
 
 PACKS = sorted(path.parent.name for path in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
 PAGE = (Path(__file__).parents[3] / "docs" / "domains.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def roles_of(*packs: str) -> set[str]:
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_shipped_pack_is_whole(pack):
     assert load_domain((pack,)).roles
-    assert load_templates(load_schema(pack), pack).template
+    assert load_templates(load_fact_schema(pack), pack).template
 
 
 def test_the_page_names_every_pack_and_every_key():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.goldset.checks import Weight, check_contradictions
+from monitors.goldset.checks import Weight, find_contradictions
 from tests.monitors.goldset.gold_cases import numbered_of
 
 OTHER = {"question": "When is an old illness covered?"}
 
 
 def lines(*rows):
-    return [[place.line for place in one.places] for one in check_contradictions(numbered_of(*rows).cases)]
+    return [[place.line for place in one.places] for one in find_contradictions(numbered_of(*rows).cases)]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_one_question_with_two_golds_is_found(second):
 )
 def test_one_field_of_one_policy_with_two_values_is_found(second):
     """However it is asked, in whatever language."""
-    (found,) = check_contradictions(numbered_of({}, second).cases)
+    (found,) = find_contradictions(numbered_of({}, second).cases)
     assert found.weight is Weight.MUST
     assert "ped_waiting of suraksha-gold" in found.what
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.goldset.checks import Weight, check_bad_lines, check_duplicates
+from monitors.goldset.checks import Weight, find_bad_lines, find_duplicates
 from tests.monitors.goldset.gold_cases import numbered_of
 
 
 def lines_found(*rows):
-    return [[place.line for place in one.places] for one in check_duplicates(numbered_of(*rows).cases)]
+    return [[place.line for place in one.places] for one in find_duplicates(numbered_of(*rows).cases)]
 
 
 def test_the_same_question_with_the_same_gold_is_an_error():
     """Typing apart, it is one case that would weigh double."""
     first = {"question": "What is the free-look period?"}
     second = {"question": "what is  the free-look period"}
-    (found,) = check_duplicates(numbered_of(first, {"question": "Is dental covered?"}, second).cases)
+    (found,) = find_duplicates(numbered_of(first, {"question": "Is dental covered?"}, second).cases)
     assert [place.line for place in found.places] == [1, 3]
     assert found.weight is Weight.MUST
 
@@ -37,7 +37,7 @@ def test_a_duplicate_id_is_reported():
 )
 def test_a_typo_or_a_polite_word_makes_no_new_question(second):
     """Near-duplicates are reported for a review."""
-    (found,) = check_duplicates(numbered_of({}, {"question": second}).cases)
+    (found,) = find_duplicates(numbered_of({}, {"question": second}).cases)
     assert found.weight is Weight.SHOULD
 
 
@@ -63,7 +63,7 @@ def test_different_questions_are_left_alone(one, other):
 
 def test_a_case_without_severity_differs_from_a_broken_line(snapshot):
     """Each bad line has its own finding, in the loader's words."""
-    missing, broken = check_bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
+    missing, broken = find_bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"
     assert missing.do == snapshot
     assert missing.places[0].case_id == "case-1"

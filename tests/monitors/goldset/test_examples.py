@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff, describe_dataset_diff
+from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff, format_dataset_diff
 from monitors.goldset.examples import (
     build_example_from_case,
     find_case_id,
@@ -174,7 +174,7 @@ def test_all_groups_are_listed_with_both_values() -> None:
         PERSON,
         copy,
     )
-    text = "\n".join(describe_dataset_diff(diff, max_entries=10))
+    text = "\n".join(format_dataset_diff(diff, max_entries=10))
     for line in (
         "Conflicts: changed in both since the last push (1)",
         'case-1: gold is "36 months" in the suite, "12 months" in the dataset',

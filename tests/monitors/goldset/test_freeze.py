@@ -8,7 +8,12 @@ import pytest
 
 from monitors.errors import GoldSetError
 from monitors.goldset.load import build_suite
-from monitors.goldset.versions import freeze_suite, list_frozen_versions, load_cases, load_frozen_suite
+from monitors.goldset.versions import (
+    freeze_suite,
+    list_frozen_versions,
+    load_cases_of_suite_or_version,
+    load_frozen_suite,
+)
 from tests.monitors.goldset.gold_cases import case_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,7 +29,9 @@ def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
     assert (is_new, frozen.version, frozen.cases, frozen.note) == (True, 1, 2, "first")
     assert frozen.severities == {"2": 1, "3": 1}
     assert load_frozen_suite(tmp_path, frozen).sha256 == frozen.sha256
-    assert load_cases(tmp_path / "core-v1.json") == load_cases(tmp_path / "core-v1.jsonl")
+    assert load_cases_of_suite_or_version(tmp_path / "core-v1.json") == load_cases_of_suite_or_version(
+        tmp_path / "core-v1.jsonl"
+    )
 
 
 def test_the_same_cases_are_the_same_version(tmp_path):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from monitors.goldset.checks import GoldFinding, SuiteCheck, Weight, check_bad_lines, parse_numbered_lines
-from monitors.goldset.issue_checks import check_issues
+from monitors.goldset.checks import GoldFinding, SuiteCheck, Weight, find_bad_lines, parse_numbered_lines
+from monitors.goldset.issue_checks import find_issue_problems
 
 FILES = ("jobs/lock.py", "jobs/export.py", "jobs/__init__.py", "README.md")
 ROW: dict[str, Any] = {
@@ -43,7 +43,7 @@ def row(number: int = 7, *, without: tuple[str, ...] = (), body: str | None = No
 def found(*lines: str) -> list[GoldFinding]:
     suite = parse_numbered_lines(lines)
     assert not suite.bad, suite.bad
-    return list(check_issues(suite.cases))
+    return list(find_issue_problems(suite.cases))
 
 
 def only(*lines: str) -> GoldFinding:
@@ -171,6 +171,6 @@ def test_a_reference_that_no_rule_can_grade_is_named(snapshot):
 @pytest.mark.parametrize("given", [{}, {"severity": "high"}, {"severity": 4}])
 def test_a_missing_severity_comes_with_what_to_give(given, snapshot):
     line = {key: value for key, value in ROW.items() if key != "severity"} | given
-    (finding,) = check_bad_lines(parse_numbered_lines([json.dumps(line)]))
+    (finding,) = find_bad_lines(parse_numbered_lines([json.dumps(line)]))
     assert (finding.check, finding.places[0].line) == (SuiteCheck.SEVERITY, 1)
     assert (finding.what, finding.do) == snapshot

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts import add_drafts, read_drafts, store_decision
+from monitors.goldset.drafts import append_new_drafts, read_drafts, store_draft_decision
 from monitors.goldset.lines import format_case_line, parse_case_line
 from monitors.goldset.load import load_suite
-from monitors.goldset.versions import append_case, read_cases
+from monitors.goldset.versions import append_case, read_suite_cases
 from monitors.records.base import Language, Severity
 from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests.builders import NOON, gold_case
@@ -64,24 +64,24 @@ def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
     append_case(
         path, draft_gold_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first"
     )
-    assert [case.pair for case in read_cases(path)] == ["old", "old"]
+    assert [case.pair for case in read_suite_cases(path)] == ["old", "old"]
 
 
 @pytest.mark.whole_only
 def test_four_processes_at_once_lose_nothing(tmp_path):
     """Each joins ten cases and decides ten drafts; all forty are there, once."""
     drafts, suite = tmp_path / "drafts.jsonl", tmp_path / "suite.jsonl"
-    add_drafts(drafts, [gold_draft(number) for number in range(40)])
+    append_new_drafts(drafts, [gold_draft(number) for number in range(40)])
     program = f"""
 from pathlib import Path
-from monitors.goldset.drafts import read_drafts, store_decision
+from monitors.goldset.drafts import read_drafts, store_draft_decision
 from monitors.goldset.versions import append_case
 from tests.monitors.goldset.test_join import REVIEWED; from tests.builders import NOON
 import sys
 for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
     case = draft.case.model_copy(update={{"provenance": REVIEWED}})
     append_case(Path({str(suite)!r}), case)
-    store_decision(Path({str(drafts)!r}), draft.model_copy(
+    store_draft_decision(Path({str(drafts)!r}), draft.model_copy(
         update={{"case": case, "state": "accepted", "reviewed_by": "asha", "reviewed_at": NOON}}))
 """
     running = [
@@ -97,16 +97,16 @@ for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
 
 def test_of_two_decisions_the_first_stays(tmp_path):
     path = tmp_path / "drafts.jsonl"
-    add_drafts(path, [gold_draft()])
+    append_new_drafts(path, [gold_draft()])
     first = gold_draft(state=DraftState.REJECTED, reviewed_by="asha", reviewed_at=NOON)
-    assert store_decision(path, first)
-    assert not store_decision(path, first.model_copy(update={"reviewed_by": "bina"}))
+    assert store_draft_decision(path, first)
+    assert not store_draft_decision(path, first.model_copy(update={"reviewed_by": "bina"}))
     assert read_drafts(path)[0].reviewed_by == "asha"
 
 
 def test_a_bad_line_of_drafts_is_named(tmp_path):
     path = tmp_path / "drafts.jsonl"
-    add_drafts(path, [gold_draft()])
+    append_new_drafts(path, [gold_draft()])
     path.write_text(path.read_text(encoding="utf-8") + '{"id": 1}\n', encoding="utf-8")
     with pytest.raises(GoldSetError, match=r"drafts\.jsonl, line 2: not a valid draft"):
         read_drafts(path)

@@ -8,7 +8,12 @@ import re
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.must_say import accept_drafts, draft_must_say, read_must_say_drafts, write_drafts
+from monitors.goldset.must_say import (
+    apply_must_say_drafts,
+    propose_must_say,
+    read_must_say_drafts,
+    write_must_say_drafts,
+)
 from tests.builders import gold_case
 
 
@@ -35,7 +40,7 @@ def says(sayings, reply):
     ],
 )
 def test_a_draft_accepts_the_usual_forms_of_the_gold_and_no_other_value(gold, says_it, says_another):
-    draft = draft_must_say(gold_case(gold=gold))
+    draft = propose_must_say(gold_case(gold=gold))
     assert draft is not None
     assert [reply for reply in [gold, *says_it] if not says(draft.must_say, reply)] == []
     assert [reply for reply in says_another if says(draft.must_say, reply)] == []
@@ -47,16 +52,16 @@ def test_a_draft_accepts_the_usual_forms_of_the_gold_and_no_other_value(gold, sa
     ids=["no value and no name", "a refusal"],
 )
 def test_without_certainty_there_is_no_draft(changes):
-    assert draft_must_say(gold_case(**changes)) is None
+    assert propose_must_say(gold_case(**changes)) is None
 
 
 def test_drafts_are_written_once_and_read_as_a_person_left_them(tmp_path):
     path = tmp_path / "drafts.jsonl"
-    drafts = [draft for gold in ("14 days", "40 mg") if (draft := draft_must_say(gold_case(gold=gold)))]
-    write_drafts(path, drafts)
+    drafts = [draft for gold in ("14 days", "40 mg") if (draft := propose_must_say(gold_case(gold=gold)))]
+    write_must_say_drafts(path, drafts)
     assert read_must_say_drafts(path) == tuple(drafts)
     with pytest.raises(GoldSetError):
-        write_drafts(path, drafts)
+        write_must_say_drafts(path, drafts)
     path.write_text(path.read_text(encoding="utf-8").split("\n")[1] + "\n{}\n", encoding="utf-8")
     with pytest.raises(GoldSetError, match="line 2"):
         read_must_say_drafts(path)
@@ -68,7 +73,7 @@ def test_accepted_drafts_join_their_cases_and_every_other_line_stays(tmp_path):
     lines = [json.dumps(row) for row in rows]
     suite.write_text("\n".join(lines) + "\n")
     path.write_text(json.dumps({"id": "b", "must_say": ["/14 ?days/"]}) + "\n")
-    assert accept_drafts(suite, path) == 1
+    assert apply_must_say_drafts(suite, path) == 1
     first, second, _ = suite.read_text().split("\n")
     assert first == lines[0]
     assert json.loads(second) == rows[1] | {"must_say": ["/14 ?days/"]}
@@ -80,7 +85,7 @@ def test_a_pattern_that_is_none_is_refused_and_changes_nothing(tmp_path):
     path.write_text(json.dumps({"id": "a", "must_say": ["/14 (days/"]}) + "\n")
     before = suite.read_bytes()
     with pytest.raises(GoldSetError):
-        accept_drafts(suite, path)
+        apply_must_say_drafts(suite, path)
     assert suite.read_bytes() == before
 
 
@@ -90,5 +95,5 @@ def test_a_draft_for_a_case_that_the_suite_does_not_have_changes_nothing(tmp_pat
     path.write_text(json.dumps({"id": "b", "must_say": ["14"]}) + "\n")
     before = suite.read_bytes()
     with pytest.raises(GoldSetError, match="b"):
-        accept_drafts(suite, path)
+        apply_must_say_drafts(suite, path)
     assert suite.read_bytes() == before

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.goldset.versions import compare_suites, describe_diff
+from monitors.goldset.versions import compare_suites, format_suite_diff
 from tests.monitors.goldset.gold_cases import case_of
 
 CASES = st.dictionaries(
@@ -25,7 +25,7 @@ def test_a_changed_key_shows_old_and_new_value(snapshot):
         case_of(id="b", severity=3, alternatives=["two years"]),
         case_of(id="c"),
     ]
-    assert describe_diff(compare_suites(old, new), max_cases=10) == snapshot
+    assert format_suite_diff(compare_suites(old, new), max_cases=10) == snapshot
 
 
 def test_provenance_changes_are_listed_by_key():
@@ -39,7 +39,7 @@ def test_provenance_changes_are_listed_by_key():
 def test_added_and_removed_cases_are_listed_worst_first(snapshot):
     """A severity-3 case that is gone should not hide on the second page."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
-    lines = describe_diff(
+    lines = format_suite_diff(
         compare_suites(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), max_cases=1
     )
     assert "severe" in lines[1]
@@ -49,7 +49,7 @@ def test_added_and_removed_cases_are_listed_worst_first(snapshot):
 def test_nothing_changed_is_said_so():
     """And the order of lines is no change."""
     cases = [case_of(id=name) for name in "abc"]
-    assert describe_diff(compare_suites(cases, cases[::-1]), max_cases=5) == ["The same 3 cases."]
+    assert format_suite_diff(compare_suites(cases, cases[::-1]), max_cases=5) == ["The same 3 cases."]
 
 
 @given(CASES, CASES, st.integers())

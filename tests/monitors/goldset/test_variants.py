@@ -16,7 +16,7 @@ from monitors.goldset.variants import (
     SeededChoice,
     VariantKind,
     add_typos,
-    collect_names,
+    collect_protected_names,
     count_quantities,
     make_variants,
 )
@@ -31,7 +31,7 @@ CASES = tuple(
 )
 BY_ID = {case.id: case for case in CASES}
 KINDS = tuple(VariantKind)
-NAMES = collect_names(CASES)
+NAMES = collect_protected_names(CASES)
 DEVANAGARI_NAMES = ("सुरक्षा", "गोल्ड", "सिल्वर", "फैमिली", "शील्ड", "सीनियर", "केयर", "क्रिटिकल", "सुपर", "टॉप", "जननी")
 WHOLE_SUITE = settings(max_examples=8, deadline=None)
 

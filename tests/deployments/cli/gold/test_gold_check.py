@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.gold.check import check_command
-from monitors.goldset.import_array import import_gold_array
+from monitors.goldset.import_array import import_cases
 from monitors.goldset.lines import format_case_line
 from monitors.records.base import Severity
 from tests import fork_server
@@ -178,7 +178,7 @@ def test_the_demo_suite_is_clean(found, tmp_path):
 @pytest.mark.skipif(not FOREIGN.exists(), reason="the suite of another project is not on this machine")
 def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
     """Its repeated questions would be found; what is right in it is left alone."""
-    suite = import_gold_array(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
+    suite = import_cases(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
     path = tmp_path / "foreign.jsonl"
     path.write_text("".join(format_case_line(case) + "\n" for case in suite.cases), encoding="utf-8")
     code, groups = found(path)

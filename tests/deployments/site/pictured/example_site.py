@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from flows.verify.run_folder import RunStart, begin_run
 from monitors.config.file import Config, parse_config
-from monitors.goldset.drafts import add_drafts
+from monitors.goldset.drafts import append_new_drafts
 from monitors.records.base import Blame, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance, Suite
 from monitors.records.exchanges import Origin
@@ -155,7 +155,7 @@ def with_drafts(folder: Path) -> None:
     hindi = next(case for case in SUITE.cases if case.language is Language.HINDI)
     original = next(case for case in SUITE.cases if case.id == "cataract-limit")
     translation = gold_draft(9, case=hindi, quote=None, original=original)
-    add_drafts(folder / "gold-drafts.jsonl", [*(gold_draft(number) for number in (1, 2, 3)), translation])
+    append_new_drafts(folder / "gold-drafts.jsonl", [*(gold_draft(number) for number in (1, 2, 3)), translation])
 
 
 @contextmanager

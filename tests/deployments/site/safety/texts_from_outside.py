@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from monitors.goldset.drafts import add_drafts
+from monitors.goldset.drafts import append_new_drafts
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
 from monitors.records.estimates import RateUnknown
@@ -102,7 +102,7 @@ def store_of(folder: Path, rows: Sequence[str]) -> Store:
         store.journal.append(list(_night(f"night-{number}", "\n".join(rows), row, at)), run_id=f"night-{number}")
     store.load_pending(30)
     (folder / "reviewer").write_text(f"{rows[1]}\n", encoding="utf-8")
-    add_drafts(folder / "gold-drafts.jsonl", [_draft(number, "\n".join(rows)) for number in (1, 2)])
+    append_new_drafts(folder / "gold-drafts.jsonl", [_draft(number, "\n".join(rows)) for number in (1, 2)])
     return store
 
 

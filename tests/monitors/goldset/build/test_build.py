@@ -18,8 +18,8 @@ from monitors.goldset.build.sheets import (
     DurationUnit,
     FactSheet,
     FieldKind,
-    load_schema,
-    read_sheets,
+    load_fact_schema,
+    read_fact_sheets,
 )
 from monitors.goldset.build.values import (
     AcceptPolicy,
@@ -28,14 +28,14 @@ from monitors.goldset.build.values import (
     UnusableFact,
     YesNo,
     phrase_value,
-    read_value,
+    read_fact_value,
 )
 from monitors.goldset.lines import format_case_line
 from monitors.records.base import Language
 from tests.monitors.goldset.fact_examples import SHEET, fact, sheet
 
 PACK = "health_insurance"
-SCHEMA = load_schema(PACK)
+SCHEMA = load_fact_schema(PACK)
 BOOK = load_templates(SCHEMA, PACK)
 REAL = Path(__file__).parents[5] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 THREE = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
@@ -152,17 +152,17 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
 def test_a_fact_is_read_by_its_fields_kind(field, given, found):
     """Or it is left out, with the reason."""
     one = FactSheet.model_validate(sheet(facts=[fact(field, **given)])).facts[0]
-    assert read_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
+    assert read_fact_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
 
 
 def test_accepted_values_are_configured():
     """Low confidence and unproven values can be taken, silence can be left."""
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)
-    assert isinstance(read_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
+    assert isinstance(read_fact_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
     silent = FactSheet.model_validate(sheet(facts=[fact(value=None, silent=True)])).facts[0]
     assert isinstance(
-        read_value(silent, SCHEMA.fields["co_payment_pct"], AcceptPolicy(silence=False)), UnusableFact
+        read_fact_value(silent, SCHEMA.fields["co_payment_pct"], AcceptPolicy(silence=False)), UnusableFact
     )
 
 
@@ -254,10 +254,10 @@ def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 def test_eighty_real_policies_are_the_same_twice():
     """Reading and three languages included; a policy more adds its cases only."""
-    sheets = read_sheets(REAL, SCHEMA)
+    sheets = read_fact_sheets(REAL, SCHEMA)
     first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
     text = "".join(map(format_case_line, first.cases))
-    again = build_cases(read_sheets(REAL, SCHEMA)[:80], SCHEMA, BOOK, THREE)
+    again = build_cases(read_fact_sheets(REAL, SCHEMA)[:80], SCHEMA, BOOK, THREE)
     assert "".join(map(format_case_line, again.cases)) == text
     assert len(first.cases) > 2000
     alone = [one for one in sheets if one.name == sheets[0].name]

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.build.sheets import Confidence, FactSchema, load_schema, read_sheets
+from monitors.goldset.build.sheets import Confidence, FactSchema, load_fact_schema, read_fact_sheets
 from tests.monitors.goldset.fact_examples import fact, row, sheet, written, written_rows
 
-SCHEMA = load_schema("health_insurance")
+SCHEMA = load_fact_schema("health_insurance")
 
 
 def test_the_shipped_schema_has_sixty_two_fields():
@@ -21,7 +21,7 @@ def test_the_shipped_schema_has_sixty_two_fields():
 def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path):
     """The order of a folder's listing makes no difference."""
     written(tmp_path, sheet(id="b"), sheet(id="a"))
-    assert [one.id for one in read_sheets(tmp_path, SCHEMA)] == ["a", "b"]
+    assert [one.id for one in read_fact_sheets(tmp_path, SCHEMA)] == ["a", "b"]
 
 
 def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
@@ -30,7 +30,7 @@ def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
     one.write_text(json.dumps(sheet()))
     two = tmp_path / "two.json"
     two.write_text(json.dumps([sheet(id="a"), sheet(id="b")]))
-    assert [len(read_sheets(path, SCHEMA)) for path in (one, two)] == [1, 2]
+    assert [len(read_fact_sheets(path, SCHEMA)) for path in (one, two)] == [1, 2]
 
 
 def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
@@ -42,7 +42,7 @@ def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
         row("deductible_amount", quote="not stated in t.pdf"),
         row("maternity_waiting_months", quote="see the schedule"),
     )
-    basic, plus = read_sheets(written_rows(tmp_path / "rows.jsonl", *rows), SCHEMA)
+    basic, plus = read_fact_sheets(written_rows(tmp_path / "rows.jsonl", *rows), SCHEMA)
     assert (basic.document, basic.publisher, plus.id) == ("t.pdf", "tara", "tara-plus")
     copay, age, deductible, maternity = basic.facts
     assert (copay.value, copay.unit, copay.confidence, copay.place) == (20, None, Confidence.HIGH, "line 1")
@@ -61,13 +61,13 @@ def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
 )
 def test_a_reader_who_found_nothing_says_so_in_several_ways(tmp_path, quote):
     """All of them are the document's silence."""
-    (one,) = read_sheets(written_rows(tmp_path / "r.jsonl", row("co_payment_pct", quote=quote)), SCHEMA)
+    (one,) = read_fact_sheets(written_rows(tmp_path / "r.jsonl", row("co_payment_pct", quote=quote)), SCHEMA)
     assert one.facts[0].silent
 
 
 def test_an_alias_is_the_schema_field(tmp_path):
     """Sources name fields as they like; templates need to know one name."""
-    (one,) = read_sheets(written(tmp_path, sheet(facts=[fact("copayment_pct")])), SCHEMA)
+    (one,) = read_fact_sheets(written(tmp_path, sheet(facts=[fact("copayment_pct")])), SCHEMA)
     assert one.facts[0].field == "co_payment_pct"
 
 
@@ -87,7 +87,7 @@ def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
     path = tmp_path / "facts.json"
     path.write_text(json.dumps(content))
     with pytest.raises(GoldSetError) as error:
-        read_sheets(path, SCHEMA)
+        read_fact_sheets(path, SCHEMA)
     assert all(word in str(error.value) for word in ["facts.json", *wanted])
 
 
@@ -97,13 +97,13 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, line):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row("grace_period", value=1)) + "\n\n" + line + "\n")
     with pytest.raises(GoldSetError, match=r"rows\.jsonl, line 3"):
-        read_sheets(path, SCHEMA)
+        read_fact_sheets(path, SCHEMA)
 
 
 def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
     """A wrong path is the likeliest reason."""
     with pytest.raises(GoldSetError, match=r"has no \*\.json"):
-        read_sheets(tmp_path, SCHEMA)
+        read_fact_sheets(tmp_path, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ def test_a_schema_that_cannot_work_is_refused(tmp_path, fields, wanted):
     """Said when it is loaded, not at the first fact."""
     (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{fields}\n')
     with pytest.raises(GoldSetError, match=rf"schema\.toml: .*{wanted}"):
-        load_schema(str(tmp_path))
+        load_fact_schema(str(tmp_path))
 
 
 def test_any_other_schema_works_by_configuration(tmp_path):
     """Nothing in the reader knows of insurance."""
     field = 'battery_hours = { kind = "duration", unit = "hour", means = "time on one charge" }'
     (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{field}\n')
-    phones = load_schema(str(tmp_path))
+    phones = load_fact_schema(str(tmp_path))
     assert isinstance(phones, FactSchema)
     sheets = tmp_path / "sheets"
     sheets.mkdir()
-    (one,) = read_sheets(written(sheets, sheet(facts=[fact("battery_hours", value=9)])), phones)
+    (one,) = read_fact_sheets(written(sheets, sheet(facts=[fact("battery_hours", value=9)])), phones)
     assert one.facts[0].value == 9
