@@ -486,7 +486,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
             raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
-            raise ConfigError(f"target {target!r} does not exist. If it is an address, write {scheme}://{target}")
+            raise ConfigError(f"target {target!r} does not exist. For an address, write {scheme}://{target}")
         settings = config.require_target(target)
         if suite is not None:
             settings = settings.with_suite(suite.absolute())

@@ -108,7 +108,7 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
         Mistake(
             title="The scheme is missing",
             typed=f"lookout verify {PAGE} --suite suite.jsonl",
-            seen=f"lookout: target {PAGE!r} does not exist. If it is an address, write http://{PAGE}",
+            seen=f"lookout: target {PAGE!r} does not exist. For an address, write http://{PAGE}",
             code=2,
             to_do="Without `http://` or `https://`, Lookout reads a name as a target of `lookout.toml`.",
             files={"lookout.toml": TOML},
@@ -151,8 +151,8 @@ What to do: if the page asks for a login, configure [targets.NAME.login] in
             title="The Space is private, or its name is wrong",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  Space of bot  the Hub answered HTTP 401 for acme/bot: check the name, and
-  that the token (HF_TOKEN) may read the Space
+broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of
+  the Space, and that the token in HF_TOKEN may read the Space
 → correct targets.bot.space, or set HF_TOKEN to a token that may read this Space""",
             code=4,
             to_do="Set `export HF_TOKEN=…` to a token of Hugging Face that may read the Space.",

@@ -77,7 +77,7 @@ async def test_a_silence_is_made_and_ended(chromium, site, width):
         await page.get_by_label("Send no alerts about it for").select_option("7d")
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
-        assert "ended by me" in await page.locator(".flash").inner_text()
+        assert "me ended the silence" in await page.locator(".flash").inner_text()
     (silence,) = list_all_silences(site.store)
     assert silence.ended_by == "me"
 

@@ -317,7 +317,7 @@ def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict
 def test_the_address_that_was_typed_stays_readable_in_an_error(place, shapes):
     done = init(place, f"{shapes.url}/file")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"lookout: {shapes.url}/file ")
+    assert f" {shapes.url}/file " in done.stderr
 
 
 def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict, snapshot):

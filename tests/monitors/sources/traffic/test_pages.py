@@ -78,7 +78,7 @@ async def test_a_page_that_does_not_open_is_reported_and_the_others_are_read() -
         assert [notice.place for notice in read.notices] == [f"{server.url}/chats/c-{n}" for n in (1, 2, 3)]
         details = [notice.detail for notice in read.notices]
     assert details[0] == "answered HTTP 500"
-    assert "wall" in details[1]
+    assert "requires a login" in details[1]
     assert "that its configuration does not allow" in details[2]
 
 
@@ -119,7 +119,7 @@ async def test_a_list_without_conversations_says_what_to_do() -> None:
     assert "traffic.selectors.link" in str(read.error)
 
 
-@pytest.mark.parametrize(("status", "why"), [(404, "answered HTTP 404"), (401, "login or quota wall")])
+@pytest.mark.parametrize(("status", "why"), [(404, "answered HTTP 404"), (401, "requires a login or a higher quota")])
 async def test_a_list_that_does_not_open_is_reported(status: int, why: str) -> None:
     with PastChats([]) as server:
         server.statuses["list"] = status
