@@ -167,7 +167,7 @@ def test_one_user_s_data_is_gone_from_every_file(machine):
     found = found.replace("'session-17'", f"'{SECRET} talk-17'")
     assert type_lines(found, machine).count("talk-17") == 2
     shown = "".join(type_lines(block, machine) for block in deleting)
-    assert "runs/night-1 has reports that may quote it" in shown
+    assert "runs/night-1 has reports that may quote the conversation" in shown
     text = read_all_texts(machine)
     assert (SECRET in text, "Bela Sen" in text) == (False, True)
     assert [path.name for path in machine.glob("*.tar.gz")] == ["after-deletion.tar.gz"]

@@ -64,7 +64,7 @@ def test_a_limit_that_outlasts_the_run_ends_it_with_that_reason(tmp_path, lookou
         assert chat.asked == 4
     assert done.returncode == 3, done.stderr
     (reason,) = [reason for reason in report["reasons"] if reason["kind"] == "deploy"]
-    assert "Retry-After" in reason["text"]
+    assert "HTTP 429" in reason["text"]
     results = json.loads(next(tmp_path.glob("data/runs/*/results.json")).read_text("utf-8"))
     reasons = {case["result"].get("reason") for case in results["cases"]}
     assert reasons == {None, "rate_limited", "circuit_open"}

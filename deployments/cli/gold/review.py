@@ -46,7 +46,7 @@ from monitors.records.cases import DraftState, GoldCase, GoldDraft
 from monitors.reports.invisible import write_invisible_as_code_points
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
-KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
+KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip  [q]uit"
 WHY_NOT: Final = "Reason, one line (or press Enter):"
 NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "

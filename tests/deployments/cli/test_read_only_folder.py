@@ -77,5 +77,5 @@ def test_a_command_that_writes_names_the_folder_and_leaves_nothing_and_one_that_
     assert found.returncode == 0, found.stderr
     ill = lookout("doctor")
     assert ill.returncode == 4
-    assert f"{work / 'data'} cannot be written" in " ".join(ill.stdout.split())
+    assert f"{work / 'data'} is not writable" in " ".join(ill.stdout.split())
     assert files(work) == before

@@ -188,7 +188,7 @@ def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
         state = next(state for state in followed([*old, *new[:8]]) if state.alarm)
         assert state.alarm is not None
         assert abs(state.alarm.since - (FIRST + timedelta(days=len(old)))) <= timedelta(days=2)
-        assert summarise_drift(state).worse
+        assert summarise_drift(state).is_worse
     alone = [
         followed(in_nights(chance.sample(answers[name], len(answers[name]))))[-1] for name in ("old", "new") * 30
     ]

@@ -107,15 +107,15 @@ def test_ids_sort_in_the_order_of_asking_even_when_the_clock_steps_back():
     names = SegmentNames(clock, seeded_entropy(1))
     ids = []
     for _ in range(50):
-        ids.append(names.next())
+        ids.append(names.build_next_id())
         clock.skip(seconds=-3)
     assert ids == sorted(ids)
     assert len(set(ids)) == 50
 
 
 def test_two_processes_with_the_same_clock_give_different_ids():
-    one = SegmentNames(lambda: NOON, seeded_entropy(1)).next()
-    other = SegmentNames(lambda: NOON, seeded_entropy(2)).next()
+    one = SegmentNames(lambda: NOON, seeded_entropy(1)).build_next_id()
+    other = SegmentNames(lambda: NOON, seeded_entropy(2)).build_next_id()
     assert one != other
 
 

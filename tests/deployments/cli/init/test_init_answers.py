@@ -172,13 +172,13 @@ def asked(*lines: str, take_defaults: bool = False, **given: str) -> tuple[Answe
     flags = {f"--{flag.replace('_', '-')}": answer for flag, answer in given.items()}
     read = iter([*(f"{line}\n" for line in lines), "", "", "", ""])
     asker = Prompter(flags, take_defaults=take_defaults, say=said.append, line=lambda: next(read), is_typed=True)
-    return asker.answers(), "".join(said)
+    return asker.ask_all(), "".join(said)
 
 
 def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
     answers, said = asked("bot", "https://example.com", "", "PRODUCTION", "", "", "#x")
     assert answers.target.environment.value == "staging"  # the empty line: PRODUCTION answers the next question
-    assert said.count("accepted: ") == 3  # for "bot", "PRODUCTION" as a model, and the question about domains
+    assert said.count("Accepted: ") == 3  # for "bot", "PRODUCTION" as a model, and the question about domains
     assert "is not a known family" in said
     assert answers.channel == "#x"
 
@@ -194,7 +194,7 @@ def test_values_on_the_command_line_are_not_asked():
 def test_with_yes_nothing_is_asked_and_the_target_is_needed():
     answers, said = asked(take_defaults=True, target="acme/bot")
     assert (said, answers.channel, answers.target.model_family) == ("", None, None)
-    with pytest.raises(ConfigError, match="--target is needed"):
+    with pytest.raises(ConfigError, match="--yes needs --target"):
         asked(take_defaults=True)
 
 

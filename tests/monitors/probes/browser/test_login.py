@@ -123,12 +123,12 @@ async def test_an_expired_user_session_names_the_command_that_renews_it(
             await driver.ask(("one",))
     made = login_to(address, tmp_path, {})
     site.sessions["a" * 32] = 0
-    made.use({"cookies": [cookie(site.url, "a" * 32)], "origins": []}, by="window")
-    made.save()
+    made.use_storage_state({"cookies": [cookie(site.url, "a" * 32)], "origins": []}, by="window")
+    made.store_session()
     async with driver_to(address, settings, tmp_path, login_to(address, tmp_path, {})) as driver:
         assert (await driver.ask(("one",))).visible_text == reply("one")
         site.end_sessions()
-        with pytest.raises(LoginFailed, match=r"no longer accepts the session of \d{4}-.*run `lookout login bot`"):
+        with pytest.raises(LoginFailed, match=r"no longer accepts the session of \d{4}-.*Run `lookout login bot`"):
             await driver.ask(("two",))
 
 
