@@ -267,8 +267,8 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
     assert "reviewed 16 answers" in shown
     assert max(map(len, shown.splitlines())) <= 80
     first = shown[: shown.index("2 of 16")]
-    assert "factual" not in first[: first.index("[y]es")], "no verdict before the person's"
-    assert "factual" in first[first.index("[y]es") :]
+    assert "factual" not in first[: first.index("[y] ")], "no verdict before the person's"
+    assert "factual" in first[first.index("[y] ") :]
 
     figures, records = run("--figures", columns="80"), run("--figures", "--json").splitlines()
     rules = {record["grader"]: record for record in map(json.loads, records)}

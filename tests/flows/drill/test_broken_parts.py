@@ -212,7 +212,7 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
         options = () if part == "Prefect server dead" else ("--here",)
         done = installation.drill(*options)
         assert done.returncode == 4, done.stdout + done.stderr
-        assert f"Drill failed at {DrillStation(row.station).place}: " in done.stdout
+        assert f"The drill failed at {DrillStation(row.station).place}: " in done.stdout
         assert row.says in done.stdout
         assert "To do: " in done.stdout
         assert_is_reported(installation, row)
@@ -259,7 +259,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         running.until(lambda: _pause(api, "verify-deploy/scheduled-verify-bot"), "the schedule is paused")
         installation.check.pings.clear()
         paused = installation.drill()
-        assert f"Drill failed at {DrillStation.SCHEDULE.place}: " in paused.stdout
+        assert f"The drill failed at {DrillStation.SCHEDULE.place}: " in paused.stdout
         assert "verify-deploy/scheduled-verify-bot" in paused.stdout
         assert_is_reported(installation, ROWS["schedule paused"])
 
@@ -271,7 +271,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
             dead = installation.drill()
         finally:
             os.kill(runner, signal.SIGCONT)
-        assert f"Drill failed at {DrillStation.WORKER.place}: " in dead.stdout
+        assert f"The drill failed at {DrillStation.WORKER.place}: " in dead.stdout
         assert_is_reported(installation, ROWS["worker dead"])
         assert (paused.returncode, dead.returncode) == (4, 4)
 
