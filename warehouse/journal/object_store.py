@@ -65,7 +65,7 @@ class ObjectSegments:
     def write_file(self, name: str, file: Path) -> None:
         """Upload a local file and remove it here."""
         with self._translate_errors(name):
-            self._files.write_file(str(file), f"{self._root}/{name}")
+            self._files.put_file(str(file), f"{self._root}/{name}")
         file.unlink()
 
     def fetch_file(self, name: str, scratch: Path) -> Path:

@@ -186,7 +186,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "drill": (("--config", "drilled/lookout.toml"), 4, "The drill failed at the "),
     "browser": ((), 0, "It starts and opens a page"),
     "browser install": ((), 0, "It starts and opens a page"),
-    "warehouse load": ((), 0, "Loaded 2 segments"),
+    "warehouse load": ((), 0, "Loaded "),
     "warehouse check": ((), 0, "No problem found"),
     "warehouse rebuild": ((), 0, "Rebuilt"),
     "warehouse compact": ((), 0, "archives"),

@@ -63,7 +63,7 @@ def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, d
     second = review(drafts, "s\n", by="bina")
     assert "1 of 1" in second
     assert "suite.jsonl: 0." in second
-    assert "1 left" in second
+    assert "Left in drafts.jsonl: 1." in second
 
 
 def test_the_clause_stands_beside_the_case_where_there_is_room_and_under_it_where_not(drafts, review):
