@@ -58,7 +58,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
     if is_local:
         get_environment().pop("PREFECT_API_URL", None)  # of an earlier try
         home = get_prefect_home(config)
-        while not await asyncio.to_thread(prefect_server.find_running_server, home):  # noqa: ASYNC110
+        while not await asyncio.to_thread(prefect_server.find_running_server, home):  # noqa: ASYNC110 - it sends no event
             # A server that starts sends no event.
             await asyncio.sleep(START_POLL_S)
     await asyncio.to_thread(

@@ -182,6 +182,7 @@ async def _poll_until_ready(
             return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
             raise _build_timeout_error(poll, commit, settings.deadline_s)
+        # A started deploy sends no event.
         await sleep(settings.poll_s)
 
 
@@ -374,6 +375,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
                 return
             if monotonic() - started >= patience_s:
                 raise NotReady(f"{address} did not serve again within {patience_s:g} s: {fault}")
+            # A restarted application sends no event.
             await asyncio.sleep(POLL_INTERVAL_S)
 
 

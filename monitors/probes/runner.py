@@ -346,6 +346,7 @@ class Runner:
                     self._breaker.record_failure(failure)
                     return failure
                 if not is_outage:
+                    # The application may recover; an outage has its own wait.
                     await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, attempt.build_failed_attempt(error))
             else:

@@ -193,6 +193,7 @@ async def measure_document_age_s(frame: Frame) -> float | None:
 
 async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
     """Wait until the event is set or ``timeout_s`` is over."""
+    # The end of the time is a normal result.
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()

@@ -209,6 +209,7 @@ class JobDriver:
                 wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
                     raise stumble.error from stumble
+                # The service names the pause, or the pause grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= PAUSE_GROWTH
 
@@ -381,6 +382,7 @@ class JobDriver:
         if job.left_s <= 0:
             await self._cancel_job(job)
             raise job.build_timeout_error()
+        # The application sends no event.
         await asyncio.sleep(min(pause_s, job.left_s))
 
     async def _fetch_and_build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:

@@ -61,7 +61,11 @@ async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen
 
 @pytest.mark.parametrize(
     ("page", "seen"),
-    [("nothing.html", "umbrellas"), ("contact.html", "Type your message"), ("twins.html", "may be the message box")],
+    [
+        ("nothing.html", "umbrellas"),
+        ("contact.html", "Type your message"),
+        ("twins.html", "may be the message box"),
+    ],
 )
 async def test_a_page_without_a_chat_says_so_once_it_has_settled(
     zoo: str, driver_for: MakeDriver, page: str, seen: str

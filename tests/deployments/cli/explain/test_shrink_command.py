@@ -41,7 +41,7 @@ def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_
     written_target(tmp_path, faulty.url)
     before = len(faulty.asked)
     said = run(tmp_path, "shrink", CASE, runner=fork_server.run)
-    question = said.split("fails 3 of 3:\n  ", 1)[1].split("\n", 1)[0]
+    question = said.split("failed in 3 of 3 answers:\n  ", 1)[1].split("\n", 1)[0]
     assert WRONG in faulty.says(question)
     assert len(question.split()) <= 3
     assert len(faulty.asked) - before <= 40
@@ -72,7 +72,7 @@ def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, faulty.url, driver="json")
         said = run(tmp_path, "shrink", CASE, "--right-at", healthy.url)
-        question = said.split("fails 3 of 3:\n  ", 1)[1].split("\n", 1)[0]
+        question = said.split("failed in 3 of 3 answers:\n  ", 1)[1].split("\n", 1)[0]
         assert question in healthy.asked
         assert "₹40,000" in healthy.says(question)
 

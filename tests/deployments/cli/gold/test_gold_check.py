@@ -138,7 +138,7 @@ def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_pat
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, groups = found(path, mutants=True)
     assert (code, len(groups["self"])) == (1, 3)
-    assert "severity-3 mutant" in str(groups["mutants"][0]["what"])
+    assert "2 golds of severity 3" in str(groups["mutants"][0]["what"])
     assert found(path)[0] == 0
 
 

@@ -119,7 +119,9 @@ async def test_a_list_without_conversations_says_what_to_do() -> None:
     assert "traffic.selectors.link" in str(read.error)
 
 
-@pytest.mark.parametrize(("status", "why"), [(404, "answered HTTP 404"), (401, "requires a login or a higher quota")])
+@pytest.mark.parametrize(
+    ("status", "why"), [(404, "answered HTTP 404"), (401, "requires a login or a higher quota")]
+)
 async def test_a_list_that_does_not_open_is_reported(status: int, why: str) -> None:
     with PastChats([]) as server:
         server.statuses["list"] = status
