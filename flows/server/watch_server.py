@@ -42,6 +42,7 @@ def main() -> int:
     except _StopRequested:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _stop_server(pid, port)
+        # A command may have stopped the server and deleted its note.
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(home, "server.json"))  # noqa: PTH108, PTH118 - pathlib takes memory
         return 0

@@ -157,7 +157,7 @@ REFUSED = (
     (("--case", "leak-1"), "must have an end"),
     (("--case", "leak-1", "--for", "2d", "--until", "2030-01-01"), "must have an end"),
     (("--case", "leak-1", "--for", "soon"), "90m, 4h or 2d"),
-    (("--case", "leak-1", "--until", "2020-01-01T00:00"), "in the future"),
+    (("--case", "leak-1", "--until", "2020-01-01T00:00"), "must end after it starts"),
     (("--case", "leak-1", "--for", "91d"), "too long"),
     (("--for", "2d"), "cannot silence everything"),
     (("zz", "--for", "2d"), "is not a valid id"),

@@ -70,8 +70,8 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
     [
         ({"stage": "SLEEPING"}, Health.GOOD, "SLEEPING", ""),
         ({"stage": "BUILDING", "sha": COMMIT}, Health.DOUBTFUL, "BUILDING", "wait until the Space runs"),
-        ({"stage": "BUILD_ERROR", "errorMessage": "no pip"}, Health.DOUBTFUL, "BUILD_ERROR (no pip)", "its log"),
-        ({"stage": "PAUSED"}, Health.DOUBTFUL, "PAUSED", "its log"),
+        ({"stage": "BUILD_ERROR", "errorMessage": "no pip"}, Health.DOUBTFUL, "BUILD_ERROR (no pip)", "the Space's log"),
+        ({"stage": "PAUSED"}, Health.DOUBTFUL, "PAUSED", "the Space's log"),
         ({"stage": "RUNNING"}, Health.DOUBTFUL, "RUNNING", "targets.bot.probe.readiness.version_url"),
         (404, Health.BROKEN, "HTTP 404 for acme/bot", "targets.bot.space"),
         (500, Health.BROKEN, "the Hub answered HTTP 500", "perhaps the Hub is down"),
@@ -90,7 +90,7 @@ def test_a_hub_that_cannot_be_reached_is_an_error_with_what_to_do():
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     found = checked(address, token=TOKEN)
     assert {check.health for check in found.values()} == {Health.BROKEN, Health.DOUBTFUL}
-    assert all("this machine reaches" in check.to_do for check in found.values())
+    assert all("this machine can reach" in check.to_do for check in found.values())
 
 
 def test_pages_that_are_no_spaces_need_no_hub():
