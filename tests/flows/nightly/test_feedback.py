@@ -79,7 +79,7 @@ async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langs
 
 async def test_written_again_it_is_the_same_scores(nights, langsmith, monkeypatch):
     """Killed between the scores and the report's keeping, the night gives them once more."""
-    monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.finish", _killed)
+    monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.store_report_and_finish", _killed)
     with pytest.raises(KeyboardInterrupt):
         await nights.grade()
     monkeypatch.undo()

@@ -56,7 +56,7 @@ def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_n
         )
         said, steps = bisect(tmp_path, *arguments, runner=fork_server.run)
         assert f"{COMMITS[5]} (9" in said
-        assert f"{CASE}: fails" in said
+        assert f"{CASE}: from this build on" in said
         asked = sum(len(build.asked) for build in builds)
         assert asked <= 10
         assert steps.count(CASE) == asked
