@@ -1,7 +1,7 @@
 """Edits Slack messages about alerts after they were sent.
 
 While a run goes on, its later failures are added to its first message. At the end of the run, the message gets both
-scores and the link to the report. When somebody acknowledges an alert, the message shows who did it and when. An
+scores and the link to the report. When a person acknowledges an alert, the message shows who did it and when. An
 edit always replaces the whole message.
 """
 

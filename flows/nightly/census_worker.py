@@ -38,7 +38,7 @@ class CensusSettings(Record):
 class CensusResult(NamedTuple):
     """The census result of one conversation. ``graded`` and ``found`` have one bit for each kind of `KINDS`.
 
-    The stratum is the risk group of the conversation, from which the sample is drawn.
+    The stratum is the risk group of the conversation, from which the sample is taken.
     """
 
     stratum: str

@@ -1,6 +1,6 @@
 """Computes the estimates of a nightly run: counts by stratum, rates with intervals, drift and ratings.
 
-A stratum is a group of conversations with the same risk, from which a part of the sample is drawn. This module also
+A stratum is a group of conversations with the same risk, from which a part of the sample is taken. This module also
 predicts, from earlier runs, which rates a nightly run can report and what it will cost.
 """
 

@@ -69,7 +69,7 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class RunContext(TargetContext):
-    """What one verification run needs. ``listener`` is told about its progress."""
+    """What one verification run needs. ``listener`` receives its progress."""
 
     panel: tuple[Grader, ...]
     journal: Journal

@@ -119,7 +119,7 @@ def load_prompt(task: str) -> str:
 
 
 def hash_prompt(task: str, layout: str) -> str:
-    """Return the SHA-256 hash of everything that the model is told: the prompt, the layout and the schema."""
+    """Return the SHA-256 hash of everything that the model receives: the prompt, the layout and the schema."""
     schema = DRAFTS_SCHEMA if task == "draft" else TRANSLATIONS_SCHEMA
     content = "\0".join((load_prompt(task), layout, json.dumps(schema, sort_keys=True)))
     return hashlib.sha256(content.encode()).hexdigest()

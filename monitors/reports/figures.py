@@ -119,7 +119,7 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After which steps a line is drawn: the end of the shortest path, and the limit."""
+    """After which steps a line is shown: the end of the shortest path, and the limit."""
 
     shortest: int | None
     limit: int | None

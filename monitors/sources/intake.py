@@ -89,7 +89,7 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Take conversations one by one. Each needs about 250 bytes of memory, because its texts are not kept.
+    """Take conversations one by one. Each needs about 250 bytes of memory, because its texts are not stored.
 
     Of two versions with the same id, the later one counts.
     """

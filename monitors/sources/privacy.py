@@ -23,7 +23,7 @@ from monitors.records.traffic import Conversation, Turn
 from monitors.sources.traffic.items import hash_unsafe_id, is_impersonal_id
 
 MIN_KEY_BYTES: Final = 16
-"""Minimum length of the key in bytes. With a shorter key, somebody could try all keys."""
+"""Minimum length of the key in bytes. With a shorter key, a person could try all keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
 """The letters of a pseudonym. Without vowels and digits it cannot look like a word or a number."""

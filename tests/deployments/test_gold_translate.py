@@ -116,7 +116,7 @@ def test_both_languages_by_default_and_an_unknown_one_is_refused(tmp_path, suite
         assert len(server.messages) == 2
     drafts = read_drafts(tmp_path / "gold-drafts.jsonl")
     assert {draft.case.language for draft in drafts} == {Language.HINGLISH}
-    assert done.stdout.count("refused:") == 3
+    assert done.stdout.count("rejected:") == 3
     french = gold("translate", "suite.jsonl", "--to", "fr", cwd=tmp_path)
     assert french.returncode == 2
     assert french.stderr == snapshot

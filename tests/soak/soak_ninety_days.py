@@ -92,7 +92,7 @@ enabled = false
 """
 
 
-class Result(NamedTuple):
+class SoakReport(NamedTuple):
     """What one installation did. Each list of faults is for people, and empty if all is well."""
 
     zone: str
@@ -162,7 +162,7 @@ class Installation:
         (self.folder / "talks.jsonl").write_text("", encoding="utf-8")
         return path
 
-    async def live(self) -> Result:
+    async def live(self) -> SoakReport:
         """Go from due time to due time until the end, and check what was run, graded and sent."""
         from prefect.client.orchestration import get_client
         from prefect.server.services.scheduler import schedule_deployments
@@ -362,7 +362,7 @@ class Installation:
         if len(self.slack.messages) != before:
             self.faults.append("the copy sent messages of its original")
 
-    async def _check(self, took_s: float) -> Result:
+    async def _check(self, took_s: float) -> SoakReport:
         from prefect.client.schemas.filters import FlowRunFilter
         from prefect.client.schemas.sorting import FlowRunSort
 
@@ -431,7 +431,7 @@ class Installation:
         verified = sum(run.deployment_id is not None and not run.auto_scheduled for run in ended)
         if verified != self.deploy_count:
             self.faults.append(f"{verified} runs for {self.deploy_count} deploys")
-        return Result(
+        return SoakReport(
             zone=self.zone,
             begin=f"{self.begin:%Y-%m-%d}",
             runs=sum(executed.values()) + verified,
@@ -487,7 +487,7 @@ HAPPENINGS: Final = (
 )
 
 
-def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> Result:
+def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> SoakReport:
     """Let an installation live in this process."""
     os.environ |= {"SLACK_BOT_TOKEN": TOKEN}
     server = PrefectServer(folder)
@@ -501,10 +501,10 @@ def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> Resu
             return asyncio.run(installation.live())
 
 
-def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator[Result]:
-    """Let all installations live, two at the same time; yield each result when it is complete."""
+def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator[SoakReport]:
+    """Let all installations live, two at the same time; yield each report when it is complete."""
 
-    def live(number: int, zone: str, begin: datetime) -> Result:
+    def live(number: int, zone: str, begin: datetime) -> SoakReport:
         place = folder / str(number)
         place.mkdir()
         command = [sys.executable, "-m", "tests.soak.soak_ninety_days", "--days", str(days), "--zones", zone]
@@ -513,7 +513,7 @@ def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator
             done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
         if done.returncode:
             raise AssertionError((place / "log").read_text(encoding="utf-8")[-3000:])
-        return Result(**json.loads(done.stdout.splitlines()[-1]))
+        return SoakReport(**json.loads(done.stdout.splitlines()[-1]))
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         begun = [
@@ -524,11 +524,11 @@ def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator
             yield future.result()
 
 
-def format_result(result: Result) -> str:
-    """Format a result as a row of a Markdown table."""
-    values = result._replace(faults=[str(len(result.faults))])
+def format_row(report: SoakReport) -> str:
+    """Format a report as a row of a Markdown table."""
+    values = report._replace(faults=[str(len(report.faults))])
     cells = [str(value[0] if isinstance(value, list) else value) for value in values[:-1]]
-    return f"| {' | '.join(cells)} | {result.took_s / 60:.0f} min |"
+    return f"| {' | '.join(cells)} | {report.took_s / 60:.0f} min |"
 
 
 def main() -> int:
@@ -540,15 +540,15 @@ def main() -> int:
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = options.parse_args()
     if arguments.begin is not None:
-        result = live_in_process(arguments.folder, arguments.zones[0], arguments.begin, arguments.days)
-        print(json.dumps(result._asdict()))
+        report = live_in_process(arguments.folder, arguments.zones[0], arguments.begin, arguments.days)
+        print(json.dumps(report._asdict()))
         return 0
     began_s, faults = time.monotonic(), 0
-    print(f"| {' | '.join(Result._fields)} |\n|{'---|' * len(Result._fields)}")
+    print(f"| {' | '.join(SoakReport._fields)} |\n|{'---|' * len(SoakReport._fields)}")
     with tempfile.TemporaryDirectory() as folder:
-        for result in live_in_processes(arguments.zones, arguments.days, Path(folder)):
-            print(format_result(result), *result.faults, sep="\n    ", flush=True)
-            faults += len(result.faults)
+        for report in live_in_processes(arguments.zones, arguments.days, Path(folder)):
+            print(format_row(report), *report.faults, sep="\n    ", flush=True)
+            faults += len(report.faults)
     load = os.getloadavg()[0]
     print(f"{faults} faults in {(time.monotonic() - began_s) / 60:.0f} minutes, load average {load:.1f}")
     return 1 if faults else 0

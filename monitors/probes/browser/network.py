@@ -47,7 +47,7 @@ MIN_POLLS = 3  # a page that sends this many requests to one address after one q
 # Then its scripts have detected the end of the answer.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
-"""Maximum number of web socket messages that are stored for one question. The newest are kept."""
+"""Maximum number of web socket messages that are stored for one question. The newest are stored."""
 BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 
 
@@ -353,7 +353,7 @@ BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
 """Maximum size of a response that is read, in bytes as sent. No answer is this long."""
 MAX_RESPONSES = 40
-"""Maximum number of responses stored for one question. The newest are kept: the last one has the answer."""
+"""Maximum number of responses stored for one question. The newest are stored: the last one has the answer."""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 

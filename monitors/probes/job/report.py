@@ -61,8 +61,8 @@ def require_no_graphql_errors(text: str) -> str:
         return text
     texts: list[str] = []
     for error in errors:
-        found = [value for value in collect_values(error, "message") if isinstance(value, str)]
-        texts.append(replace_surrogates(found[0]) if found else format_value(error))
+        details = [value for value in collect_values(error, "message") if isinstance(value, str)]
+        texts.append(replace_surrogates(details[0]) if details else format_value(error))
     messages = "; ".join(dict.fromkeys(texts))[:300]
     codes = {str(code).upper() for error in errors for code in collect_values(error, "extensions.code")}
     if codes & set(_ACCESS_DENIED_CODES):

@@ -31,7 +31,7 @@ def test_a_log_that_is_there_is_shown_with_its_size(around, tmp_path):
     (tmp_path / "h.jsonl.1").touch()
     (check,) = check_hallucination_logs(around('[targets.bot.hallucination_log]\nat = "h.jsonl"'))
     assert (check.health, check.name) == (Health.GOOD, "log of bot")
-    assert "3,000 bytes, 1 rotated" in check.found
+    assert "3,000 bytes, and 1 rotated" in check.found
 
 
 @pytest.mark.parametrize(("may", "health"), [("false", Health.DOUBTFUL), ("true", Health.GOOD)])
