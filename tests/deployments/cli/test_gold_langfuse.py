@@ -63,7 +63,7 @@ def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Own
     before = owner.suite()
     done = owner.gold("push", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 cases written" in done.stdout
+    assert "Lookout wrote 2 cases" in done.stdout
     assert f"{owner.langfuse.url}/project/clangfuse0staging/datasets/cds0" in done.stdout
     assert "0 cases written" in owner.gold("push", "--yes").stdout
     assert owner.gold("diff").returncode == 0

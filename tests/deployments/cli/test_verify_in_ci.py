@@ -42,7 +42,7 @@ ONLY_STAGING = config(staging=STAGING)
 def test_a_production_target_is_named_and_nothing_is_asked(settings, target, more, said):
     with pytest.raises(ConfigError) as refusal:
         refuse_production_in_ci(settings, target, IN_CI | more, allowed=None)
-    assert all(words in str(refusal.value) for words in [*said, "Lookout asked nothing", "--allow-production"])
+    assert all(words in str(refusal.value) for words in [*said, "Lookout asked no question", "--allow-production"])
     assert "xoxb-1" not in str(refusal.value)
     assert refuse_production_in_ci(settings, target, more, allowed=None) is None, "outside CI nothing is looked at"
     assert REASON in refuse_production_in_ci(settings, target, IN_CI | more, allowed=REASON)

@@ -53,7 +53,7 @@ def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
         status = wait_until(lambda: asked(port, "/runs.json", bearer), timeout_s=START_S, what="the site answers")
         assert (status, asked(port, "/runs.json", {})) == (200, 401)
         assert ran(owned, "site", "token", "list").stdout.startswith("asha  operate")
-        assert ran(owned, "site", "token", "revoke_token", "asha").returncode == 0
+        assert ran(owned, "site", "token", "revoke", "asha").returncode == 0
         assert asked(port, "/runs.json", bearer) == 401
     finally:
         process.terminate()
@@ -78,6 +78,6 @@ def test_an_owner_exports_the_pages(owned):
 
 def test_an_unknown_name_has_no_token_to_revoke(owned, snapshot):
     """The error names those there are."""
-    done = ran(owned, "site", "token", "revoke_token", "nobody")
+    done = ran(owned, "site", "token", "revoke", "nobody")
     assert done.returncode == 2
     assert done.stderr == snapshot

@@ -96,7 +96,7 @@ def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
     (tmp_path / "deploys" / "bot" / "torn.json").write_text('{"deploy"', encoding="utf-8")
     (tmp_path / "deploys" / "bot" / ".half.json.1-2.tmp").write_text("", encoding="utf-8")
     assert deploys.list_open_deploys() == (queued(),)
-    assert "waits for a person" in caplog.text
+    assert "check or delete the file" in caplog.text
 
 
 def test_a_first_look_is_noted_for_each_target(tmp_path):
