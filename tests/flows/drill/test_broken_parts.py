@@ -214,7 +214,7 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
         assert done.returncode == 4, done.stdout + done.stderr
         assert f"The drill failed at {DrillStation(row.station).place}: " in done.stdout
         assert row.says in done.stdout
-        assert "To do: " in done.stdout
+        assert "What to do: " in done.stdout
         assert_is_reported(installation, row)
 
 
