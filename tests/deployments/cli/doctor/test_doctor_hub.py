@@ -70,7 +70,12 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
     [
         ({"stage": "SLEEPING"}, Health.GOOD, "SLEEPING", ""),
         ({"stage": "BUILDING", "sha": COMMIT}, Health.DOUBTFUL, "BUILDING", "wait until the Space runs"),
-        ({"stage": "BUILD_ERROR", "errorMessage": "no pip"}, Health.DOUBTFUL, "BUILD_ERROR (no pip)", "the Space's log"),
+        (
+            {"stage": "BUILD_ERROR", "errorMessage": "no pip"},
+            Health.DOUBTFUL,
+            "BUILD_ERROR (no pip)",
+            "the Space's log",
+        ),
         ({"stage": "PAUSED"}, Health.DOUBTFUL, "PAUSED", "the Space's log"),
         ({"stage": "RUNNING"}, Health.DOUBTFUL, "RUNNING", "targets.bot.probe.readiness.version_url"),
         (404, Health.BROKEN, "HTTP 404 for acme/bot", "targets.bot.space"),
