@@ -65,7 +65,7 @@ def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Own
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Lookout wrote 2 cases" in done.stdout
     assert f"{owner.langfuse.url}/project/clangfuse0staging/datasets/cds0" in done.stdout
-    assert "0 cases written" in owner.gold("push", "--yes").stdout
+    assert "Lookout wrote 0 cases" in owner.gold("push", "--yes").stdout
     assert owner.gold("diff").returncode == 0
 
     (item,) = [one for one in owner.langfuse.items.values() if "12 euros" in json.dumps(one)]
