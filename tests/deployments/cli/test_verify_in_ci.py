@@ -31,9 +31,9 @@ ONLY_STAGING = config(staging=STAGING)
     ("settings", "target", "more", "said"),
     [
         (BOTH, "live", {}, ["targets.live.environment", "staging target"]),
-        (SAME_HOST, "preview", {}, ["bot.acme.example", "targets.live"]),
+        (SAME_HOST, "preview", {}, ["bot.acme.example", "production target live"]),
         (SPACES, "page", {}, ["acme-help-desk.hf.space"]),
-        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "remove it"]),
+        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "Remove it"]),
         (BOTH, "staging", {"SLACK_FALLBACK_WEBHOOK_URL": "https://h"}, ["SLACK_FALLBACK_WEBHOOK_URL"]),
         (ONLY_STAGING, "staging", {"LOOKOUT_HEARTBEAT_URL": "https://h"}, ["LOOKOUT_HEARTBEAT_URL", "heartbeat"]),
     ],
