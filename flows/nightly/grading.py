@@ -389,7 +389,7 @@ def _build_request_id(turn: GradedTurn) -> str:
 
 
 def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
-    """Add a grade to a reply and with_assessment it. A trivial answer fails by rule even if the judge passes it."""
+    """Add a grade to a reply and assess it. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)

@@ -173,7 +173,7 @@ class Repository:
         return job_variables(folder, self.github, event, ref=ref, sha=sha, token=token)
 
     def _verify(self, request: VerifyRequest) -> RunReport | None:
-        """Verify as the flow does, without Prefect: prepare or resume, ask, evaluate_results, write the results."""
+        """Verify as the flow does, without Prefect: prepare or resume, ask, evaluate, write the results."""
         return asyncio.run(self._ask_and_evaluate(request, self._here.step))
 
     async def _ask_and_evaluate(self, request: VerifyRequest, step: Step) -> RunReport | None:

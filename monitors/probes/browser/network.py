@@ -59,7 +59,7 @@ class Stillness(StrEnum):
     ENDED = "ended"
     """All requests after the question have ended, and nothing else can bring more text."""
     RESTING = "resting"
-    """The page has_polled, and has possibly stopped. See `Traffic.compute_rest_left_s`."""
+    """The page has polled, and has possibly stopped. See `Traffic.compute_rest_left_s`."""
     UNKNOWN = "unknown"
     """A web socket or stream from before the question is open, so the network cannot show the end."""
 
@@ -210,12 +210,12 @@ class Traffic:
         return all(size is not None and size < characters for size in sizes)
 
     def has_polled_any(self, addresses: list[str]) -> bool:
-        """Whether the page has_polled one of these addresses since the question."""
+        """Whether the page has polled one of these addresses since the question."""
         return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
     def has_polled(self) -> bool:
-        """Whether the page has_polled an address and received data from it."""
+        """Whether the page has polled an address and received data from it."""
         return any(MIN_POLLS <= len(group.requests) != group.weighed for group in self._groups.values())
 
     @property

@@ -82,7 +82,7 @@ class LoggedMessage(NamedTuple):
     place: Any = None
 
 
-class _Content(NamedTuple):
+class _MessageContent(NamedTuple):
     """The content of the parts of a message. ``silent``: a part was recognised as not shown to the user."""
 
     texts: tuple[str, ...] = ()
@@ -376,7 +376,7 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
         return _read_message(inner, side, fields)
     if is_hidden(value):
         return LoggedMessage(Side.SILENT, place=value)
-    content = _Content()
+    content = _MessageContent()
     for piece in find_values(value, fields.text):
         content = _read_content(piece, side)
         if content.texts or content.passages or content.silent:
@@ -436,20 +436,24 @@ _TEXT_PARTS: Final = frozenset(get_names("silent", "text_parts"))
 _KEYED_PARTS: Final = frozenset(get_names("silent", "keyed_parts"))
 
 
-def _read_content(content: Any, side: Side, depth: int = 0) -> _Content:
+def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
     """Return the texts in the content of a message, in order, and the passages in its parts."""
     if isinstance(content, str):
         text = content
         if depth == 0 and (parsed := parse_json_text(content)) is not content:
-            inner = _read_content(parsed, side, 1) if _holds_parts(parsed) else _Content()
+            inner = _read_content(parsed, side, 1) if _holds_parts(parsed) else _MessageContent()
             if inner.texts or inner.passages:
                 return inner
-        return _Content((replace_surrogates(text),)) if text else _Content()
+        return _MessageContent((replace_surrogates(text),)) if text else _MessageContent()
     if isinstance(content, list) and depth < _MAX_DEPTH:
         return _merge([_read_content(piece, side, depth + 1) for piece in cast("list[Any]", content)])
     if isinstance(content, Unified) and depth < _MAX_DEPTH:
         return _read_part(content, side, depth)
-    return _Content((str(content),)) if isinstance(content, int) and not isinstance(content, bool) else _Content()
+    return (
+        _MessageContent((str(content),))
+        if isinstance(content, int) and not isinstance(content, bool)
+        else _MessageContent()
+    )
 
 
 def _holds_parts(value: Any) -> bool:
@@ -461,20 +465,20 @@ def _holds_parts(value: Any) -> bool:
     )
 
 
-def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
+def _read_part(piece: Unified, side: Side, depth: int) -> _MessageContent:
     kind = _name_part(piece)
     if is_hidden(piece):
-        return _Content(silent=True)
+        return _MessageContent(silent=True)
     if kind in _PASSAGE_PARTS or kind == "tool_part":
         held = piece[kind] if kind in piece else next(find_values(piece, _PASSAGE_VALUES), None)
         if kind == "tool_part":
             held = next(find_values(piece, ("output", "result", "tool_invocation.result")), None)
-        return _Content(passages=tuple(read_tool_result(held)), silent=True)
+        return _MessageContent(passages=tuple(read_tool_result(held)), silent=True)
     if kind in _SILENT_PARTS:
         held = next(find_values(piece, ("result", "output", "results", "tool_invocation.result")), None)
-        return _Content(passages=tuple(read_tool_result(held)), silent=True)
+        return _MessageContent(passages=tuple(read_tool_result(held)), silent=True)
     if isinstance(piece.get("refusal"), str):
-        return _Content((piece["refusal"],))
+        return _MessageContent((piece["refusal"],))
     for name in (
         "text",
         "content",
@@ -487,13 +491,13 @@ def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
         "items",
         "body",
     ):
-        inner = _read_content(piece[name], side, depth + 1) if piece.get(name) else _Content()
+        inner = _read_content(piece[name], side, depth + 1) if piece.get(name) else _MessageContent()
         if inner.texts or inner.passages:
             return inner
-    return _Content()
+    return _MessageContent()
 
 
-def _merge(contents: Iterable[_Content]) -> _Content:
+def _merge(contents: Iterable[_MessageContent]) -> _MessageContent:
     """Return the joined texts of parts. Texts before and after a tool call stay separate."""
     texts: list[str] = []
     passages: list[str] = []
@@ -509,7 +513,7 @@ def _merge(contents: Iterable[_Content]) -> _Content:
         passages += content.passages
         is_apart = is_apart or not content.texts
         silent = silent or content.silent
-    return _Content(tuple(texts), tuple(passages), silent)
+    return _MessageContent(tuple(texts), tuple(passages), silent)
 
 
 def _join(texts: Iterable[str]) -> str:
