@@ -131,6 +131,8 @@ docs: setup-dev
 	$(BIN)/python -m tests.tools.outcome_reference
 	$(BIN)/python -m tests.tools.test_warehouse_reference
 	$(BIN)/python -m tests.extending.recipes
+	$(BIN)/python -m tests.deployments.cli.mistakes
+	$(BIN)/python -m tests.flows.drill.broken_parts
 
 DATA ?= ../shared/data
 ifneq ($(ROWS)$(AGAINST),)
