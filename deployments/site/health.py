@@ -32,7 +32,7 @@ from warehouse.queries.site.standing import WaitingSegments, count_unsent_alerts
 if TYPE_CHECKING:
     from deployments.site.page import Site
 
-REFRESH_INTERVAL: Final = timedelta(seconds=30)
+REFRESH_INTERVAL: Final = timedelta(seconds=60)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
 """Results of finished runs are loaded at once, so a segment that waits longer is a fault."""
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)

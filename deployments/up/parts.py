@@ -29,7 +29,7 @@ from monitors.goldset.load import load_suite
 
 SERVER: Final = "server"
 SERVICE: Final = "service"
-POLL_S: Final = "6"
+POLL_S: Final = "8"
 """Seconds between two polls of the runner for due runs. Prefect's own 10 is most of a deploy's way to its run, and
 each poll costs an idle installation processor time: at 2 s, a sixth of all that it uses."""
 OWN_MODULES: Final = {"PYTHONSAFEPATH": "1"}

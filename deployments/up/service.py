@@ -27,6 +27,7 @@ import uvicorn
 from deployments.cli.receive import build_actions_server, build_receiver_server
 from deployments.cli.site.serve import build_configured_site
 from deployments.up.configuration_watch import watch_configuration
+from deployments.up.memory import return_freed_memory_regularly
 from deployments.up.part_reports import report_crash_loop, report_recovery
 from deployments.up.ports import ONLY_DEPLOYS, choose_site_port
 from deployments.up.supervisor import RestartPolicy
@@ -91,6 +92,7 @@ async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -
 
     async with asyncio.TaskGroup() as group:
         group.create_task(watch_configuration(config_path, log_line))
+        group.create_task(return_freed_memory_regularly())
         await keep_alive(RUNNER, prepare, config)
         await run_runner(runners[0], config, config_path, is_local=is_local, only_deploys=only_deploys)
 

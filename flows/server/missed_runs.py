@@ -75,8 +75,8 @@ async def cancel_missed_runs(
     due_runs = await _list_due_runs(client, own.deployment_id, now)
     newest = max([own, *due_runs], key=_get_due_time)
     for run in due_runs:
-        has_waiting_alert = run.id != own.id and run.state is not None and run.state.is_scheduled()
-        if has_waiting_alert and _is_missed(run, newest, policy, now):
+        is_other_waiting_run = run.id != own.id and run.state is not None and run.state.is_scheduled()
+        if is_other_waiting_run and _is_missed(run, newest, policy, now):
             await client.set_flow_run_state(run.id, _build_skipped_state(run, newest, policy), force=True)
     return _build_skipped_state(own, newest, policy) if _is_missed(own, newest, policy, now) else None
 
