@@ -138,7 +138,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
     if loaded - intact:  # the journal lost records that the warehouse file still has
         with tempfile.TemporaryDirectory(dir=scratch, prefix=".lookout-backup-") as temporary:
             copy = Path(temporary) / DATABASE_FILE
-            store.database.copy_to(copy, wait_s)
+            store.database.copy_and_return_version(copy, wait_s)
             for path in (copy, build_log_path(copy)):
                 if path.exists():
                     yield path.name, path.read_bytes(), made_at.timestamp()

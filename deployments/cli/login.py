@@ -93,6 +93,6 @@ def _format_login_summary(target: str, address: str, login: Login, by_hand: bool
     again = (
         "When the session ends, runs sign in again with the form."
         if login.settings.has_form
-        else f"When the session ends, Lookout sends an alert. {login.login_command} renews the session."
+        else f"When the session ends, Lookout sends an alert. {login.login_command_text} renews the session."
     )
     return f"{summary} The session is stored in {login.file.path}, which only its owner can read. {again}"

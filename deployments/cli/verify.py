@@ -399,13 +399,16 @@ def _print_run_heading(console: Console, config: Config, request: VerifyRequest)
 def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
     """Return why a run without a judge may grade too few answers for a verdict; empty if it grades enough."""
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
-    from flows.runtime.judge import plan_judge  # as below
+    from flows.runtime.judge import build_judge_plan  # as below
     from flows.runtime.secrets import get_environment  # as below
     from monitors.graders.panel import build_default_panel
 
     target = config.require_target(name)
     answers = [case for case in cases if case.triage is None]
-    if not answers or not plan_judge(config.judge, build_target_record(name, target), get_environment()).why_off:
+    if (
+        not answers
+        or not build_judge_plan(config.judge, build_target_record(name, target), get_environment()).why_off
+    ):
         return ""
     reach = compute_suite_reach(
         answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES

@@ -180,7 +180,7 @@ _TABLES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
 _UNITS, _PER = _TABLES["units"], _TABLES["per"]
 
 
-def format_standing_reply(intent: Intent, language: Language, **slots: str) -> str:
+def format_reply_without_facts(intent: Intent, language: Language, **slots: str) -> str:
     """Format a reply that states no fact."""
     by_language = _TABLES["replies"][intent]
     return by_language.get(language, by_language[Language.ENGLISH]).format(**slots)
@@ -302,7 +302,9 @@ class Bot:
             return BotReply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
         declined = self._guard.find_declined_intent(asked)
         reply = (
-            self._build_standing_reply(asked, declined) if declined else self._answer_from_policies(asked, earlier)
+            self._build_reply_without_facts(asked, declined)
+            if declined
+            else self._answer_from_policies(asked, earlier)
         )
         return replace(reply, text=reply.text + self._faults.find_appendix(asked), pause_s=pause_s)
 
@@ -311,10 +313,10 @@ class Bot:
         if overreach is not None:
             return BotReply(overreach, asked.language, Intent.FACT, "retrieval")
         if self._is_foreign(asked):
-            return self._build_standing_reply(asked, Intent.NOT_MENTIONED)
+            return self._build_reply_without_facts(asked, Intent.NOT_MENTIONED)
         question = self._add_context(asked, earlier)
         if not question.policies:
-            return self._build_standing_reply(question, self._choose_intent_without_policy(question))
+            return self._build_reply_without_facts(question, self._choose_intent_without_policy(question))
         hits = self._find_hits(question)
         if not hits:
             return self._reply_not_found(question)
@@ -363,7 +365,7 @@ class Bot:
         sentences = [self._format_sentence(question, hit, alone=len(hits) == 1) for hit in hits]
         silent = [policy for policy in question.policies if policy not in [hit.policy for hit in hits]]
         sentences += [
-            f"{policy.name}: {format_standing_reply(Intent.NOT_MENTIONED, question.language, subject='it')}"
+            f"{policy.name}: {format_reply_without_facts(Intent.NOT_MENTIONED, question.language, subject='it')}"
             for policy in silent
         ]
         intent = Intent.FACT
@@ -384,7 +386,7 @@ class Bot:
         if blocked is None:
             return reply
         return replace(
-            self._build_standing_reply(question, Intent.NOT_MENTIONED),
+            self._build_reply_without_facts(question, Intent.NOT_MENTIONED),
             hits=reply.hits,
             blocked=blocked,
             path="blocked",
@@ -393,13 +395,13 @@ class Bot:
     def _reply_not_found(self, question: ParsedQuestion) -> BotReply:
         draft = self._faults.find_echoed_draft(question)
         if draft is None:
-            return self._build_standing_reply(question, Intent.NOT_MENTIONED)
+            return self._build_reply_without_facts(question, Intent.NOT_MENTIONED)
         return self._check_reply(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)
 
-    def _build_standing_reply(self, question: ParsedQuestion, intent: Intent) -> BotReply:
+    def _build_reply_without_facts(self, question: ParsedQuestion, intent: Intent) -> BotReply:
         names = ", ".join(policy.name for policy in self._book.policies)
         subject = self._find_subject(question)
-        text = format_standing_reply(intent, question.language, names=names, subject=subject)
+        text = format_reply_without_facts(intent, question.language, names=names, subject=subject)
         return BotReply(text, question.language, intent, "standing_reply")
 
     def _find_subject(self, question: ParsedQuestion) -> str:

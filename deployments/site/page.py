@@ -119,12 +119,12 @@ class Paging(Record):
         return max(1, math.ceil(self.total / self.rows))
 
     @property
-    def first(self) -> int:
+    def first_row(self) -> int:
         """The number of the first shown row, from 1; 0 if there is no row."""
         return min(self.offset + 1, self.total)
 
     @property
-    def last(self) -> int:
+    def last_row(self) -> int:
         """The number of the last shown row."""
         return min(self.offset + self.rows, self.total)
 

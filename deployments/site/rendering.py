@@ -174,13 +174,13 @@ class Renderer:
     def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, next_url: str = "/") -> Response:
         """Render why a page is not shown: as JSON, as the login form, or as an error page."""
         if getattr(request.state, "wants_json", False):
-            return JSONResponse({"error": text}, status_code=status, headers=_build_challenge_headers(status))
+            return JSONResponse({"error": text}, status_code=status, headers=_build_status_headers(status))
         visitor = getattr(request.state, "visitor", None)
         if status is HTTPStatus.UNAUTHORIZED:
             html = self._render_login_form(request, status, text, next_url)
         else:
             html = self._render_template("refused.html.j2", visitor, "", title=status.phrase, text=text)
-        return Response(html, int(status), _build_challenge_headers(status), media_type="text/html; charset=utf-8")
+        return Response(html, int(status), _build_status_headers(status), media_type="text/html; charset=utf-8")
 
     def render_entry_refusal(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
         """Render the response to a refused request. After a login, the visitor gets the requested page."""
@@ -245,7 +245,7 @@ def sanitize_local_address(next_url: str, prefix: str) -> str:
     return next_url if is_local and next_url.isprintable() and "\\" not in next_url else "/"
 
 
-def _build_challenge_headers(status: HTTPStatus) -> dict[str, str]:
+def _build_status_headers(status: HTTPStatus) -> dict[str, str]:
     match status:
         case HTTPStatus.UNAUTHORIZED:
             return {"www-authenticate": "Bearer"}

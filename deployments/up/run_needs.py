@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from flows.runtime.judge import plan_judge, refuse_rating_without_judge
+from flows.runtime.judge import build_judge_plan, refuse_rating_without_judge
 from flows.runtime.run import open_experiment_platform
 from flows.runtime.secrets import AGE_KEY_VARIABLE
 from monitors.config.file import Config, TargetConfig, build_target_record
@@ -59,7 +59,7 @@ def check_variable_set(variable: str, environment: Mapping[str, str], why: str) 
 
 
 def _check_judge(config: Config, target: Target, environment: Mapping[str, str]) -> None:
-    refuse_rating_without_judge(config, plan_judge(config.judge, target, environment))
+    refuse_rating_without_judge(config, build_judge_plan(config.judge, target, environment))
 
 
 def _list_header_checks(table: HeaderTable, environment: Mapping[str, str], key: str) -> Iterator[Check]:

@@ -75,7 +75,7 @@ class GitHubDestination:
             if pull is not None:
                 changes.append(await read_change(api, pull))
 
-        errors = await self._post_and_return_errors(read)
+        errors = await self._call_and_return_errors(read)
         return changes[-1], errors
 
     async def post_commit_status(
@@ -98,7 +98,7 @@ class GitHubDestination:
             run_id=run_id,
         )
         post = set_pending_status if state is State.PENDING else settle_status
-        return await self._post_and_return_errors(lambda api: post(api, status))
+        return await self._call_and_return_errors(lambda api: post(api, status))
 
     def _build_github_page_url(self, commit: str) -> str:
         """Build the URL of the commit or pull request on GitHub, for a status whose job has no log."""
@@ -122,7 +122,7 @@ class GitHubDestination:
                 pull_comment = PullComment(name=self.name, run_id=report.run_id, text=text)
                 posted.append(await post_comment(api, self.pull_request, pull_comment))
 
-        errors = await self._post_and_return_errors(comment)
+        errors = await self._call_and_return_errors(comment)
         errors += await self.post_commit_status(
             STATES[report.verdict],
             format_commit_status(report, redact=redact),
@@ -130,7 +130,7 @@ class GitHubDestination:
         )
         return errors, posted[0] if posted else None
 
-    async def _post_and_return_errors(
+    async def _call_and_return_errors(
         self, post: Callable[[GitHubApi], Awaitable[None]]
     ) -> tuple[NotifyError, ...]:
         try:

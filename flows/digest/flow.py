@@ -63,7 +63,7 @@ from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
 from warehouse.queries.drills import find_last_drill
 from warehouse.queries.incidents import count_alerts_to_send
-from warehouse.queries.repeatability import find_last_session
+from warehouse.queries.repeatability import find_newest_session
 from warehouse.queries.runs import RunFigures, has_finished_run, list_runs_since
 from warehouse.queries.traffic import list_recent_nightly_reports
 
@@ -127,7 +127,7 @@ def build_digest(
             *_build_skipped_run_figures(skipped_runs),
             *_build_paused_schedule_figures(paused),
             *_build_nightly_figures(newest, setup.traffic, now),
-            *_build_repeatability_figures(find_last_session(store, target), now),
+            *_build_repeatability_figures(find_newest_session(store, target), now),
             *_build_monitor_figures(all_incidents, setup.alerts),
             *_build_drill_figures(find_last_drill(store), setup.drill, now),
         ),

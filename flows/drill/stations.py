@@ -12,7 +12,7 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,7 @@ from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.hallucination_log.follower import open_log_place
 from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.server.schedules import plan_deployments
+from monitors.alerts.message import format_duration
 from monitors.config.file import Config
 from monitors.errors import MonitorError, SourceUnavailable
 from monitors.goldset.load import load_suite
@@ -185,16 +186,11 @@ async def check_clock(drill: DrillContext) -> str:
     off_s = (ours - theirs).total_seconds()
     if abs(off_s) > MAX_CLOCK_OFFSET_S:
         raise StationFailed(
-            f"this machine's clock is {_format_duration(abs(off_s))} "
+            f"this machine's clock is {format_duration(timedelta(seconds=abs(off_s)))} "
             f"{'ahead of' if off_s > 0 else 'behind'} Slack's",
             "synchronise it by NTP: timedatectl set-ntp true",
         )
     return f"differs by {abs(off_s):.0f} s from Slack's clock"
-
-
-def _format_duration(seconds: float) -> str:
-    hours = seconds / 3600
-    return f"{hours:.1f} hours" if hours >= 1 else f"{seconds / 60:.0f} minutes"
 
 
 async def check_hallucination_logs(drill: DrillContext) -> str:

@@ -23,7 +23,7 @@ from flows.alerting.pipeline import notify
 from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import check_judges_on_known_answers
-from flows.runtime.judge import plan_judge
+from flows.runtime.judge import build_judge_plan
 from flows.runtime.probe import format_browser, open_driver
 from flows.runtime.slack import (
     TOKEN_VARIABLE,
@@ -210,7 +210,7 @@ async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
     if drill.config.judge is None:
         raise NotSetUp("no [judge] is configured")
     name, target = next(iter(drill.config.targets.items()))
-    plan = plan_judge(drill.config.judge, build_target_record(name, target), drill.environment)
+    plan = build_judge_plan(drill.config.judge, build_target_record(name, target), drill.environment)
     if plan.why_off:
         raise StationFailed(f"the judge is off: {plan.why_off}", "set the key in the environment of `lookout up`")
     outcomes = await check_judges_on_known_answers(plan, drill.environment, nonce=drill.nonce)

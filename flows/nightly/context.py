@@ -18,7 +18,7 @@ from flows.data_folder import get_runs_folder, open_store
 from flows.nightly.checkpoint import READING_FILE
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
-from flows.runtime.judge import JudgePlan, plan_judge
+from flows.runtime.judge import JudgePlan, build_judge_plan
 from flows.runtime.secrets import (
     AGE_KEY_VARIABLE,
     generate_nonce,
@@ -119,7 +119,7 @@ def build_nightly_context(
         configured=configured,
         sources=sources,
         grader=build_traffic_grader(configured, settings),
-        judge=plan_judge(config.judge, build_target_record(target, configured), get_environment()),
+        judge=build_judge_plan(config.judge, build_target_record(target, configured), get_environment()),
         notifier=build_notifier(
             config, open_store(config), sender, target=target, run_id=run_id, owner=Capability.NIGHTLY
         ),

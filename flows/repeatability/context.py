@@ -9,7 +9,7 @@ from typing import Final
 
 from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.runtime.judge import plan_judge
+from flows.runtime.judge import build_judge_plan
 from flows.runtime.run import TargetContext
 from flows.runtime.secrets import generate_nonce, generate_run_id, get_environment, get_hub_token
 from flows.verify.snapshot import hash_grading_settings
@@ -55,7 +55,7 @@ def build_repeatability_context(config: Config, target: str) -> RepeatabilityCon
         target=record,
         configured=configured,
         suite=load_suite(configured.suite),
-        judge=plan_judge(config.judge, record, get_environment()),
+        judge=build_judge_plan(config.judge, record, get_environment()),
         store=open_store(config),
         run_id=generate_run_id(target),
         now=utc_now,

@@ -38,7 +38,7 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun, Repeat
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
-    find_last_session_times,
+    load_last_asked_times,
     load_recorded_repeats,
 )
 from warehouse.queries.runs import find_baseline_run
@@ -88,7 +88,9 @@ class RepeatabilitySession:
         before, why_not = await _find_serving_commit(context)
         after = before
         if not why_not:
-            await self._ask(sampled, started_at + timedelta(seconds=context.configured.repeatability.limit_s))
+            await self._ask_twice_and_grade(
+                sampled, started_at + timedelta(seconds=context.configured.repeatability.limit_s)
+            )
             after, why_not = await _find_serving_commit(context)
         session = self._build_session(sampled, started_at, before, why_not, self._explain_void(before, after))
         await self._store(session)
@@ -98,10 +100,11 @@ class RepeatabilitySession:
 
     async def _select_cases(self, count: int) -> tuple[GoldCase, ...]:
         context = self._context
-        last_asked_at = await asyncio.to_thread(find_last_session_times, context.store, context.target.name)
+        last_asked_at = await asyncio.to_thread(load_last_asked_times, context.store, context.target.name)
         return sample_cases(context.suite.cases, count, last_asked_at, context.rng)
 
-    async def _ask(self, sampled: Sequence[GoldCase], until: datetime) -> None:
+    async def _ask_twice_and_grade(self, sampled: Sequence[GoldCase], until: datetime) -> None:
+        """Ask each sampled case twice; start no case after ``until``. The results are in `_asked`."""
         context = self._context
         folder = context.config.data_folder / REPEATABILITY_FOLDER / context.run_id
         opening = open_case_asker(

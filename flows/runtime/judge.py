@@ -30,7 +30,7 @@ class JudgePlan(Record):
         return tuple(model.model for model in self.settings.models) if self.settings else ()
 
 
-def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
+def build_judge_plan(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
     """Build the plan of the judge of ``target``; the judge is off if a key is missing.
 
     Raises `ConfigError` if a model of the judge has the family of the target's model, even without a key.

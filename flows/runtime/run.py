@@ -20,7 +20,7 @@ from typing import Final
 from flows.alerting.notifier import Notifier
 from flows.clock import Clock, utc_now
 from flows.data_folder import get_prefect_home, get_runs_folder, open_store
-from flows.runtime.judge import JudgePlan, plan_judge, refuse_rating_without_judge
+from flows.runtime.judge import JudgePlan, build_judge_plan, refuse_rating_without_judge
 from flows.runtime.probe import build_login, build_probe_headers, build_scripted_replies, open_driver
 from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
 from flows.runtime.slack import build_alert_sender, build_notifier, log_line
@@ -122,7 +122,7 @@ def require_valid_request(request: VerifyRequest) -> None:
     if configured.experiments is not None:
         open_experiment_platform(config, parse_dataset_address(configured.experiments).scheme, os.environ)
     load_suite(configured.suite)
-    judge = plan_judge(config.judge, build_target_record(request.target, configured), os.environ)
+    judge = build_judge_plan(config.judge, build_target_record(request.target, configured), os.environ)
     refuse_rating_without_judge(config, judge)
     build_alert_sender(config, os.environ)
     build_default_panel(configured.graders, configured.domain)
@@ -140,7 +140,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
     configured = config.require_target(request.target)
     refuse_production_settings(config, request.target, os.environ)
     target = build_target_record(request.target, configured)
-    judge = plan_judge(config.judge, target, os.environ)
+    judge = build_judge_plan(config.judge, target, os.environ)
     suite = load_suite(configured.suite)
     sender = build_alert_sender(config, os.environ)
     store = open_store(config)

@@ -271,8 +271,8 @@ def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> 
     )
 
 
-def _match_runs(kind: StateType) -> ResourceSpecification:
-    return _build_resource_match({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": kind.value})
+def _match_runs(state: StateType) -> ResourceSpecification:
+    return _build_resource_match({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": state.value})
 
 
 def _match_flows(flows: Sequence[str], tag: str) -> Watched:

@@ -188,7 +188,7 @@ async def ask_unanswered_cases(
             clock=context.now,
             concurrency=build_local_pace(settings),
             on_result=grader.save,
-            judge_now=grader.is_wrong,
+            is_wrong=grader.is_wrong,
             recover=lambda: wait_until_app_recovers(run),
             limit=run.limit,
         )

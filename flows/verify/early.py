@@ -113,7 +113,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
         else:
             done.set_result(cast("Result", result))
 
-    def run() -> None:
+    def run_work_and_set_outcome() -> None:
         result, problem = None, None
         try:
             result = work()
@@ -122,7 +122,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
         with suppress(RuntimeError):  # the loop is closed, so the result is not needed any more
             loop.call_soon_threadsafe(set_outcome, result, problem)
 
-    threading.Thread(target=run, name="server-start", daemon=True).start()
+    threading.Thread(target=run_work_and_set_outcome, name="server-start", daemon=True).start()
     return await done
 
 

@@ -158,7 +158,7 @@ def format_log_silence(silence: LogSilence) -> tuple[str, str]:
 
     The text does not say that the application is at fault, because it may be healthy.
     """
-    silent, longest = _format_duration(silence.silent_for), _format_duration(silence.longest_pause)
+    silent, longest = _format_rounded_duration(silence.silent_for), _format_rounded_duration(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "
         f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. Check that the app still "
@@ -167,7 +167,7 @@ def format_log_silence(silence: LogSilence) -> tuple[str, str]:
     return LOG_SILENT, detail
 
 
-def _format_duration(span: timedelta) -> str:
+def _format_rounded_duration(span: timedelta) -> str:
     hours = span.total_seconds() / 3600
     if hours < 1:
         return plural(round(hours * 60), "minute")

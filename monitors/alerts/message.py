@@ -151,7 +151,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
     is_over = alert.is_over or is_drill or is_test
-    title, since = format_headline(alert), _format_start_or_end(alert)
+    title, since = format_headline(alert), _format_since_or_duration(alert)
 
     # The reason for sending. If a gate fails with more cases, the cases too.
     new_cases = [case for item in alert.items for case in item.new_cases]
@@ -374,7 +374,7 @@ def _build_example_section(case: FailedCase) -> MessageSection:
     )
 
 
-def _format_start_or_end(alert: Alert) -> str:
+def _format_since_or_duration(alert: Alert) -> str:
     """Say since when, and since which deploy, the fault exists; for a recovery, how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1

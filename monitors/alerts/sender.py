@@ -98,7 +98,7 @@ class FallbackSender:
             except NotifyRejected as error:
                 refusals.append(f"{path.name}: {error}")
             else:
-                return _add_refusals(receipt, path, refusals)
+                return _note_earlier_refusals(receipt, path, refusals)
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
@@ -110,7 +110,7 @@ class FallbackSender:
             except NotifyRejected as error:
                 refusals.append(f"{path.name}: {error}")
             else:
-                return _add_refusals(receipt, path, refusals)
+                return _note_earlier_refusals(receipt, path, refusals)
         raise NotifyRejected("; ".join(refusals))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
@@ -118,8 +118,8 @@ class FallbackSender:
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 
-def _add_refusals(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str]) -> Receipt:
+def _note_earlier_refusals(receipt: Receipt, sent_by: DeliveryPath, refusals: Sequence[str]) -> Receipt:
     if not refusals:
         return receipt
-    detail = f"{REFUSED_PREFIX}{'; '.join(refusals)}; sent by {path.name}"
+    detail = f"{REFUSED_PREFIX}{'; '.join(refusals)}; sent by {sent_by.name}"
     return receipt.with_detail(detail)

@@ -191,14 +191,14 @@ class QuestionAttempt:
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
 """Called with each final result. It runs to its end, even if the run is cancelled meanwhile."""
-JudgeNow = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Grades a complete answer while its page is open. Returns true if the answer is wrong, to store a screenshot."""
+IsWrong = Callable[[GoldCase, Exchange], Awaitable[bool]]
+"""Grades an answer while its page is open. Returns true if the answer is wrong; then a screenshot is stored."""
 Recover = Callable[[], Awaitable[None]]
 """Waits until the app serves again. Raises a `ProbeError`, such as `NotReady`, if it does not."""
 
 
-async def judge_nothing(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Return false without grading the answer."""
+async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
+    """Return false for every answer, so that no screenshot is stored."""
     return False
 
 
@@ -218,7 +218,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """An error of `JudgeNow`. The class keeps a driver from handling it as an error of the app."""
+    """An error of `IsWrong`. The class keeps a driver from handling it as an error of the app."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -234,7 +234,7 @@ async def probe_questions(
     clock: Clock,
     concurrency: int | Pace,
     on_result: OnResult,
-    judge_now: JudgeNow = judge_nothing,
+    is_wrong: IsWrong = never_wrong,
     recover: Recover | None = None,
     limit: RequestLimit | None = None,
 ) -> ProbeTally:
@@ -242,7 +242,7 @@ async def probe_questions(
 
     `concurrency` is the number of parallel questions. If the app is unreachable, `recover` waits until it serves
     again; this is not a failed attempt. If the app limits requests, ``limit`` waits, by default up to one hour. If
-    a wait fails, the circuit breaker opens. Errors of `on_result` and `judge_now`, and a `ConfigError` of the
+    a wait fails, the circuit breaker opens. Errors of `on_result` and `is_wrong`, and a `ConfigError` of the
     driver, end the run.
     """
     runner = Runner(
@@ -251,7 +251,7 @@ async def probe_questions(
         settings=settings,
         clock=clock,
         on_result=on_result,
-        judge_now=judge_now,
+        is_wrong=is_wrong,
         recover=recover,
         limit=limit or RequestLimit(settings.requests_per_minute),
     )
@@ -267,7 +267,7 @@ class Runner:
     settings: ProbeSettings
     clock: Clock
     on_result: OnResult
-    judge_now: JudgeNow = judge_nothing
+    is_wrong: IsWrong = never_wrong
     recover: Recover | None = None
     limit: RequestLimit
     _under_way: int = field(default=0, init=False)
@@ -370,7 +370,7 @@ class Runner:
 
         async def worth_storing(answer: Answer) -> EvidenceFilter:
             try:
-                wrong = await self.judge_now(case, attempt.build_exchange(answer))
+                wrong = await self.is_wrong(case, attempt.build_exchange(answer))
             except Exception as error:  # otherwise the driver would treat a grader's error as the app's
                 raise JudgingFailed(error) from error
             return choose_evidence_to_store(self.settings, case.severity, wrong=wrong)

@@ -261,7 +261,7 @@ def _build_comment_blocks(
     failed, silent, ungraded = (_remove_repeats(select_cases_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
     title = f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(name)}"
     yield Block(head=[title, *_format_verdict_lines(report, len(failed), len(silent), len(ungraded), redact)])
-    yield from _build_comparison_block(report)
+    yield _build_baseline_block(report)
     yield from _build_failure_tables(report, [*failed, *_select_silent_failures(report, silent)])
     yield from build_folded_reasons(report, redact)
     yield from build_folded_transcripts(failed, redact)
@@ -322,20 +322,18 @@ def _format_verdict_lines(
         yield f"- Not covered: {escape_markdown(redact(uncovered), 400)}"
 
 
-def _build_comparison_block(report: RunReport) -> Iterator[Block]:
+def _build_baseline_block(report: RunReport) -> Block:
     compared = report.comparison
     if compared is None:
         branch = report.change.target_branch if report.change else None
         of_branch = f" of {format_code_span(branch, _MAX_NARROW_CHARACTERS)}" if branch else ""
-        yield Block(head=[f"No baseline: there is no accepted run{of_branch} to compare with."])
-        return
+        return Block(head=[f"No baseline: there is no accepted run{of_branch} to compare with."])
     named = f"{format_code_span(compared.baseline_commit or compared.baseline_run_id, _MAX_NARROW_CHARACTERS)}"
     if compared.refused:
         changed = format_changes_since_unaccepted_run(compared, max_ids=_MAX_CASES_NAMED)
         why = [f"- {escape_markdown(reason, 300)}" for reason in (*compared.refused, *changed)]
-        yield Block(head=[f"**Not compared** with the baseline {named}:", "", *why])
-        return
-    yield Block(
+        return Block(head=[f"**Not compared** with the baseline {named}:", "", *why])
+    return Block(
         head=[
             f"| {plural(compared.shared, 'shared case')} | now | base |",
             "| --- | ---: | ---: |",

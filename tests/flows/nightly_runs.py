@@ -14,7 +14,7 @@ from typing import Any
 from flows.nightly.context import NightlyContext, build_traffic_grader
 from flows.nightly.format import format_nightly_report
 from flows.nightly.run import NightlyRun
-from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, plan_judge
+from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, build_judge_plan
 from flows.runtime.secrets import generate_nonce
 from monitors.alerts.settings import AlertSettings
 from monitors.config.file import TargetConfig
@@ -143,7 +143,7 @@ class Nights:
             return JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off=NOT_CONFIGURED)
         target = Target.model_validate({"name": "demo", "url": "http://127.0.0.1:9", "model_family": "gpt"})
         environment = {KEY_VARIABLE: self.key} if self.key else {}
-        return plan_judge(JudgeSettings.model_validate(self.judge), target, environment)
+        return build_judge_plan(JudgeSettings.model_validate(self.judge), target, environment)
 
 
 def file_source(path: Path) -> FileTrafficSource:

@@ -8,12 +8,12 @@ from monitors.probes.driver import ChatDriver
 from monitors.probes.pace import Pace
 from monitors.probes.runner import (
     Clock,
-    JudgeNow,
+    IsWrong,
     OnResult,
     ProbeTally,
     Recover,
     iterate_questions_by_severity,
-    judge_nothing,
+    never_wrong,
     probe_questions,
 )
 from monitors.probes.settings import ProbeSettings
@@ -29,7 +29,7 @@ async def probe_cases(
     clock: Clock,
     concurrency: int | Pace,
     on_result: OnResult,
-    judge_now: JudgeNow = judge_nothing,
+    is_wrong: IsWrong = never_wrong,
     recover: Recover | None = None,
 ) -> ProbeTally:
     """Asks every case, worst first, severity-3 ones as often as the settings say; see `probe_questions`."""
@@ -41,6 +41,6 @@ async def probe_cases(
         clock=clock,
         concurrency=concurrency,
         on_result=on_result,
-        judge_now=judge_now,
+        is_wrong=is_wrong,
         recover=recover,
     )

@@ -328,11 +328,11 @@ class Database:
                 parts += [state.st_ino, state.st_size, state.st_mtime_ns]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
-    def copy_to(self, goal: Path, wait_s: float) -> str:
-        """Copy the file to ``goal``, and return the version of the copy.
+    def copy_and_return_version(self, goal: Path, wait_s: float) -> str:
+        """Copy the database and its log to ``goal``, and return the version of the copied state.
 
-        Writers wait until the copy is finished, about a second for a gigabyte. Raises the errors of
-        `open_for_reading`.
+        Creates the database if it is missing. Writers wait until the copy is finished, about a second for a
+        gigabyte. Raises the errors of `open_for_reading`.
         """
         self.create_if_missing(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):

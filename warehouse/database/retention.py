@@ -153,7 +153,7 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
 
 def store_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
     """Store an archive, then its manifest as ``name``. The archive counts once the manifest exists."""
-    journal.segments.write_file(manifest.parquet, file)
+    journal.segments.move_file_in(manifest.parquet, file)
     journal.segments.write(name or manifest.name, manifest.model_dump_json().encode())
 
 

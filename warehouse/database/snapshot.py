@@ -133,7 +133,7 @@ class Snapshot:
         beside = self.folder / "making.duckdb"
         remove_database(beside)
         try:
-            version = self.source.copy_to(beside, wait_s)
+            version = self.source.copy_and_return_version(beside, wait_s)
             with open_connection(beside, Deadline(self.source.patience, wait_s), read_only=False) as connection:
                 migrate(connection, self.source.file, self.source.schema, self.source.clock)
                 connection.execute("checkpoint")

@@ -62,7 +62,7 @@ class ObjectSegments:
             except FileNotFoundError:
                 return
 
-    def write_file(self, name: str, file: Path) -> None:
+    def move_file_in(self, name: str, file: Path) -> None:
         """Upload a local file and remove it here."""
         with self._translate_errors(name):
             self._files.put_file(str(file), f"{self._root}/{name}")

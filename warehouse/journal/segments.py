@@ -216,8 +216,8 @@ class SegmentStore(Protocol):
         """Remove a file; a missing one is not an error. Raises `WarehouseUnwritable`."""
         ...
 
-    def write_file(self, name: str, file: Path) -> None:
-        """Move a local file to ``name``. Raises `WarehouseUnwritable`."""
+    def move_file_in(self, name: str, file: Path) -> None:
+        """Move a local file to ``name``; the local file is then gone. Raises `WarehouseUnwritable`."""
         ...
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
@@ -294,7 +294,7 @@ class LocalSegments:
         except OSError as error:
             raise build_unwritable_error(path, error) from error
 
-    def write_file(self, name: str, file: Path) -> None:
+    def move_file_in(self, name: str, file: Path) -> None:
         """Move a local file to its place, complete and durable."""
         path = self._root / name
         try:

@@ -65,20 +65,20 @@ def load_recorded_repeats(
     )
 
 
-def find_last_session(
-    store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
+def find_newest_session(
+    store: Store, target: str, *, except_run_id: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """Find a target's newest session, except session ``before``. Raises `WarehouseDamaged`."""
+    """Find a target's newest session, except the one with ``except_run_id``. Raises `WarehouseDamaged`."""
     table = store.query(
-        "select record from repeatability_runs where target = $target and run_id is distinct from $before"
+        "select record from repeatability_runs where target = $target and run_id is distinct from $except_run_id"
         " order by finished_at desc, run_id desc limit 1",
-        {"target": target, "before": before},
+        {"target": target, "except_run_id": except_run_id},
         wait_s=wait_s,
     )
     return _parse_session(table.rows[0]) if table.rows else None
 
 
-def find_last_session_times(
+def load_last_asked_times(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[str, datetime]:
     """Find when each case of a target was last asked twice, by case id."""

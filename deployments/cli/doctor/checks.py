@@ -188,12 +188,12 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
             name=check_name,
             health=Health.BROKEN,
             found="nobody has signed in yet",
-            to_do=login.login_command.strip("`"),
+            to_do=login.login_command_text.strip("`"),
         )
     state = "all variables are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
-        check = f"{login.login_command} checks whether the session is still valid"
+        check = f"{login.login_command_text} checks whether the session is still valid"
         state = f"signed in at {made} ({login.session.by}); {check}"
     return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 
@@ -451,10 +451,10 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
     """Whether runs of a target have no judge. If the judge is misconfigured, another check reports that."""
-    from flows.runtime.judge import plan_judge  # duckdb
+    from flows.runtime.judge import build_judge_plan  # duckdb
 
     try:
-        plan = plan_judge(config.judge, build_target_record(name, config.require_target(name)), environment)
+        plan = build_judge_plan(config.judge, build_target_record(name, config.require_target(name)), environment)
     except ConfigError:
         return False
     return bool(plan.why_off)

@@ -399,12 +399,12 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    from flows.runtime.judge import plan_judge  # anthropic, 4 s
+    from flows.runtime.judge import build_judge_plan  # anthropic, 4 s
 
     plans: list[JudgePlan] = []
     for name, target in config.targets.items():
         try:
-            plans.append(plan_judge(config.judge, build_target_record(name, target), context.environment))
+            plans.append(build_judge_plan(config.judge, build_target_record(name, target), context.environment))
         except ConfigError as error:
             to_do = "correct the named settings: the judge must be of another family than the application's model"
             yield HealthCheck(name=f"judge of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)

@@ -330,16 +330,16 @@ def _require_end_commit(commit: str | None, recorded: str | None, option: str, v
 
 
 def _load_commits(
-    repository: Path | None, path: Path | None, commit_list: Sequence[str], good: str, bad: str
+    repository: Path | None, list_file: Path | None, commits: Sequence[str], good: str, bad: str
 ) -> tuple[CommitLine, ...]:
-    sources = [repository is not None, path is not None, bool(commit_list)]
+    sources = [repository is not None, list_file is not None, bool(commits)]
     if sum(sources) != 1:
         raise ConfigError(
             "name the builds in exactly one way: --repo DIR, --commits FILE, or --commit for each build"
         )
     if repository is not None:
         return list_commits_between(repository, good, bad)
-    listed = read_commit_list(path) if path is not None else tuple(CommitLine(commit) for commit in commit_list)
+    listed = read_commit_list(list_file) if list_file else tuple(CommitLine(commit) for commit in commits)
     return select_commits_between(listed, good, bad)
 
 

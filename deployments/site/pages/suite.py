@@ -23,7 +23,7 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.comparisons import Balance, GroupCount
 from monitors.records.runs import MutationScores, RunReport
 from monitors.records.self_checks import RepeatabilityRun
-from warehouse.queries.repeatability import find_last_session
+from warehouse.queries.repeatability import find_newest_session
 from warehouse.queries.site.compared import find_newest_run
 from warehouse.queries.site.runs import list_suites
 
@@ -71,7 +71,7 @@ def build_suite_page(request: PageRequest) -> Page:
     report = store.find_report(run_id) if run_id else None
     data = _build_suite_data(request, report, target) if report else SuiteData(target=target)
     if target:
-        data = data.model_copy(update={"repeatability": find_last_session(store, target)})
+        data = data.model_copy(update={"repeatability": find_newest_session(store, target)})
     return Page("suite.html.j2", "Suite", data, view=SuiteGroups(data.balance))
 
 

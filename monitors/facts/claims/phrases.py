@@ -179,7 +179,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     past = not (is_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
-    if past and _is_over_in_the_past(passage, clause, first, after):
+    if past and _is_superseded_later(passage, clause, first, after):
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
@@ -241,7 +241,7 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
     return False
 
 
-def _is_over_in_the_past(passage: Passage, clause: Clause, first: int, after: int) -> bool:
+def _is_superseded_later(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
     tokens = passage.scan.reader.tokens
     behind = tokens[after].key if after < clause.after else ""

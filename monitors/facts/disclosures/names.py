@@ -321,19 +321,19 @@ def _read_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | 
     return name
 
 
-_OWNED_GAP: Final = re.compile(
+_OWNER_GAP: Final = re.compile(
     r"[ :]{1,2}(?:(?:the |our |your |a )?(?:customer|member|tenant|user|patient|guest|neighbour)s? )?[\"'“„]?"
 )
 
 
-def _read_after_owned(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
-    gap = _OWNED_GAP.match(reading.text, reading.words_of_text.ends[phrase.end - 1])
+def _read_name_of_owner(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+    gap = _OWNER_GAP.match(reading.text, reading.words_of_text.ends[phrase.end - 1])
     name = _read_name(reading.text, gap.end()) if gap else None
     return name if name and not _is_author_or_artist(reading, name) else None
 
 
-def _read_after_addressed(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
-    name = _read_after_owned(reading, phrase)
+def _read_full_name_of_recipient(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+    name = _read_name_of_owner(reading, phrase)
     return name if name and name.word_count > 1 else None
 
 
@@ -368,8 +368,8 @@ _READERS: Final = {
     "closing": _read_after_closing,
     "role": _read_after_role,
     "relation": _read_after_relation,
-    "owned": _read_after_owned,
-    "addressed": _read_after_addressed,
+    "owner": _read_name_of_owner,
+    "recipient": _read_full_name_of_recipient,
     "honorific": _read_before_honorific,
     "possession": _read_before_possession,
 }

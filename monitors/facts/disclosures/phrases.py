@@ -106,8 +106,8 @@ NAME_TOPICS: Final = (
     "closing",
     "role",
     "relation",
-    "owned",
-    "addressed",
+    "owner",
+    "recipient",
     "honorific",
     "possession",
 )

@@ -142,7 +142,7 @@ def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCa
 
 
 def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    for country, start, end in _find_postcode_spans(reading.text):
+    for country, start, end in _find_postcodes_with_country(reading.text):
         begin = _find_address_start(reading, country, start)
         if begin is not None and not _POSTAL_ITEM.fullmatch(reading.text, begin, end):
             yield _rate_address(reading, begin, end)
@@ -152,7 +152,7 @@ def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandid
                 yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, end, Strength.LIKELY)
 
 
-def _find_postcode_spans(text: str) -> Iterator[tuple[str, int, int]]:
+def _find_postcodes_with_country(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the country and the span of possible postcodes, with the city after them and the state before them."""
     for country, pattern in _POSTCODES:
         for match in pattern.finditer(text):

@@ -142,7 +142,7 @@ async def _compute_next_watch_limits(
         return build_watch_limits(settings, quiet_s=slow_s)
     if reading.firm and (reading.certain or not (reading.early or traffic.is_answering)):
         return None
-    traffic.changed.clear()
+    traffic.request_ended.clear()
     match await traffic.determine_stillness(characters=len(reading.text), live=reading.live):
         case Stillness.UNKNOWN if reading.firm and not reading.live:
             return None
@@ -170,7 +170,7 @@ async def _wait_for_more_data(
         case Stillness.OPEN if is_over and not is_held:
             return None
         case Stillness.OPEN:
-            if await _wait_for_request_end(traffic, left_s):
+            if await _wait_until_any_request_ends(traffic, left_s):
                 return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
             return build_watch_limits(settings, patience=factor)
         case Stillness.RESTING:
@@ -189,11 +189,11 @@ def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
 
-async def _wait_for_request_end(traffic: Traffic, timeout_s: float) -> bool:
+async def _wait_until_any_request_ends(traffic: Traffic, timeout_s: float) -> bool:
     """Wait until a request ends. Return whether one ended within ``timeout_s``."""
     try:
         async with asyncio.timeout(timeout_s):
-            await traffic.changed.wait()
+            await traffic.request_ended.wait()
     except TimeoutError:
         return False
     return True

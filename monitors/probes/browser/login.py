@@ -204,8 +204,8 @@ class Login:
             self._use_session(stored)
 
     @property
-    def login_command(self) -> str:
-        """The command with which a person signs in."""
+    def login_command_text(self) -> str:
+        """The command with which a person signs in, in backticks."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
@@ -229,7 +229,7 @@ class Login:
         if self.session is None and self.settings.has_form:
             await self.renew_session(0, blank)
         if self.session is None and self.settings.needs_person:
-            raise LoginFailed(f"Lookout is not signed in to {self._target}. Run {self.login_command}")
+            raise LoginFailed(f"Lookout is not signed in to {self._target}. Run {self.login_command_text}")
 
     async def renew_session(self, used: int, blank: BlankPage) -> bool:
         """Replace a session that has ended. Raises `LoginFailed`.
@@ -271,7 +271,7 @@ class Login:
             )
         made = f"{self.session.made_at:%Y-%m-%d %H:%M} UTC"
         return LoginFailed(
-            f"{self._target} no longer accepts the session of {made} ({wall}). Run {self.login_command}"
+            f"{self._target} no longer accepts the session of {made} ({wall}). Run {self.login_command_text}"
         )
 
     def build_context_options(self) -> dict[str, Any]:

@@ -131,7 +131,7 @@ class Traffic:
         self._documents: list[Request] = []
         self._groups: defaultdict[str, _RequestGroup] = defaultdict(_RequestGroup)
         self._listening = False
-        self.changed = asyncio.Event()
+        self.request_ended = asyncio.Event()
         self.started = 0
         self.cut = False
         self.ended_at: float | None = None
@@ -293,7 +293,7 @@ class Traffic:
         self._answering.discard(request)
         self._groups[request.url.split("?")[0]].mark_request_ended()
         self.ended_at = monotonic()
-        self.changed.set()
+        self.request_ended.set()
         if not self._open:
             self._on_end()
 

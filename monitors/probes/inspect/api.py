@@ -32,7 +32,7 @@ from monitors.probes.api.driver import (
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.inspect.findings import (
     HARMLESS,
-    build_rule_for_path,
+    build_rule_with_text_path,
     keep_letters_and_digits,
     list_text_paths,
     read_text_at,
@@ -349,19 +349,19 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
         raise PageNotUnderstood(
             f"found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
-    joins = _is_text_in_pieces(documents, path)
-    rule = build_rule_for_path(address, path, joins=joins, documents=documents)
+    joins_pieces = _is_text_in_pieces(documents, path)
+    rule = build_rule_with_text_path(address, path, joins_pieces=joins_pieces, documents=documents)
     api = ApiSettings(
         request=json.dumps(body, ensure_ascii=False),
         text=rule.text,
         citations=rule.citations,
         app_path=rule.app_path,
         latency_ms=rule.latency_ms,
-        joins=joins,
+        joins=joins_pieces,
     )
     if reply.events:
         api = api.with_end_mark(_find_end_mark(reply.events, path))
-    return api, read_text_at(path, documents, joins=joins) or ""
+    return api, read_text_at(path, documents, joins_pieces=joins_pieces) or ""
 
 
 def _find_best_path(documents: list[Any]) -> str | None:
@@ -369,7 +369,7 @@ def _find_best_path(documents: list[Any]) -> str | None:
         (_compute_path_rank(path, text), path)
         for path in list_text_paths(documents)
         if not _NO_ANSWER.search(path)
-        and (text := read_text_at(path, documents, joins=_is_text_in_pieces(documents, path)))
+        and (text := read_text_at(path, documents, joins_pieces=_is_text_in_pieces(documents, path)))
         if keep_letters_and_digits(text) not in {"", keep_letters_and_digits(HARMLESS)}
         # one or two words are a name or a title, unless the field is one for answers
         and (_compute_field_name_rank(path) < len(_ANSWERS) or len(text.split()) > 2)  # noqa: PLR2004
@@ -433,7 +433,9 @@ def _iterate_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
     elif _MISSING_FIELD_WORDS.search(reply.body) or len(reply.body) <= MAX_SHOWN_CHARACTERS:
         error_text = reply.body
         if document is not None:  # the text of the error, without the names of its own fields
-            texts = (read_text_at(path, [document], joins=True) or "" for path in list_text_paths([document]))
+            texts = (
+                read_text_at(path, [document], joins_pieces=True) or "" for path in list_text_paths([document])
+            )
             error_text = "\n".join(texts)
         words = _QUOTED_NAME.findall(error_text)
         mentioned = [name for name in (*_TEXTS, "messages") if re.search(rf"\b{name}\b", error_text)]

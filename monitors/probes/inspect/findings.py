@@ -122,23 +122,23 @@ def _find_best_candidate(message: NetworkMessage, answer: str) -> WireCandidate 
     documents = [document for text in message.texts for document in parse_documents(text)][:MAX_DOCUMENTS]
     if not documents:
         text = "".join(message.texts)
-        return _build_candidate(message, "", text, answer, joins=True, documents=[])
+        return _build_candidate(message, "", text, answer, joins_pieces=True, documents=[])
     options = [
-        _build_candidate(message, path, text, answer, joins=joins, documents=documents)
+        _build_candidate(message, path, text, answer, joins_pieces=joins_pieces, documents=documents)
         for path in list_text_paths(documents)
-        for joins in (True, False)
-        if (text := read_text_at(path, documents, joins=joins)) is not None
+        for joins_pieces in (True, False)
+        if (text := read_text_at(path, documents, joins_pieces=joins_pieces)) is not None
     ]
     return max((way for way in options if way is not None), key=lambda way: way.likeness, default=None)
 
 
 def _build_candidate(
-    message: NetworkMessage, path: str, text: str, answer: str, *, joins: bool, documents: list[Any]
+    message: NetworkMessage, path: str, text: str, answer: str, *, joins_pieces: bool, documents: list[Any]
 ) -> WireCandidate | None:
     like = compute_likeness(text, answer)
     if like < MIN_LIKENESS:
         return None
-    rule = build_rule_for_path(message.url, path, joins=joins, documents=documents)
+    rule = build_rule_with_text_path(message.url, path, joins_pieces=joins_pieces, documents=documents)
     more, payload = _find_unshown_text(text, answer), extract_payload(rule, "", documents)
     sources = payload.citations if payload is not None else ()
     hidden = any(keep_letters_and_digits(source) not in keep_letters_and_digits(answer) for source in sources)
@@ -147,14 +147,14 @@ def _build_candidate(
     )
 
 
-def build_rule_for_path(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
+def build_rule_with_text_path(url: str, path: str, *, joins_pieces: bool, documents: list[Any]) -> WireRule:
     """Build the rule that reads the text at ``path``, and the paths of the sources, the model and the latency."""
     rest = list(dict.fromkeys(path for path, _ in _iterate_leaves(documents)))
     citations = _find_first_path(rest, CITATIONS)
     return WireRule(
         url=build_url_pattern(url),
         text=path,
-        joins=joins,
+        joins=joins_pieces,
         # the path of the list of sources, without the keys of its items
         citations=None if citations is None else re.sub(r"(?<=\.\*)\..*$", "", citations),
         app_path=_find_first_path(rest, APP_PATH),
@@ -163,9 +163,9 @@ def build_rule_for_path(url: str, path: str, *, joins: bool, documents: list[Any
     )
 
 
-def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
+def read_text_at(path: str, documents: list[Any], *, joins_pieces: bool) -> str | None:
     """Return the text at a path in the documents; ``None`` if there is none."""
-    rule = WireRule(url=".", text=path, joins=joins)
+    rule = WireRule(url=".", text=path, joins=joins_pieces)
     payload = extract_payload(rule, "", documents)
     return None if payload is None else payload.text
 

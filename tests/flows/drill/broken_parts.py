@@ -40,7 +40,7 @@ PARTS: Final = (
     BrokenPart("judge key dead", "the provider answers 401", "judge", "claude", SLACK),
     BrokenPart("disk full", "the data folder's file system is filled", "data folder", "No space left on device", SLACK),
     BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
-    BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24.0 hours ahead", SLACK),
+    BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24 h ahead", SLACK),
     BrokenPart(
         "outbox stuck", "two worse messages fail again and again", "outbox", "2 messages are before it", SLACK
     ),

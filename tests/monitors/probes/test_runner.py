@@ -45,7 +45,7 @@ class Run:
         cases: list[GoldCase],
         *,
         concurrency: int = 1,
-        judge_now: Callable[[GoldCase, Exchange], Awaitable[bool]] | None = None,
+        is_wrong: Callable[[GoldCase, Exchange], Awaitable[bool]] | None = None,
         recover: Callable[[], Awaitable[None]] | None = None,
     ) -> ProbeTally:
         async def fine(_case: GoldCase, _exchange: Exchange) -> bool:
@@ -59,7 +59,7 @@ class Run:
             clock=Ticking(),
             concurrency=concurrency,
             on_result=self.keep,
-            judge_now=judge_now or fine,
+            is_wrong=is_wrong or fine,
             recover=recover,
         )
 
@@ -197,7 +197,7 @@ async def test_a_wrong_answer_gets_its_picture_and_so_does_every_severe_one() ->
         return one.id == "bad"
 
     run = Run(lambda _question, _nth: "fine")
-    await run.ask([case("good"), case("bad"), case("severe", 3)], judge_now=wrong)
+    await run.ask([case("good"), case("bad"), case("severe", 3)], is_wrong=wrong)
     pictures = {result.case_id: result.evidence.screenshot for result in run.results}
     assert pictures == {
         "severe": "evidence/severe.r0.t0.jpg",
@@ -214,7 +214,7 @@ async def test_the_policy_decides_which_evidence_is_stored(policy: CapturePolicy
         return one.id == "bad"
 
     run = Run(lambda _question, _nth: "fine", screenshots=policy)
-    await run.ask([case("good"), case("bad"), case("severe", 3)], judge_now=wrong)
+    await run.ask([case("good"), case("bad"), case("severe", 3)], is_wrong=wrong)
     assert sum(result.evidence.screenshot is not None for result in run.results) == pictures
 
 
@@ -224,7 +224,7 @@ async def test_an_error_while_judging_ends_the_run_and_is_no_probe_failure() -> 
 
     run = Run(lambda _question, _nth: "fine")
     with pytest.raises(ConfigError, match="no graders"):
-        await run.ask([case("a")], judge_now=broken)
+        await run.ask([case("a")], is_wrong=broken)
     assert run.results == []
 
 

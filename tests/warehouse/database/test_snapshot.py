@@ -30,7 +30,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
         assert count(copy, "assessments") == 1
         before = snapshot.as_of
         with pytest.raises(WarehouseBusy):
-            snapshot.source.copy_to(tmp_path / "other.duckdb", 0.0)
+            snapshot.source.copy_and_return_version(tmp_path / "other.duckdb", 0.0)
         assert snapshot.as_of == before
     assert snapshot.refresh(5)
     assert count(copy, "assessments") == 0

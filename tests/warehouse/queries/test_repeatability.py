@@ -18,8 +18,8 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase
 from warehouse.queries.repeatability import (
     RepeatScope,
-    find_last_session,
-    find_last_session_times,
+    find_newest_session,
+    load_last_asked_times,
     load_recorded_repeats,
 )
 
@@ -52,9 +52,9 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     store.load_pending(1)
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.of_runs, found.sessions, found.void_sessions) == (first.cases, (), 1, 0)
-    assert find_last_session(store, "helpdesk") == later
-    assert find_last_session(store, "helpdesk", before="session-1") is None
-    assert find_last_session_times(store, "helpdesk") == {"case-0": NOON}
+    assert find_newest_session(store, "helpdesk") == later
+    assert find_newest_session(store, "helpdesk", except_run_id="session-1") is None
+    assert load_last_asked_times(store, "helpdesk") == {"case-0": NOON}
     rebuild_database(store, wait_s=5)
     assert load_recorded_repeats(store, SCOPE) == found
     assert check_database(store, wait_s=5).is_sound
@@ -91,7 +91,7 @@ def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
-    assert find_last_session_times(store, "helpdesk") == {}
+    assert load_last_asked_times(store, "helpdesk") == {}
 
 
 def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
@@ -119,4 +119,4 @@ def test_a_session_of_another_form_is_named(tmp_path):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")
     with pytest.raises(WarehouseDamaged, match="repeated_cases"):
-        find_last_session(store, "helpdesk")
+        find_newest_session(store, "helpdesk")

@@ -215,7 +215,7 @@ def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
 def list_case_answers(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
-    """List a page of a case's answers, newest first, and the number of all answers."""
+    """List a page of a case's answers, newest first, and the number of answers that match the filters."""
     table = store.query(
         "with history as ("  # noqa: S608 - ours
         "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"

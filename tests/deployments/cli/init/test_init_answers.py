@@ -20,7 +20,7 @@ from deployments.cli.init.answers import (
 from deployments.cli.init.files import FIRST_SUITE, format_init_files, write_init_files
 from deployments.demo.configuration import find_free_port
 from deployments.up.parts import check_installation
-from flows.runtime.judge import plan_judge
+from flows.runtime.judge import build_judge_plan
 from monitors.config.file import FILE_NAME, load_config, parse_config
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
@@ -122,12 +122,12 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
     assert (configured.url, configured.space) == (answered.url, answered.space)
     assert (configured.model_family, config.alerts.slack_channel) == (family, channel)
     assert load_suite(configured.suite).cases
-    plan_judge(config.judge, answered, {})
+    build_judge_plan(config.judge, answered, {})
 
     whole = parse_config(tomllib.loads(switched_on(written[FILE_NAME])), FILE_NAME)
     assert whole.judge is not None
     assert {trigger.target for trigger in whole.deploys.triggers} == {answered.name}
-    plan_judge(whole.judge, answered.model_copy(update={"model_family": family or "llama"}), {})
+    build_judge_plan(whole.judge, answered.model_copy(update={"model_family": family or "llama"}), {})
 
 
 @pytest.mark.parametrize("family", [None, "llama", "claude"])
