@@ -24,7 +24,6 @@ from monitors.records.incidents import Capability
 SUBJECT: Final = "up"
 """The subject of the messages, in the place of a target's name."""
 CRASH_LOOP: Final = "crash-loop"
-RECOVERY: Final = "recovery"
 BROKEN_EXIT_CODE: Final = 4
 
 

@@ -74,7 +74,7 @@ def write_log_line(name: str, line: str) -> None:
     shown = "".join(
         character
         if character == "\t" or unicodedata.category(character) not in ("Cc", "Cs")
-        else _escape(character)
+        else f"[U+{ord(character):04X}]"
         for character in line
     )
     try:
@@ -82,10 +82,6 @@ def write_log_line(name: str, line: str) -> None:
         sys.stderr.flush()
     except OSError:  # the reader of the log is gone, or its disk is full: the installation keeps running
         return
-
-
-def _escape(character: str) -> str:
-    return f"[U+{ord(character):04X}]"
 
 
 def _read_clock() -> datetime:

@@ -39,7 +39,9 @@ def scan_reply(text: str, locale: Locale) -> Scan:
 @lru_cache(maxsize=8)
 def _scan_open_reply(text: str, writing: Writing) -> Scan:
     read = read_tokens(text, REPLY_LIMITS.tokens)
-    citations = _find_citations(text) if "[" in text else []
+    citations = [
+        match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)
+    ]
     if citations and (read.normalised.places is not None or len(text) > (REPLY_LIMITS.tokens or 0)):
         read = read_tokens(blank_stretches(text, citations), REPLY_LIMITS.tokens)
     elif citations:
@@ -54,10 +56,6 @@ The time is measured by tests/bench/bench_grading.py.
 
 FLOOD = "the reply has too many words or quantities to be an answer"
 """Reason for the abstention on a reply beyond `REPLY_LIMITS`."""
-
-
-def _find_citations(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)]
 
 
 _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")

@@ -90,11 +90,7 @@ class Calibration(Record):
         if not self.both_graded:
             return head, f"{plural(self.judged, 'answer')}, none reviewed yet; start with `lookout review`"
         corrected = _format_percent(self.corrected_pass_rate, "unknown: too few reviews")
-        few = (
-            f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
-            if self.both_graded < MIN_REVIEWS
-            else ""
-        )
+        few = _UNRELIABLE_NOTE if self.both_graded < MIN_REVIEWS else ""
         return (
             head,
             f"people and judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
@@ -251,11 +247,7 @@ class RatingCalibration(Record):
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
             return head, f"{rated}; people rated none yet; start with `lookout review`"
-        few = (
-            f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
-            if self.reports < MIN_REVIEWS
-            else ""
-        )
+        few = _UNRELIABLE_NOTE if self.reports < MIN_REVIEWS else ""
         reports = plural(self.reports, "report")
         return (
             head,

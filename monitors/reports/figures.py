@@ -39,7 +39,9 @@ def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Mar
     The axis ends 4 % after the largest value.
     """
     top = max([*total_ms, latency.objective_p50_ms, latency.p95_ms, 1.0]) * 1.04
-    counts = _count_bins(total_ms, top)
+    counts = [0] * _BINS
+    for milliseconds in total_ms:
+        counts[min(_BINS - 1, int(milliseconds / top * _BINS))] += 1
     max_count = max([*counts, 1])
     parts = [_render_bar(place, count, max_count) for place, count in enumerate(counts) if count]
     parts += [_render_axis(top)]
@@ -53,13 +55,6 @@ def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Mar
         f"objective for p50 {format_seconds(latency.objective_p50_ms)}"
     )
     return _build_svg(_WIDTH, _HEIGHT + _FOOT, "histogram", title, parts)
-
-
-def _count_bins(values: Sequence[float], top: float) -> list[int]:
-    counts = [0] * _BINS
-    for value in values:
-        counts[min(_BINS - 1, int(value / top * _BINS))] += 1
-    return counts
 
 
 def _render_bar(place: int, count: int, max_count: int) -> str:

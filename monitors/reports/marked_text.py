@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import partial
+from itertools import accumulate
 from typing import Final, assert_never
 
 from monitors.records.exchanges import Channel, Exchange, NoAnswer, ProbeResult
@@ -159,19 +160,12 @@ def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MAX_WORDS:
         return None
-    ends = _compute_word_ends(old)
+    ends = [0, *accumulate(map(len, old))]
     changes: list[Mask] = []
     for kind, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
             changes.append(_trim_change(raw, ends[old_from], ends[old_to], "".join(new[new_from:new_to])))
     return changes
-
-
-def _compute_word_ends(words: Sequence[str]) -> list[int]:
-    ends = [0]
-    for word in words:
-        ends.append(ends[-1] + len(word))
-    return ends
 
 
 def _trim_change(raw: str, start: int, end: int, instead: str) -> Mask:
@@ -257,16 +251,12 @@ def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> t
         if span.where == channel and span.end > span.start
     ]
     chosen: list[EvidenceMark] = []
-    for mark in sorted(marks, key=_rank_mark):
+    for mark in sorted(marks, key=lambda mark: (mark.kind is not PieceKind.AGAINST, mark.start, -mark.end)):
         if len(chosen) < _MAX_MARKS and all(
             mark.end <= earlier.start or earlier.end <= mark.start for earlier in chosen
         ):
             chosen.append(mark)
     return tuple(sorted(chosen, key=lambda mark: mark.start))
-
-
-def _rank_mark(mark: EvidenceMark) -> tuple[bool, int, int]:
-    return (mark.kind is not PieceKind.AGAINST, mark.start, -mark.end)
 
 
 def _choose_kind(span: Span, grade: Judged) -> PieceKind:

@@ -146,7 +146,9 @@ def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof
         else None,
         no_baseline=format_no_baseline(report),
         sights=build_drop_rows(report.sights),
-        flaky=tuple(_build_flaky_view(case, anchors) for case in report.flaky[:_MAX_LINKS]),
+        flaky=tuple(
+            FlakyView(build_case_links([case.case_id], anchors)[0], case.text) for case in report.flaky[:_MAX_LINKS]
+        ),
         flaky_more=max(0, len(report.flaky) - _MAX_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
         balance=build_balance_rows(report.balance) if report.balance else (),
@@ -173,11 +175,6 @@ def _build_comparison_view(
 def _build_named_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
     shown = build_case_links(case_ids[:_MAX_LINKS], anchors)
     return NamedCases(shown, len(case_ids) - len(shown), len(case_ids))
-
-
-def _build_flaky_view(case: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
-    (link,) = build_case_links([case.case_id], anchors)
-    return FlakyView(link, case.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,14 +143,13 @@ def _select_segments_in_file(
         if loaded[entry.header.id] == entry.header.sha256:
             yield entry
         else:
-            copies.problems.append(_build_changed_problem(entry))
-
-
-def _build_changed_problem(entry: Entry) -> CheckProblem:
-    return CheckProblem(
-        kind=CheckProblemKind.SEGMENT_CHANGED,
-        text=f"the segment {entry.name} has another hash than the loaded segment; {REBUILD_HINT} or restore it",
-    )
+            copies.problems.append(
+                CheckProblem(
+                    kind=CheckProblemKind.SEGMENT_CHANGED,
+                    text=f"the segment {entry.name} has another hash than the loaded segment; "
+                    f"{REBUILD_HINT} or restore it",
+                )
+            )
 
 
 DERIVED_TABLES = (

@@ -103,15 +103,11 @@ def _list_accepted_runs(
             str(run),
             None if commit is None else str(commit),
             str(suite),
-            _parse_judges(judges),
+            frozenset(_LINEAGES.validate_json(judges)) if isinstance(judges, str) else frozenset(),
             None if branch is None else str(branch),
         )
         for run, commit, suite, judges, branch in table.rows
     ]
-
-
-def _parse_judges(written: object) -> frozenset[JudgeLineage]:
-    return frozenset(_LINEAGES.validate_json(written)) if isinstance(written, str) else frozenset()
 
 
 def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ...]:

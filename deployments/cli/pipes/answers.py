@@ -32,7 +32,7 @@ from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.explanations import Value
-from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
+from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged
 from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -256,13 +256,12 @@ def _format_grade(grade: Grade) -> Fields:
             verdict: Fields = {"passed": None, "failure_kind": None, "reason": grade.reason, "evidence": []}
         case Judged():
             kind = grade.failure_kind.value if grade.failure_kind else None
-            evidence = [_format_span(span) for span in grade.evidence]
+            evidence = [
+                {"where": str(span.where), "span": [span.start, span.end], "label": span.label}
+                for span in grade.evidence
+            ]
             verdict = {"passed": grade.passed, "failure_kind": kind, "reason": grade.reason, "evidence": evidence}
     return {"grader": grade.grader, "aspect": grade.aspect.value} | verdict
-
-
-def _format_span(span: Span) -> Fields:
-    return {"where": str(span.where), "span": [span.start, span.end], "label": span.label}
 
 
 def redact_line(fields: Fields) -> Fields:

@@ -114,7 +114,7 @@ def describe_verdicts(answer: GradedAnswer) -> str:
     """Describe which graders failed the answer and why. If none failed it, describe which passed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
-        f"{format_grader_name(grade)} {_format_verdict(grade)} it: {grade.reason}"
+        f"{format_grader_name(grade)} {'passed' if grade.passed else 'failed'} it: {grade.reason}"
         for grade in failed or answer.grades
     )
 
@@ -122,10 +122,6 @@ def describe_verdicts(answer: GradedAnswer) -> str:
 def format_grader_name(grade: Judged) -> str:
     """Return the name of the grader, or of the model for a judge."""
     return grade.lineage.model if grade.lineage else grade.grader
-
-
-def _format_verdict(grade: Judged) -> str:
-    return "passed" if grade.passed else "failed"
 
 
 def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:

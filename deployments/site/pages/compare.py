@@ -16,7 +16,6 @@ from monitors.records.comparisons import Direction
 from monitors.records.grades import JudgeLineage
 from monitors.stats.paired import ALPHA, compute_min_detectable_breaks, compute_min_detectable_drop
 from warehouse.queries.site.compared import (
-    CasePair,
     FlippedAnswer,
     PairCounts,
     RunSide,
@@ -103,7 +102,11 @@ def build_compare_page(request: PageRequest) -> Page:
         rows=paging.rows,
         offset=paging.offset,
     )
-    compared, mask = tuple(map(_build_pair, pairs)), request.build_redactor(now.target)
+    compared = tuple(
+        Pair(pair.case_id, pair.severity, pair.cluster or ("", pair.case_id), pair.before, pair.now)
+        for pair in pairs
+    )
+    mask = request.build_redactor(now.target)
     data = CompareData(
         before=mask_fields(before, mask, *REPORTED_FIELDS),
         now=mask_fields(now, mask, *REPORTED_FIELDS),
@@ -113,7 +116,9 @@ def build_compare_page(request: PageRequest) -> Page:
         cluster_p_value=compute_cluster_p_value(compared),
         left_out=left_out,
         warnings=tuple(_iterate_comparison_warnings(before, now)),
-        flips=tuple(_mask_flip(request, row, now.target) for row in flips),
+        flips=tuple(
+            mask_fields(flip, mask, "before_answer", "before_reason", "now_answer", "now_reason") for flip in flips
+        ),
         paging=paging.with_total(total),
     )
     return Page("compare.html.j2", "Two runs compared", data)
@@ -126,10 +131,6 @@ def _load_run_side(request: PageRequest, run_id: str | None) -> RunSide | None:
     if side is None:
         raise build_not_found_error(f"Run {run_id[:80]} is not in the warehouse. The page Runs lists all runs.")
     return side
-
-
-def _build_pair(pair: CasePair) -> Pair:
-    return Pair(pair.case_id, pair.severity, pair.cluster or ("", pair.case_id), pair.before, pair.now)
 
 
 def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
@@ -218,8 +219,3 @@ def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) 
 def _format_judge(judge: JudgeLineage) -> str:
 
     return f"{judge.model}, prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version}"
-
-
-def _mask_flip(request: PageRequest, flip: FlippedAnswer, target: str) -> FlippedAnswer:
-    names = ("before_answer", "before_reason", "now_answer", "now_reason")
-    return mask_fields(flip, request.build_redactor(target), *names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from threading import Lock
 from typing import Final
@@ -112,7 +112,8 @@ class SampleMemory:
 
     def sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
         """Return the sampled answers, in an order that does not depend on the verdicts."""
-        site, since = request.site, _compute_sample_start(request.site.now())
+        site = request.site
+        since = site.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=SAMPLE_DAYS)
         key = (site.snapshot.folder, target, since, site.config.review.share, count_finished_runs(site.store))
         with self._guard:
             if key not in self._known:
@@ -127,10 +128,6 @@ class SampleMemory:
 
 _MEMORY: Final = SampleMemory()
 _CHOICES: Final = tuple(FailureChoice(key=key, kind=kind, text=FAILURE_WORDS[kind]) for key, kind in KINDS.items())
-
-
-def _compute_sample_start(now: datetime) -> datetime:
-    return now.replace(minute=0, second=0, microsecond=0) - timedelta(days=SAMPLE_DAYS)
 
 
 def build_review_page(request: PageRequest) -> Page:

@@ -311,7 +311,7 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
     if gold.per and reply.per:
-        if gold.per == reply.per or (gold.per & reply.per and _has_only_extra_words(gold.per, reply.per)):
+        if gold.per <= reply.per:  # the reply may say more: "per started metre" for "per metre"
             likeness = Likeness.SAME
         elif _is_same_rate_per_other_period(gold, reply):
             return Likeness.SAME
@@ -322,9 +322,8 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
                 else Likeness.OTHER
             )
         else:
-            nested = gold.per < reply.per or reply.per < gold.per
             comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)  # else both may mean the same
-            return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
+            return Likeness.OTHER_PER if comparable and not reply.per < gold.per else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
     elif reply.per & (_BUNDLES | _RATE_PERIODS) and not (reply.per <= leeway.asked or reply.per & gold.noun):
@@ -336,11 +335,6 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
 
 def _has_count_unit(per: Words) -> bool:
     return any(word in COUNTED or word[0].isdigit() or _has_only_period_words(frozenset({word})) for word in per)
-
-
-def _has_only_extra_words(first: Words, second: Words) -> bool:
-    """Whether the second rate has all words of the first: "per started metre" for "per metre"."""
-    return not first - second
 
 
 def _has_only_period_words(per: Words) -> bool:

@@ -69,16 +69,12 @@ def _to_keys(words: str) -> list[str]:
     return [_to_key(word) for word in words.split()]
 
 
-def _split_phrase(phrase: str) -> tuple[str, ...]:
-    return tuple(_to_key(word) for part in phrase.split("_") for word in part.replace("-", " - ").split())
-
-
 def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
     """Load the marked phrases by their first word, the longest first."""
     phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
     for (table, name), mark in _MARKS.items():
         for phrase in _TABLES[table][name].split():
-            keys = _split_phrase(phrase)
+            keys = tuple(_to_key(word) for part in phrase.split("_") for word in part.replace("-", " - ").split())
             phrases.setdefault(keys[0], []).append((keys, mark))
     for listed in phrases.values():
         listed.sort(key=lambda entry: -len(entry[0]))
