@@ -1,12 +1,13 @@
 """Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
 Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the first bad build. Two more
-hypotheses are that the good build is already bad, and that no build is bad. The failure rates of a case before
-and from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A case
-may also fail at random on all builds, or have broken at another build.
+hypotheses are that the good build is already bad, and that no build is bad. The failure rates of a case, before the
+first bad build and from that build on, are also unknown. They are estimated together with the build, on a grid of
+rates (`KINDS`). A case may also fail at random on all builds, or have broken at another build.
 
-The next question is the one with the most expected information about the first bad build (D. V. Lindley, On a
-Measure of the Information Provided by an Experiment, 1956). With deterministic answers that is binary search.
+The next question is the one that is expected to give the most information about the first bad build (D. V. Lindley,
+On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic, the search is a
+binary search.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ from math import log2, prod
 from typing import Final, NamedTuple
 
 SETTLED_PROBABILITY: Final = 0.95
-"""The probability at which the search ends."""
+"""The search ends if one hypothesis has at least this probability."""
 END_PRIOR: Final = 0.02
-"""The prior probability that the good build is bad, and that the bad build is good."""
+"""The prior probability that the build given as good is bad, and also that the one given as bad is good."""
 OTHER_CAUSE: Final = 0.03
-"""The prior probability that a case broke by another build than the others."""
+"""The prior probability that a case broke at another build than the other cases."""
 RANDOM: Final = 0.08
 """The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
-"""In bits. The search ends if no question promises as much."""
+"""Minimum expected information of a question in bits. The search ends if all questions are below it."""
 STAY_SHARE: Final = 0.97
-"""Prefer a question at the last build if it promises at least this share, because no other page must be opened."""
+"""Ask the same build again if its best question has at least this share of the most expected information.
+
+No other page must be opened then.
+"""
 
 
 class FailureRates(NamedTuple):
-    """Failure rates of a case before and from the first bad build, with the prior probability."""
+    """The failure rates of a case before and from the first bad build on, with their prior probability."""
 
     before: float
     after: float
@@ -46,7 +50,10 @@ _RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 def _build_rates(
     before: Mapping[float, float], after: Mapping[float, float], random: float
 ) -> tuple[FailureRates, ...]:
-    """Return all pairs of a rate and a higher one after, with weights, and the rates of random failures."""
+    """Return the weighted pairs of failure rates before and after the first bad build.
+
+    The rate is higher after the build, or equal if the case fails at random.
+    """
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
     scaled = [rates._replace(weight=rates.weight / total * (1 - random)) for rates in broken]
@@ -78,18 +85,18 @@ def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
 
 
 KINDS: Final = _build_kinds(RANDOM)
-"""Kinds of suites. The answers of one case are evidence of the kind for the others.
+"""The possible kinds of suites. The answers to one case are also evidence about the other cases of the suite.
 
-Cases always fail from the first bad build on, or sometimes pass there, or sometimes fail before it too; or they
-fail at random, and no build is bad. The answers matter more than these weights, which were set so that
-suites whose cases all pass now and then are identified as often as the posterior says.
+From the first bad build on, cases always fail or sometimes pass. Before that build, cases may sometimes fail. Or
+cases fail at random, and no build is bad. The answers matter more than these weights. The weights were set so that
+for suites whose cases all sometimes pass, the posterior is as often right as it says.
 """
 SINGLE_CASE_KINDS: Final = _build_kinds(0.0)
-"""The kinds for a single case."""
+"""The kinds for a single case, without random failures."""
 
 
 class BuildQuestion(NamedTuple):
-    """A case to ask on a build, by their indices; ``information`` is the expected information in bits."""
+    """The index of a build and of the case to ask there. ``information`` is the expected information in bits."""
 
     build: int
     case: int
@@ -97,7 +104,9 @@ class BuildQuestion(NamedTuple):
 
 
 class BuildSearch:
-    """The search over ``builds`` builds, the first assumed good and the last bad, by ``cases`` failing cases.
+    """The search over ``builds`` builds with ``cases`` failing cases.
+
+    The first build is assumed good, the last bad.
 
     Hypothesis 0 is that the first build is already bad, hypothesis ``builds`` that none is, and hypothesis k
     between them that build k is the first bad one. Raises `ValueError` for fewer than two builds, or no case.
@@ -113,7 +122,7 @@ class BuildSearch:
         self._last: int | None = None
 
     def record_answer(self, build: int, case: int, *, failed: bool) -> None:
-        """Add an answer."""
+        """Record whether a case failed on a build."""
         self._answers[case] = self._answers[case].add_answer(build, failed=failed)
         self._last = build
 
@@ -132,7 +141,7 @@ class BuildSearch:
 
     @property
     def _by_kind(self) -> list[list[float]]:
-        """The joint probability of each kind of suite and each hypothesis, given the answers."""
+        """Return the joint probability of each kind of suite and each hypothesis, given the answers."""
         inner = (1 - 2 * END_PRIOR) / (self.builds - 1)
         broken = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
         none_is_bad = (*[0.0] * self.builds, 1.0)
@@ -147,7 +156,7 @@ class BuildSearch:
         return [[weight / total for weight in row] for row in weights]
 
     def group_hypotheses(self) -> tuple[tuple[int, ...], ...]:
-        """Group the hypotheses in order: adjacent excluded builds cannot be distinguished."""
+        """Group hypotheses that cannot be distinguished, because the builds between them are excluded."""
         groups: list[tuple[int, ...]] = [(0,)]
         unreachable: list[int] = []
         for build in range(1, self.builds):
@@ -160,12 +169,15 @@ class BuildSearch:
         return (*groups, (self.builds,))
 
     def is_settled(self, threshold: float = SETTLED_PROBABILITY) -> bool:
-        """Whether one group of hypotheses has the probability ``threshold``."""
+        """Whether one group of hypotheses has at least the probability ``threshold``."""
         posterior = self.compute_posterior()
         return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
 
     def choose_question(self) -> BuildQuestion | None:
-        """Return the question with the most expected information; ``None`` if all have too little."""
+        """Return the question with the most expected information.
+
+        ``None`` if it is below `MIN_INFORMATION_BITS`.
+        """
         by_kind = self._by_kind
         questions = [
             BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))
@@ -180,7 +192,7 @@ class BuildSearch:
         return stay if stay.information >= STAY_SHARE * best.information else best
 
     def compute_elsewhere_probability(self, case: int) -> float:
-        """Return the probability that this case fails at random or broke by another build than the others."""
+        """Return the probability that this case fails at random, or broke at another build than the other cases."""
         answers = self._answers[case]
         return sum(
             chance * (1 - share)
@@ -190,9 +202,9 @@ class BuildSearch:
 
 
 class _Fit(NamedTuple):
-    """The likelihood of a case's answers under a hypothesis, and that times the rates before and after.
+    """The likelihood of a case's answers under a hypothesis, and its products with the rates before and after.
 
-    ``broken`` is the likelihood of only the rates that differ before and after.
+    ``broken`` is the part of the likelihood from rates that differ before and after.
     """
 
     likelihood: float
@@ -202,7 +214,7 @@ class _Fit(NamedTuple):
 
 
 class _CaseAnswers:
-    """A case's answers by build, and their likelihoods for each kind of suite and hypothesis. Immutable."""
+    """The answers to one case by build, with their likelihoods for each kind of suite and hypothesis. Immutable."""
 
     def __init__(
         self,
@@ -254,7 +266,7 @@ class _CaseAnswers:
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
     def _spread_chances(self, chances: Sequence[float]) -> tuple[float, ...]:
-        """Mix the chances with those of a case that broke by any other build."""
+        """Mix the chances with those of a case that broke at any other build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 

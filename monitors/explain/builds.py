@@ -14,14 +14,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Build(Record):
-    """A build with a separate address."""
+    """A build of the application that has its own address."""
 
     commit: str = Field(min_length=1, max_length=200)
     address: str
 
 
 class BuildAnswer(Record):
-    """The outcome of a case on a build. ``case_sha256`` is the hash of the case at asking."""
+    """The outcome of a case on a build. ``case_sha256`` is the hash of the case when it was asked."""
 
     commit: str
     address: str
@@ -44,7 +44,7 @@ class BisectClaim(StrEnum):
 
 
 class BisectCandidate(Record):
-    """A hypothesis with its probability. Several commits are builds that could not be distinguished."""
+    """A hypothesis with its probability. If it has several commits, their builds could not be distinguished."""
 
     claim: BisectClaim
     commits: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class BisectCandidate(Record):
 
 
 class BisectCase(Record):
-    """The failures of a case in its askings before the likeliest first bad build, and from that build on.
+    """The failures and answers of a case before the most likely first bad build, and from that build on.
 
     ``elsewhere`` is the probability that the case breaks at another build or fails at random.
     """
@@ -68,8 +68,9 @@ class BisectCase(Record):
 class BisectReport(Record):
     """The result of a bisection. ``candidates`` are all hypotheses, likeliest first.
 
-    ``asked`` questions were asked now, ``stored`` answers were used from before. ``left_out`` are unreachable
-    builds with the reason. ``why_open`` is the reason if no hypothesis is likely enough, otherwise empty.
+    ``asked`` is the number of questions asked now, ``stored`` the number of earlier answers that were used.
+    ``left_out`` has the unreachable builds with the reason. ``why_open`` says why no hypothesis is likely enough;
+    otherwise it is empty.
     """
 
     target: Identifier

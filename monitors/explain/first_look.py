@@ -1,12 +1,13 @@
-"""Find what the failed cases have in common: values of attributes, alone or in pairs, beyond chance.
+"""Find what the failed cases have in common beyond chance: an attribute value or a pair of values.
 
-A group is all cases that share a value, or two values of two attributes. Fisher's exact test (R. A. Fisher, The
-Design of Experiments, 1935, chapter 2) gives the p-value of its failures. Hundreds of overlapping groups are tried,
-so the p-value is corrected by permuting the failures and comparing with the most surprising of *all* groups (P. H.
-Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993, the minP procedure). A further cause must be
-surprising outside of the causes found so far. Then all causes are chosen again together, by what explains the
-failures best, since two overlapping causes can look like a third one between them. At the end each cause must be
-surprising beside the others; the weakest one that is not is dropped first.
+A group consists of all cases that share the value of one attribute, or the values of two attributes. Fisher's exact
+test (R. A. Fisher, The Design of Experiments, 1935, chapter 2) gives the p-value of the failures in a group.
+Hundreds of overlapping groups are tried, so the p-value is corrected by permuting the failures and comparing with
+the most surprising of *all* groups (P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993, the
+minP procedure). A further cause must be surprising among the cases outside of the causes found so far. Then all
+causes are chosen again together, by how well they explain the failures, because two overlapping causes can look
+like a third cause between them. At the end each cause must be surprising in addition to the others. If some are
+not, the weakest cause is dropped first.
 
 The selection of groups depends only on their size, never on the failures.
 """
@@ -24,36 +25,39 @@ from typing import Final, NamedTuple
 from monitors.records.explanations import Cause, FirstLook, Value
 
 MIN_CASES: Final = 3
-"""Minimal cases of a group: two cases prove nothing."""
+"""Minimum number of cases in a group. Smaller groups are not tried: two cases prove nothing."""
 MIN_PAIR_CASES: Final = 4
-"""There are thousands of pairs, most with three cases: trying those hides the larger groups."""
+"""Minimum number of cases in a group with two values.
+
+Thousands of pairs have three cases; they would hide the rest.
+"""
 MIN_FAILURES: Final = 3
-"""Minimal failures. With fewer, no common cause can be shown."""
+"""Minimum number of failed cases. With fewer, no common cause can be shown."""
 ALPHA_FIRST: Final = 0.01
 """The false positive rate of a first cause: low, because an on-call engineer follows it."""
 ALPHA_NEXT: Final = 0.05
 """The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
 MAX_PAIRS: Final = 6_000
-"""Limit of pairs. Beyond it the smallest pairs are ignored, so that a search ends within a second."""
+"""Maximum number of pairs of values. The smallest further pairs are ignored, so that a search ends within 1 s."""
 PERMUTATIONS: Final = 999
 PERMUTATIONS_NEXT: Final = 399
-"""Enough for `ALPHA_NEXT`."""
+"""The number of permutations for a further cause, which is enough to test at the level `ALPHA_NEXT`."""
 MIN_NEW_CASES: Final = 2
-"""Cases that a further cause must have outside of the others."""
+"""Minimum number of cases that a further cause must have outside of the other causes."""
 MAX_CANDIDATES: Final = 30
-"""Limit of the most surprising groups that are tried together."""
+"""Maximum number of groups that are tried together: only the most surprising ones."""
 MIN_PAIR_LOG_ODDS: Final = 3.0
-"""Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
+"""Logarithm of 20: two causes replace a single one only if they explain the failures at least 20 times better."""
 _SEED: Final = 1993
 _MAX_ROUNDS: Final = 4
 
 
 class _CaseGroup(NamedTuple):
-    """Cases as a set of bits, and their common values.
+    """A group of cases as a bit set, with their common values.
 
-    ``log_tried`` is the logarithm of twice the number of such groups: half of the error probability is for single
-    values, half for pairs.
+    ``log_tried`` is the logarithm of twice the number of groups of this size of key (single values or pairs). Half
+    of the error probability is for single values, half for pairs.
     """
 
     members: int
@@ -64,8 +68,8 @@ class _CaseGroup(NamedTuple):
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
     """Return the causes that these cases support, the most surprising first; at most three.
 
-    ``failed`` is true for each failed case; omit ungraded cases. Raises `ValueError` if the lengths differ. The
-    result does not depend on the order of the attributes.
+    ``failed`` has one value for each of ``cases``, true if it failed. Omit ungraded cases. Raises `ValueError` if
+    the lengths differ. The result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
     causes = sorted(search.find_causes(), key=search.compute_surprise)
@@ -119,7 +123,7 @@ class _CauseSearch:
         )
 
     def compute_surprise(self, cause: _CaseGroup) -> float:
-        """Return the logarithm of its corrected p-value: the lower, the more surprising."""
+        """Return the logarithm of the corrected p-value of a cause: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
     def _subtract_causes(self, causes: Sequence[_CaseGroup]) -> int:
@@ -128,7 +132,7 @@ class _CauseSearch:
             uncovered &= ~cause.members
         return uncovered
 
-    # --- is there one? ---------------------------------------------------------------------------------------
+    # --- is there a further cause? --------------------------------------------------------------------------------
 
     def _find_next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """Return the most surprising group outside of the causes found, if it is beyond chance.
@@ -152,7 +156,9 @@ class _CauseSearch:
         if lowest >= 0:
             return None
         alpha, permutations = (ALPHA_NEXT, PERMUTATIONS_NEXT) if causes else (ALPHA_FIRST, PERMUTATIONS)
-        certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: permutations cannot contradict it
+        certain = (
+            2 * exp(lowest) <= alpha
+        )  # already significant by Bonferroni's bound, which is stricter than the permutations
         return tried[index] if certain or self._is_beyond_chance(test, tried, lowest, alpha, permutations) else None
 
     def _is_beyond_chance(
@@ -163,7 +169,7 @@ class _CauseSearch:
             for group in tried
             if (enough := test.find_needed_failures(group.members, lowest - group.log_tried)) is not None
         ]
-        allowed = int(alpha * (permutations + 1)) - 1  # what was found counts as one itself
+        allowed = int(alpha * (permutations + 1)) - 1  # the observed result counts as one of the permutations
         as_surprising = 0
         for _ in range(permutations):
             permuted = test.permute_failures(self._random)
@@ -172,7 +178,7 @@ class _CauseSearch:
                 return False
         return True
 
-    # --- which is it? ----------------------------------------------------------------------------------------
+    # --- which causes explain best? -------------------------------------------------------------------------------
 
     def _list_candidates(self, inside: int) -> list[_CaseGroup]:
         test = _ExactTest(inside, self.failed)
@@ -200,17 +206,17 @@ class _CauseSearch:
         return causes
 
     def _find_best_pair(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Return two causes that explain more than a single one that overlaps both, if they exist."""
+        """Replace the causes with the best pair of causes, if that pair explains the failures better."""
         needed = self._compute_explanation(causes) + (MIN_PAIR_LOG_ODDS if len(causes) == 1 else 0)
         pairs = combinations(self._list_candidates(self._all), 2)
         best = max(pairs, key=self._compute_explanation, default=None)
         return list(best) if best is not None and self._compute_explanation(best) > needed else causes
 
     def _drop_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Drop the weakest cause that is not surprising beside the others, choose again, and repeat.
+        """Drop the weakest cause that is not surprising in addition to the others. Choose again, and repeat.
 
-        Causes are dropped one at a time, because two causes that share their failures each look weak beside the
-        other.
+        Causes are dropped one at a time, because each of two causes that share their failures looks weak in
+        addition to the other.
         """
         while len(causes) > 1:
             surprise, index = max(
@@ -222,12 +228,12 @@ class _CauseSearch:
         return causes
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
-        """Return the surprise of a cause outside of the others."""
+        """Return how surprising a cause is among the cases outside of the other causes."""
         inside = self._subtract_causes([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation(self, causes: Sequence[_CaseGroup]) -> float:
-        """Return the log-likelihood of causes, less the logarithm of the number of choices."""
+        """Return the log-likelihood of causes, minus the logarithm of the number of choices."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
             cost = sum(cause.log_tried for cause in causes)
@@ -249,7 +255,10 @@ class _ExactTest:
         return 0.0 if failures * self.cases <= size * self.failures else self._get_tail(size)[failures]
 
     def find_needed_failures(self, members: int, log_p: float) -> int | None:
-        """Find the number of failures that makes these members as surprising; ``None`` if it is impossible."""
+        """Return the number of failures for which these members have at most the p-value ``log_p``.
+
+        ``None`` if impossible.
+        """
         tail = self._get_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
@@ -295,7 +304,10 @@ def _compute_log_choose(whole: int, part: int) -> float:
 
 
 def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
-    """Yield groups of single values, then of pairs. Groups with the same cases count once, the simplest first."""
+    """Yield groups by single values, then by pairs of values.
+
+    Of groups with the same cases, yield only the simplest.
+    """
     singles = {key: members for key, members in _collect_values(cases).items() if members.bit_count() < len(cases)}
     single: dict[int, tuple[tuple[str, Value], ...]] = {}
     for key, members in singles.items():
@@ -314,7 +326,7 @@ def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
 
 
 def _collect_values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:
-    """Return the cases of each attribute value as bit sets; attributes in the order of their names."""
+    """Return the cases with each attribute value as a bit set, sorted by the name of the attribute."""
     members: dict[tuple[str, Value], int] = {}
     for name in sorted({name for case in cases for name in case}):
         for index, case in enumerate(cases):
@@ -325,7 +337,7 @@ def _collect_values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Val
 
 @dataclass(frozen=True)
 class _Cell:
-    """Cases that belong to the same causes."""
+    """The cases that belong to exactly the same causes."""
 
     causes: frozenset[int]
     cases: int
@@ -334,13 +346,14 @@ class _Cell:
 
 _STEPS: Final = 12
 _MIN_RATE: Final = 1e-4
-"""No rate is nearer to 0 or 1 than this: a single exception must not make a cause impossible."""
+"""Minimum distance of a fitted rate from 0 and 1, so that a single exception does not make a cause impossible."""
 
 
 def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> float:
     """Return the log-likelihood of a noisy-or model: each cause, or a common base rate, makes a case fail.
 
-    Fitted by expectation maximisation (A. P. Dempster and others, 1977): a dozen steps are near enough to compare.
+    The model is fitted by expectation maximisation (A. P. Dempster and others, 1977). A dozen steps are accurate
+    enough to compare causes.
     """
     cells = [
         _Cell(inside, cases.bit_count(), (cases & failed).bit_count())
@@ -359,7 +372,7 @@ def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> 
 
 
 def _partition_cases(causes: Sequence[int], everything: int) -> list[tuple[int, frozenset[int]]]:
-    """Partition the cases by the indices of their causes."""
+    """Group the cases by the causes that they belong to, given as indices."""
     parts: list[tuple[int, frozenset[int]]] = [(everything, frozenset())]
     for index, members in enumerate(causes):
         parts = [

@@ -24,15 +24,15 @@ from monitors.records.targets import is_same_commit
 COMMIT: Final = "{commit}"
 """The placeholder of the build's commit in an address."""
 _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A commit that cannot change the host when it becomes part of an address."""
+"""A commit that is safe in an address: it cannot change the host."""
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
-"""Headers that name a server's software, not the application's build."""
+"""Headers that contain the name of the server software, not of the application's build."""
 _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
 """A hexadecimal commit; a number without letters may be a build number."""
 
 
 class FailedCaseAgain(NamedTuple):
-    """A severe case that failed in a run, with its failure kinds."""
+    """A severe case that failed in a run, with the kinds of its failures."""
 
     case: GoldCase
     severity: Severity
@@ -40,7 +40,7 @@ class FailedCaseAgain(NamedTuple):
 
 
 class RecheckPlan(NamedTuple):
-    """The cases to recheck, worst first, each ``times`` at each place; ``left_out`` exceed the budget."""
+    """The cases to recheck, worst first. Each is asked ``times`` at each place. ``left_out`` exceed the budget."""
 
     cases: tuple[FailedCaseAgain, ...]
     times: int
@@ -48,7 +48,10 @@ class RecheckPlan(NamedTuple):
 
 
 def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAgain, ...]:
-    """Select failed cases of severity 3 or 2, worst first, then by id, so that a resumed run asks the same."""
+    """Select failed cases of severity 3 or 2: worst first, then by id.
+
+    The order is fixed, so that a resumed run selects the same cases.
+    """
     failures: dict[str, FailedCaseAgain] = {}
     for result in results:
         severity = result.assessment.severity
@@ -65,7 +68,10 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAga
 
 
 def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions: int, places: int) -> RecheckPlan:
-    """Plan as many cases as ``max_questions`` at ``places`` allow; the worst case possibly fewer times."""
+    """Plan as many cases as ``max_questions`` allow at all ``places``.
+
+    If even the worst case needs too many questions, it is asked fewer times.
+    """
     times = min(times, max_questions // places)
     case_count = max_questions // (times * places) if times else 0
     return RecheckPlan(cases=tuple(failed[:case_count]), times=times, left_out=max(0, len(failed) - case_count))
@@ -74,7 +80,7 @@ def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions
 def count_rechecks(
     failed: Sequence[FailedCaseAgain], answers: Sequence[RecheckAnswer], *, with_previous: bool
 ) -> tuple[CaseRecheck, ...]:
-    """Count the outcomes of each rechecked case, without cases that were not asked."""
+    """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
 
     def count(failed_case: FailedCaseAgain, place: RecheckPlace) -> RecheckCount:
         return _count_answers(
@@ -112,10 +118,12 @@ def _count_answers(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKin
 
 
 def build_previous_address(template: str, commit: str | None, verified_commit: str | None) -> str:
-    """Return the address of the previous build with ``commit``. The ``ValueError`` names the reason if none exists.
+    """Return the address of the previous build with ``commit``.
 
-    ``verified_commit`` is the commit that was verified. A commit comes from a deploy notice: only letters,
-    digits, ``_`` and ``-`` become part of an address.
+    Raises ``ValueError`` with the reason if there is none.
+
+    ``verified_commit`` is the commit that was verified. A commit comes from a deploy notice: only letters, digits,
+    ``_`` and ``-`` become part of an address.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
         raise ValueError(
@@ -161,5 +169,5 @@ def check_build_proof(names: Iterable[str], commit: str | None, verified_commit:
 
 
 def is_same_build(first: str, second: str) -> bool:
-    """Whether two names denote the same build: equal texts, or two lengths of one commit."""
+    """Whether two names denote the same build: equal texts, or a full commit and its abbreviation."""
     return first == second or is_same_commit(first, second)

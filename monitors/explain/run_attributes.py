@@ -1,4 +1,4 @@
-"""Collect the attributes of a run's cases for comparing failures: those of the question and of the answer.
+"""Collect attributes of the questions and answers of a run, to find what failed cases have in common.
 
 Grades are not attributes, because failed cases share them by definition.
 """
@@ -18,9 +18,9 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult
 
 ANSWER_LENGTHS: Final = (200, 800)
-"""Characters from which an answer is medium (more than a sentence) and long (more than a phone's screen)."""
+"""Number of characters from which an answer is medium (more than a sentence) or long (more than a phone screen)."""
 LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
-"""Seconds that separate classes of latency; 4 s is the default objective of a run."""
+"""Limits in seconds between the classes of latency. 4 s is the default latency objective of a run."""
 DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 

@@ -1,4 +1,4 @@
-"""Build the snapshot of a run: facts of its exchanges besides the grades, counted over the answers."""
+"""Build the snapshot of a run: facts about its exchanges, except the grades, counted over the answers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from monitors.records.snapshots import AnswerMark, RunSnapshot
 MAX_VALUE_CHARACTERS: Final = 120
 MAX_FIGURES: Final = 16
 MAX_SOURCES: Final = 8
-"""Limit of sources of one answer; a longer list is not informative."""
+"""Maximum number of stored sources of one answer. A longer list is not informative."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _TOKEN: Final = re.compile(r"\w+")
 _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""The place in the document, after its name in a citation."""
+"""The place in a document, such as "clause 4.2", which follows the document's name in a citation."""
 
 
 def build_snapshot(
@@ -74,7 +74,7 @@ def build_snapshot(
 def build_answer_mark(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
-    """Build the mark for comparing an answer."""
+    """Build the mark of an answer, which later runs compare with their answers."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
@@ -106,7 +106,7 @@ def _hash_text(text: str) -> str:
 
 
 class _ValueCounts:
-    """Counts each value by answers, and values of the page by loads."""
+    """Count in how many answers, or in how many page loads, each value occurs."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

@@ -2,13 +2,14 @@
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
 parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
-sentences, clauses, words. Complete words are left out and the rest stays in order. At each level the end is cut,
-then the beginning, each by bisection, then the middle: the rest begins and ends with a needed part.
+sentences, clauses, words. Only complete words are left out, and the remaining words keep their order. At each level
+the end is cut, then the beginning, both by bisection, so that the remaining text begins and ends with a needed
+part. The middle is cut last.
 
 An application may fail intermittently. The failure rate of the case is estimated from the answers, and a shorter
 question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or
-the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). The result of a level is asked again; if it
-does not fail, questions need one more failure from then on.
+the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). The result of a level is asked again. If it
+does not fail, each later question needs one more failure.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ CHANCE_FAILURE_RATE: Final = 0.05
 """The assumed failure rate of a question without the cause."""
 DECISION_ODDS: Final = 10.0
 CONFIRMING_FAILURES: Final = 3
-"""Failures of the smallest question that confirm it."""
+"""The number of failures that confirms the smallest question."""
 MIN_ASKS: Final = 3
 MAX_ASKS: Final = 5
-"""Limit of asks. A question that is still undecided does not count as failing."""
+"""Maximum number of times that a question is asked. A question that is then undecided counts as passing."""
 MAX_UNANSWERED: Final = 3
 """The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""The prior of the case: it fails 95 % of the time, with the weight of four asks."""
+"""The prior for the case: 3.8 failures in 4 asks, a failure rate of 95 %."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
-"""A word; in scripts without spaces, a character."""
+"""A word, or one character in Chinese and Japanese, which have no spaces."""
 _SENTENCE_END: Final = re.compile(r"[.?!।॥؟。？！…]+[\"'”’)\]]*$")
 _CLAUSE_END: Final = re.compile(r"[,;:،、，；：–—-]+[\"'”’)\]]*$")
 
 
 class ShrinkLevel(StrEnum):
-    """The unit that is left out at once."""
+    """The size of the parts that are left out, one part at a time."""
 
     TURN = "turn"
     SENTENCE = "sentence"
@@ -63,7 +64,7 @@ class _Word(NamedTuple):
 
 
 def split_words(turns: Sequence[str]) -> Iterator[_Word]:
-    """Yield the words of a conversation in order."""
+    """Yield the words of a conversation in order, with their turn, sentence and clause."""
     sentence = clause = count = 0
     for turn, text in enumerate(turns):
         end = 0
@@ -77,29 +78,29 @@ def split_words(turns: Sequence[str]) -> Iterator[_Word]:
 
 
 def join_words(tokens: Iterable[_Word]) -> Turns:
-    """Join words to a conversation, without empty turns."""
+    """Join words to a conversation. Turns without words are omitted."""
     by_turn = groupby(tokens, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
 class ShrinkEnd(StrEnum):
-    """Why the search ended."""
+    """The reason why the search ended."""
 
     MINIMAL = "smallest"
     """Any shorter question passes."""
     BUDGET = "budget"
     """The budget of probes was used."""
     PASSES = "passes"
-    """The whole case does not fail, or too seldom."""
+    """The whole case does not fail, or fails too rarely."""
     SILENT = "silent"
     """No answer was gradable."""
 
 
 class ShrunkQuestion(Record):
-    """The smallest failing question found, and its number of failures.
+    """The smallest failing question that was found, and how often it failed.
 
-    ``probes`` is the number of all asks; the whole case failed ``first_failed`` of ``first_asked`` times.
-    ``length`` is in words, ``length_before`` that of the whole case.
+    ``probes`` is the total number of asks. The whole case failed ``first_failed`` of ``first_asked`` times.
+    ``length`` is the number of words of the question, ``length_before`` that of the whole case.
     """
 
     turns: Turns
@@ -114,7 +115,7 @@ class ShrunkQuestion(Record):
 
 
 class _Stop(Exception):
-    """The search ends here."""
+    """Raised to end the search, with the reason."""
 
     def __init__(self, end: ShrinkEnd) -> None:
         super().__init__(end.value)
@@ -153,12 +154,12 @@ class _QuestionSearch:
     probes: int = 0
     unanswered: int = 0
     needed: int = 1
-    """Failures that a question needs to count as failing; increased if the number was too small."""
+    """The number of failures that a question needs to count as failing. Increased if it was too small."""
     counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
     failing: set[Turns] = field(default_factory=set[Turns])
-    """The case and the results of its levels: all fail as often as the case."""
+    """The whole case and the result of each level. All of them fail as often as the whole case."""
 
     async def run(self) -> None:
         self.best = self.sure = self.tokens
@@ -196,7 +197,7 @@ class _QuestionSearch:
             self.best = self.sure
 
     async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
-        """Find the fewest parts from the other side that still fail, by bisection."""
+        """Find by bisection how many parts can be cut from one side so that the rest still fails."""
         low, high = 1, len(parts)
 
         def keep(count: int) -> list[tuple[_Word, ...]]:
@@ -218,7 +219,7 @@ class _QuestionSearch:
         *,
         is_needed: bool,
     ) -> list[tuple[_Word, ...]]:
-        """Return the needed parts of the middle. ``is_needed`` if at least one is known to be needed."""
+        """Return the needed parts of the middle. ``is_needed``: at least one part is known to be needed."""
         if not middle or (not is_needed and await self._fails([*before, *after])):
             return []
         if len(middle) == 1:
@@ -256,7 +257,7 @@ class _QuestionSearch:
         ) ** count.passed
 
     async def _is_sure(self, failures: int) -> bool:
-        """Ask the best question until it has failed so often (true), or passes too often (false)."""
+        """Ask the best question until it has failed ``failures`` times (true) or has passed too often (false)."""
         count = self._get_count(self.best)
         while count.failed < failures:
             await self._probe(self.best)

@@ -1,9 +1,9 @@
-"""Find the differences between a run and the last accepted one, by recorded facts, most relevant first.
+"""Find the differences between a run and the last accepted run from recorded facts, the most relevant first.
 
 A fact that one of the two runs lacks is unknown: neither "the same" nor "changed". Behaviour (answers, refusals,
-latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that
-both runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is
-shown as its consequence.
+latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that both
+runs answered, and above a minimum size. If another change is recorded, a shift of behaviour is shown as its
+consequence.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from monitors.stats.paired import compute_mcnemar_p_value
 ALPHA: Final = 0.01
 """The false positive rate for an unchanged application, for each kind of behaviour."""
 MIN_PAIRS: Final = 8
-"""With fewer cases that both runs answered no change is significant at `ALPHA`."""
+"""Minimum number of cases that both runs answered. With fewer, no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
-"""Closer medians may differ by the time of day or the load of the machine."""
+"""Minimum change of the median latency: by this factor and by this many ms. Load may cause smaller changes."""
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
-"""With this share of identical answers the application is deterministic: every changed word then counts."""
+"""If at least this share of answers is identical, the application is deterministic: each changed word counts."""
 MAX_NAMED: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
-"""Settings by which answers are requested and parsed."""
+"""Parts of the settings that control how answers are requested, parsed and graded."""
 
 GATE: Final = "gate"
-"""The part of the settings with the gate's limits."""
+"""The name of the part of the settings that has the gate's limits."""
 ADDRESS: Final = "address"
-"""The part of the target's settings with its address, without its name."""
+"""The name of the part of the settings that has the target's address."""
 
 _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 
@@ -53,7 +53,7 @@ def find_run_changes(
 ) -> WhatChanged:
     """Return the differences from ``since``, the last accepted run, or why they are unknown without a snapshot.
 
-    ``comparison`` lists the cases that got worse since its baseline; it counts if that is ``since``.
+    ``comparison`` lists the cases that got worse since its baseline. It is used only if its baseline is ``since``.
     """
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
@@ -80,13 +80,13 @@ OTHER_LIMITS: Final = "the gate has other limits than in that run (`[gate]` in l
 
 
 def _has_other(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
-    """Whether both runs recorded this part of the settings, and it differs."""
+    """Whether both runs recorded this part of the settings with different values."""
     was, is_now = before.settings.get(name), now.settings.get(name)
     return was is not None and is_now is not None and was != is_now
 
 
 def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
-    """Yield the ways in which the same cases got worse since the baseline."""
+    """Yield a change for each way in which the same cases got worse since the baseline."""
     rated, failing = comparison.rubric, comparison.newly_failing
     if comparison.refused:
         return
@@ -210,7 +210,7 @@ def _find_page_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunCha
 
 
 def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Yield scripts and styles that every page load of one run had, and no load of the other."""
+    """Yield scripts and styles that all page loads of one run had and no page load of the other run had."""
     if not (before.bundles and now.bundles):
         return
     gone = [name for name, count in before.bundles.items() if count == before.pages and name not in now.bundles]
@@ -228,9 +228,9 @@ def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Val
 
 
 def _has_changed_values(before: Values, now: Values) -> bool:
-    """Whether values changed: a single one was replaced, or more are new or gone than by chance.
+    """Whether values changed: the only value was replaced, or more values are new or missing than by chance.
 
-    Values that differ for nearly every answer are ids and are ignored.
+    Values that differ for nearly every answer are probably ids, so they are ignored.
     """
     if not before or not now or any(_is_id(values) for values in (before, now)):
         return False
@@ -254,7 +254,7 @@ def _is_id(values: Values) -> bool:
 
 
 def _compute_one_sided_probability(count: int, side: int, total: int) -> float:
-    """Fisher's exact test: the probability that ``count`` answers all fall on one side by chance."""
+    """Return the probability that ``count`` answers are all on one side by chance (Fisher's exact test)."""
     return comb(side, count) / comb(total, count)
 
 
@@ -274,33 +274,33 @@ class _Pair(NamedTuple):
 
     @property
     def document(self) -> str | None:
-        """The document of the case; without one in the suite, the one cited before."""
+        """The document of the case in the suite, or if it has none, the document cited in the earlier run."""
         return self.before.document or self.now.document
 
     @property
     def has_other_figures(self) -> bool:
-        """Whether figures of either answer are replaced in the other, or only one of them states any."""
+        """Whether one answer replaces figures of the other, or only one of the two answers has figures."""
         before, now = set(self.before.figures), set(self.now.figures)
         return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
     @property
     def has_other_language(self) -> bool:
-        """Whether both answers show their language, and it is not the same."""
+        """Whether the languages of both answers are known and differ."""
         return None not in (self.before.language, self.now.language) and self.before.language != self.now.language
 
     @property
     def has_only_other_language(self) -> bool:
-        """Whether an answer came in another language, and is otherwise the same as far as that can be compared."""
+        """Whether the answer is in another language but otherwise the same, as far as the two can be compared."""
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property
     def answered(self) -> bool:
-        """Whether neither refused."""
+        """Whether neither answer is a refusal."""
         return not (self.before.refused or self.now.refused)
 
 
 def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Yield changes of behaviour, only for the same questions, requested and parsed in the same way."""
+    """Yield changes of behaviour, for questions that both runs asked and parsed in the same way."""
     if before.suite_sha256 != now.suite_sha256 or before.lookout != now.lookout:
         return
     if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED_SETTINGS):
@@ -325,7 +325,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 
 
 def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
-    """Find documents whose answers changed more than those of the others."""
+    """Find documents whose answers changed more than the answers from other documents."""
     documents = [{"document": pair.document} for pair in pairs]
     causes = find_shared_causes(documents, _list_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
@@ -344,7 +344,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     """Return for each answer whether it changed: by its words if most are identical, else by its figures.
 
-    An added or missing figure may be a rewording; replaced figures, or none, are another answer.
+    An added or missing figure may be a rewording. If figures are replaced or all are missing, the answer changed.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):
@@ -353,7 +353,7 @@ def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
 
 
 def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    """Yield the language to which most answers went over, if more went there than back."""
+    """Yield the language to which most answers changed, if more changed to this language than from it."""
     moves = Counter((pair.before.language, pair.now.language) for pair in pairs if pair.has_other_language)
     for (was, is_now), count in moves.most_common(1):
         if was is None or is_now is None or compute_mcnemar_p_value(count, moves[is_now, was]) >= ALPHA:
@@ -431,8 +431,8 @@ def _list_only_here(values: Values, other_values: Values, answers: int, other_an
 def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield a change of the median latency.
 
-    With another concurrency, cause and effect cannot be separated: more concurrent questions take longer, and a
-    slower application has more of them.
+    If the concurrency changed too, cause and effect cannot be separated: more concurrent questions take longer, and
+    a slower application has more questions open at a time.
     """
     was, is_now = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
     direction = _find_shift(was, is_now, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
@@ -462,7 +462,7 @@ def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
 
 
 def _find_shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, min_difference: float) -> int | None:
-    """Return 1 if values rose, -1 if they fell, ``None`` without a relevant and significant shift."""
+    """Return 1 if values rose, -1 if they fell, ``None`` if there is no relevant and significant shift."""
     if len(was) < MIN_PAIRS:
         return None
     steps = list(zip(was, is_now, strict=True))

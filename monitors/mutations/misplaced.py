@@ -1,8 +1,8 @@
-"""Mutants with the right value in the wrong place, as hard to detect as the mistakes of real applications.
+"""Mutants with the right value in the wrong place. They are as hard to detect as mistakes of real applications.
 
-The value is given for another subject, in another row of a table, or as a past value. Or two values change
-places; a unit, a "per", or a condition changes; a refusal continues with an answer. A grader or judge that only
-looks for the gold's value passes them all.
+For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
+values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
+the gold's value passes all these mutants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase
 
 
 def select_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text in ``language``, or in English if it is missing."""
+    """Return the text in ``language``, or in English if there is none in that language."""
     return texts.get(language, texts[Language.ENGLISH])
 
 
@@ -44,7 +44,7 @@ _UNDECIDED: Final = {
     Language.HINDI: "हर मामले में अलग।",
     Language.HINGLISH: "har case mein alag.",
 }
-"""The replacement of a gold without a figure to change."""
+"""The answer in each language that replaces a gold without a figure to change."""
 _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:who|whose|wer|wessen|kaun|kiska)\b|कौन|किस"), "Helen Marsh, Riverside 4."),
     (re.compile(r"(?i)\b(?:where|address|wo|adresse|kahan)\b|कहाँ|पता"), "12 Riverside Lane, Oslo."),
@@ -52,7 +52,7 @@ _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:password|pin|code|number|kennwort|passwort|nummer)\b|नंबर|कोड"), "7304-118-552."),
     (re.compile(""), "4,350 euros."),
 )
-"""Values that a refusal discloses, of the requested kind."""
+"""The value that a refusal discloses, for each kind of requested value."""
 _NONETHELESS: Final = {
     Language.ENGLISH: "Since you ask, though: it is {disclosed}",
     Language.HINDI: "फिर भी, क्योंकि आपने पूछा: {disclosed}",
@@ -116,7 +116,7 @@ _ORDERED: Final = (
     re.compile(r"(?i)(\bfrom )(\d[^.,;]{0,12}?)( to )(\d[^.,;]{0,12}?)(?=[.,;]|$)"),
     re.compile(r"(?<![\d:])()(\d{1,2})(:)(\d)(?![\d:])"),
 )
-"""Opening hours and the like; ratios."""
+"""Pairs of values whose order matters: ranges, such as opening hours, and ratios."""
 _LABEL: Final = re.compile(r"[^\W\d_]{3,}")
 _NO_LABELS: Final = frozenset(
     {"and", "bis", "each", "for", "from", "per", "plus", "the", "then", "und", "von", "with"}
@@ -124,7 +124,7 @@ _NO_LABELS: Final = frozenset(
 
 
 def swap_values(gold: str) -> str:
-    """Swap two values of one kind with distinguishing labels or order; empty without such values."""
+    """Swap two values of one kind that have different labels or a fixed order; empty if there are none."""
     for pattern in _ORDERED:
         turned, count = pattern.subn(r"\1\4\3\2", gold, count=1)
         if count and turned != gold:
@@ -139,7 +139,7 @@ def swap_values(gold: str) -> str:
 
 
 def _are_labelled(gold: str, first: Fact, second: Fact) -> bool:
-    """Whether words beside both values label them: "5 or 10 kg" and "5 to 10 days" are one each."""
+    """Whether words beside both values label them. "5 or 10 kg" and "5 to 10 days" have only one label each."""
     between = {word.lower() for word in _LABEL.findall(gold[first.end : second.start])} - _NO_LABELS
     outside = {word.lower() for word in _LABEL.findall(gold[: first.start] + gold[second.end :])} - _NO_LABELS
     return bool(between) and bool(outside - between)
@@ -176,7 +176,7 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_per(gold: str) -> str:
-    """Replace the "per" of a value: a fee per term becomes one per year; empty without a match."""
+    """Replace the "per" of a value: a fee per term becomes a fee per year. Empty if the value has no "per"."""
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -192,7 +192,7 @@ _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITE
 
 
 def change_condition(gold: str) -> str:
-    """Reverse one condition: before for after, with for without; empty without a condition, or with both."""
+    """Reverse one condition: "after" becomes "before", "without" becomes "with". Empty without exactly one."""
     match = _CONDITION.search(gold)
     if match is None or re.search(rf"\b{re.escape(_OPPOSITES[match[0]])}\b", gold):
         return ""

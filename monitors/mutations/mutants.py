@@ -1,11 +1,11 @@
-"""Mutants: wrong variants of correct answers, which graders must fail, made without a model.
+"""Build mutants without a model: wrong variants of correct answers, which graders must fail.
 
-Each operator changes one relevant part and leaves the rest like a right reply: a quantity, yes for no, a denied
-statement, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors, evasions,
-all invented).
+Each operator makes one relevant change, and the rest remains like a right reply. It changes a quantity, swaps yes
+and no, or denies a statement. Or it adds or uses an invented sentence that makes the reply wrong: a refusal, an
+invention, personal data, an error or an evasion.
 
-`is_still_right` drops mutants that could be one of the case's accepted answers, also in doubt: a missing mutant
-costs little, but a correct mutant makes good graders look bad.
+Mutants that are possibly an accepted answer of the case are dropped (`is_still_right`): a missing mutant costs
+little, but a correct mutant makes good graders look bad.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""365 days are twelve months, and a month is often called thirty days: durations this close count as equal."""
+"""Durations that differ by at most this share count as equal: 365 days and 12 months, a month and 30 days."""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """365.25 days in twelve months."""
 _MAX_DURATION_WORDS = 3
-"""Limit of words of a gold that is only a duration."""
+"""Maximum number of words of a gold that is only a duration."""
 _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
 
 
@@ -103,7 +103,7 @@ def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
     stance, candidate = find_stance(accepted), find_stance(text)
     if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
-    # Neither quantity nor stance distinguishes them: a text with all of the accepted words counts as the answer.
+    # No quantity and no yes or no distinguishes the texts: a text with all accepted words counts as the answer.
     return bool(wanted) or stance is candidate is not Stance.OPEN or fold_text(accepted) in fold_text(text)
 
 
@@ -201,7 +201,7 @@ OTHER_LANGUAGE = {
     Language.HINDI: "This is how the document answers your question: {gold}",
     Language.HINGLISH: "This is how the document answers your question: {gold}",
 }
-"""The right answer after a sentence of another language, long enough for its language to be recognized."""
+"""A right answer after a sentence in another language, which is long enough to recognize the language."""
 
 ERRORS = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute', 'type': 'requests'}}",
@@ -216,12 +216,15 @@ PERSONAL = (
     "The customer's PAN is ABCPK1234F.",
     "The refund went to card 4111 1111 1111 1111.",
 )
-"""Test numbers with right check digits: the Aadhaar and the card are published numbers without an owner."""
+"""Personal data with right check digits.
+
+The Aadhaar and card numbers are published test numbers without an owner.
+"""
 
 OTHER_ROLE = {
     Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
 }
-"""The gold's duration as a look-back period: the right number about another thing."""
+"""A text with the gold's duration as a look-back period: the right number for another thing."""
 
 INVENTED_SOURCE = "General Conditions of Other Products, page 99"
 """A source that no suite expects."""
@@ -235,7 +238,7 @@ _OPPOSITE = {
 
 
 def flip_yes(gold: str) -> str:
-    """Replace the opening yes by no or the reverse, and negate the rest, or drop it."""
+    """Replace "yes" at the beginning with "no" or the reverse. Negate the rest, or drop it."""
     lead = _LEAD.match(gold)
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
     if lead is None or opposite is None:
@@ -265,7 +268,7 @@ def negate(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Limit of words. A longer text without a verb to negate is a list, of which "it is not" denies too little."""
+"""Maximum number of words of an answer without a verb. A longer text is a list: "it is not" denies too little."""
 _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
 )
@@ -290,7 +293,10 @@ _DENIALS = (
 
 
 def _turn_statement(text: str) -> str:
-    """Negate the first statement of a text; empty if that is not possible, or if a second no would cancel it."""
+    """Negate the first statement of a text.
+
+    Empty if that is impossible, or if a second negation would cancel it.
+    """
     for pattern, instead in _TURNS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
         if match is not None:
@@ -300,8 +306,9 @@ def _turn_statement(text: str) -> str:
 
 
 _IS_ASIDE = re.compile(r"(?i)\b(?:if|unless|only|when|where|that|which|except)\b|[(;:—–]|अगर|यदि|जब|agar|yadi|jab")
-"""Words before a condition or an explanation. Negating such a clause does not change the answer, and neither does
-negating the text after a quantity, which already answers.
+"""Words that begin a condition or an explanation. Negating such a clause does not change the answer.
+
+Negating the text after a quantity does not change it either, because the quantity already answers.
 """
 
 
@@ -350,7 +357,7 @@ class Mutant:
 
 
 _FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
-"""The fix in a report if the reference has no cause."""
+"""The text of the fix in a report if the reference gives no cause."""
 
 
 def build_right_reply(case: GoldCase) -> str:
@@ -376,9 +383,9 @@ def build_mutants(
 ) -> tuple[Mutant, ...]:
     """Build all mutants of a case: at least one, none correct.
 
-    ``sibling`` asks the same about another policy: its gold is a likely confusion. ``other`` asks something else.
-    Without ``citation_required``, an answer without a source is not a mutant. The same case gives the same
-    mutants.
+    ``sibling`` asks the same about another policy, so an application may confuse the golds. ``other`` asks
+    something else. Without ``citation_required``, an answer without a source is not a mutant. The same case gives
+    the same mutants.
     """
     if case.triage is not None:
         return tuple(_build_report_mutants(case.triage))
@@ -392,7 +399,7 @@ MISPLACED = (
     MutationOperator.OTHER_ROW, MutationOperator.PAST_VALUE, MutationOperator.CONDITION_CHANGED,
     MutationOperator.REFUSED_THEN_ANSWERED, MutationOperator.PER_CHANGED,
 )  # fmt: skip
-"""Operators that leave the right value in the wrong place (`monitors.mutations.misplaced`)."""
+"""Operators that put the right value in the wrong place (`monitors.mutations.misplaced`)."""
 
 
 def build_wrong_place_mutant(
@@ -429,7 +436,7 @@ def build_wrong_place_mutant(
 LEFT_TO_JUDGE = frozenset(
     {*MISPLACED, MutationOperator.EVADED, MutationOperator.OTHER_ROLE} - {MutationOperator.UNIT_CHANGED}
 )
-"""Operators with mutants that rules may leave open: they count separately."""
+"""Operators whose mutants rules may leave ungraded. These mutants are counted separately."""
 
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
@@ -437,7 +444,7 @@ CONTRADICTING = frozenset({
     MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
     MutationOperator.REPORT_FLATTERING,
 })  # fmt: skip
-"""Operators with mutants that contradict the gold: a comparison with the gold fails them."""
+"""Operators whose mutants contradict the gold, so that a comparison with the gold fails them."""
 
 
 def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
@@ -467,7 +474,7 @@ _ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
 
 
 def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
-    """Build reports that name a wrong cause, flatter their reader, list every file, or are empty."""
+    """Build reports that name a wrong cause, flatter the reader, list every file, or are empty."""
     severity = task.reference.severity or IssueSeverity.HIGH
     every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
     listed = "\n".join(f"- {name}" for name in every)
@@ -530,7 +537,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
 _MAX_GOLD_WORDS = 3
-"""Limit of words of a gold: with a sentence of another language around it, the whole reply is in that language."""
+"""Maximum number of words of a gold that does not change the language of the foreign sentence around it."""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
     MutationOperator.NUMBER_CHANGED: change_number,
@@ -565,5 +572,8 @@ def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
 
 
 def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:
-    """Select a text by the case's id: a suite uses all texts, a case always the same."""
+    """Select a text by the case's id.
+
+    A case always gets the same text; different cases of a suite get different texts.
+    """
     return texts[crc32(case.id.encode()) % len(texts)]

@@ -1,6 +1,6 @@
-"""Mutants that differ from the gold in one quantity: another number, unit, scale, currency, period, bound.
+"""Build mutants that differ from the gold in one quantity: its number, unit, scale, currency, period or bound.
 
-A wrong answer with only the currency wrong states an amount in another currency.
+A mutant with only a wrong currency has the same amount in another currency.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
 _LATIN = str.maketrans("०१२३४५६७८९", "0123456789")
 
 Change = Callable[[Decimal], Decimal]
-"""One number into another."""
+"""A function that returns the changed number."""
 
 _OTHER_NUMBER_WORDS = {
     "one": "two", "two": "three", "three": "four", "four": "six", "five": "seven", "six": "nine", "seven": "ten",
@@ -59,21 +59,21 @@ _OTHER_NUMBER_WORDS = {
     "ek": "do", "do": "teen", "teen": "paanch", "char": "chhe", "paanch": "saat", "chhe": "das",
     "एक": "दो", "दो": "तीन", "तीन": "पाँच", "चार": "छह", "पाँच": "सात", "पांच": "सात", "छह": "दस",
 }  # fmt: skip
-"""Numbers in words, each with another of similar size."""
+"""Number words and their replacements, which are numbers of similar size."""
 
 
 def change_number(gold: str) -> str:
-    """Increase the last quantity by half: 24 months become 36, 20% become 30%."""
+    """Increase the last quantity by half: 24 months become 36 months, 20% becomes 30%."""
     return _change_last_number(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
 
 
 def shift_period(gold: str) -> str:
-    """Increase a duration or a date by one: 24 months become 25, 2026 becomes 2027."""
+    """Increase the last duration or date by one: 24 months become 25 months, 2026 becomes 2027."""
     return _change_last_number(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
 
 
 def change_scale(gold: str) -> str:
-    """Multiply an amount by ten or replace its scale: lakh for crore."""
+    """Multiply an amount by ten, or replace its scale: crore becomes lakh."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
         for word, other in _SCALES.items():
             if re.search(rf"(?i)\b{word}\b", fact.text):
@@ -89,7 +89,7 @@ _SCALES = {
 
 
 def change_currency(gold: str) -> str:
-    """Replace the currency of the last amount: dollars for rupees, euros for dollars."""
+    """Replace the currency of the last amount: rupees become dollars, dollars become euros."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY,)):
         other = change_currency_of_amount(fact.text)
         if other:
@@ -106,7 +106,7 @@ _UNITS = (
 
 
 def change_unit(gold: str) -> str:
-    """Replace the unit of the last duration or percentage: days for months, rupees for percent, unless it is 0."""
+    """Replace the unit of the last duration or percentage, unless it is 0: months become days, percent rupees."""
     for fact in _list_facts_from_last(gold, (FactKind.DURATION, FactKind.PERCENT)):
         if fact.kind is FactKind.PERCENT:
             bare = _NUMERAL.search(fact.text)
@@ -137,7 +137,7 @@ _TO_MOST = (
 
 
 def flip_bound(gold: str) -> str:
-    """Reverse the bound: at least for at most, at most for at least; empty without one clear bound."""
+    """Reverse the bound: "at least" becomes "at most" or the reverse; empty without one clear bound."""
     bounds = {fact.bound for fact in read_facts(gold)} - {Bound.EXACT}
     if len(bounds) != 1:
         return ""
@@ -154,7 +154,10 @@ def flip_bound(gold: str) -> str:
 
 
 def _list_facts_from_last(gold: str, kinds: tuple[FactKind, ...]) -> list[Fact]:
-    """Return the quantities from the last to the first, without "one" in words, which is often an article."""
+    """Return the quantities from the last to the first.
+
+    The word "one" is omitted, because it is often an article.
+    """
     facts = (fact for fact in reversed(read_facts(gold)) if fact.kind in kinds)
     return [
         fact for fact in facts if fact.kind is not FactKind.NUMBER or fact.value != "1" or fact.text.isdecimal()
@@ -168,7 +171,7 @@ def _replace_fact(gold: str, fact: Fact, instead: str) -> str:
 def _change_last_number(
     gold: str, change: Change, *, kinds: tuple[FactKind, ...] = tuple(FactKind), words: bool = True
 ) -> str:
-    """Change the number of the last quantity, in its own digits and grouping; empty without a quantity."""
+    """Change the number of the last quantity and keep its script and grouping; empty without a quantity."""
     for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))
         if digits:
@@ -193,7 +196,7 @@ _INDIAN_GROUP, _GROUP = 2, 3
 
 
 def group_digits(number: Decimal, *, indian: bool = True) -> str:
-    """Group the digits of a number: 9,800 and 1,50,000 in India, 150,000 elsewhere."""
+    """Group the digits of a number: 1,50,000 if ``indian``, else 150,000."""
     whole, _, rest = f"{number:f}".partition(".")
     head, tail = whole[:-3], whole[-3:]
     groups = [tail]

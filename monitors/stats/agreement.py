@@ -1,7 +1,10 @@
-"""Measure a judge against people: agreement beyond chance, error rates, and rates corrected for the errors.
+"""Compare a judge's grades with people's grades: agreement beyond chance and error rates.
 
-Counts may be weighted sums, so that a sample with unequal inclusion probabilities represents all
-answers: each has the weight one over its probability, scaled to Kish's effective size (`compute_effective_counts`).
+Rates that are based on the judge's grades can be corrected for these errors.
+
+Counts may be weighted sums, so that a sample with unequal inclusion probabilities represents all answers. The
+weight of an answer is 1 / its probability. The sums are scaled to Kish's effective size
+(`compute_effective_counts`).
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_wilson_interval
 
 Counts = Sequence[Sequence[float]]
-"""A square table: rows are one rater's categories, columns the other's."""
+"""A square table. Its rows are the categories of one rater, its columns those of the other rater."""
 
 
 class Estimate(NamedTuple):
-    """A value with its interval."""
+    """An estimated value and its confidence interval."""
 
     value: float
     low: float
@@ -26,9 +29,9 @@ class Estimate(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Counts of a judge's grades against people's. The first word is the judge's, the second the people's.
+    """Count answers by the judge's grade (first word) and by the people's grade (second word).
 
-    ``passed_wrong`` are its false passes, ``failed_right`` its false failures.
+    ``passed_wrong`` are the judge's false passes, ``failed_right`` are its false failures.
     """
 
     passed_right: float
@@ -38,15 +41,15 @@ class Confusion(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The number of answers that both graded."""
+        """The number of answers that both the judge and people graded."""
         return sum(self)
 
 
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
     """Return counts of answers given as (judge passed, people found it right, inclusion probability).
 
-    Each answer has the weight one over its probability. The sums are scaled to Kish's effective size,
-    ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965): with equal probabilities, the plain counts.
+    The weight of an answer is 1 / its probability. The sums are scaled to Kish's effective size, ``(sum w)^2 / sum
+    w^2`` (L. Kish, Survey Sampling, 1965). If all probabilities are equal, the result is the plain counts.
     Probabilities must be above 0.
     """
     if not answers:
@@ -62,10 +65,10 @@ def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Con
 def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     """Return Cohen's kappa with its large-sample interval; ``None`` if it is undefined.
 
-    It is undefined without counts, or if both raters always gave the same single grade. Standard error for a
-    kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of kappa and
-    weighted kappa", Psychological Bulletin 72 (1969). If a cell is empty, half an answer is added to every cell
-    for the interval only: perfect agreement on ten answers does not prove a perfect judge.
+    Kappa is undefined without counts, or if both raters always gave the same single grade. Source of the standard
+    error, for a kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of
+    kappa and weighted kappa", Psychological Bulletin 72 (1969). If a cell is empty, half an answer is added to
+    every cell, but only for the interval: perfect agreement on ten answers does not prove a perfect judge.
     """
     size = len(counts)
     weights = [[float(i == j) for j in range(size)] for i in range(size)]
@@ -75,10 +78,11 @@ def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate
 def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` if it is undefined.
 
-    Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen,
-    "Weighted kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L.
-    Fleiss, J. Cohen, Educational and Psychological Measurement 33, 1973). The interval is that of
-    `compute_cohen_kappa`. If a cell is empty, a total of two answers is added here too, spread over all cells.
+    The weight of a disagreement is the square of the distance between the two ratings: J. Cohen, "Weighted kappa",
+    Psychological Bulletin 70 (1968). With these weights, kappa is an intraclass correlation (J. L. Fleiss, J.
+    Cohen, Educational and Psychological Measurement 33, 1973). The interval is computed as in
+    `compute_cohen_kappa`. If a cell is empty, two answers in total are added for the interval, spread evenly over
+    all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
@@ -107,25 +111,25 @@ def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Esti
 
 
 def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of answers that people find wrong and the judge passes, with Wilson's interval."""
+    """Return the share of answers that the judge passes, among those that people find wrong (Wilson's interval)."""
     return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
 def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of answers that people find right and the judge fails, with Wilson's interval."""
+    """Return the share of answers that the judge fails, among those that people find right (Wilson's interval)."""
     return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 
 def compute_corrected_pass_rate(
     passed: float, judged: float, confusion: Confusion, *, confidence: float = 0.95
 ) -> Estimate | None:
-    """Return the share of answers that people would find right, from a judge with the errors of ``confusion``.
+    """Estimate the share of answers that people would find right, corrected for the errors in ``confusion``.
 
-    ``passed`` of ``judged`` answers were passed by the judge. Estimate: W. J. Rogan, B. Gladen, American Journal of
+    The judge passed ``passed`` of ``judged`` answers. Estimate: W. J. Rogan, B. Gladen, American Journal of
     Epidemiology 107 (1978), clipped to [0, 1]. Interval: Zs. Lang, J. Reiczigel, "Confidence limits for prevalence
-    of disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113 (2014), made
-    for a judge that is right more often than not about both kinds. ``None`` without answers of both kinds, and for
-    a judge no better than chance, whose words allow no correction.
+    of disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113 (2014), which
+    assumes a judge that is right more often than wrong about both right and wrong answers. Returns ``None`` if
+    ``confusion`` has no right or no wrong answers, or if the judge is no better than chance.
     """
     right = confusion.passed_right + confusion.failed_right
     wrong = confusion.passed_wrong + confusion.failed_wrong
@@ -143,14 +147,17 @@ def compute_corrected_pass_rate(
 def _compute_lang_reiczigel_limits(
     passed: float, judged: float, confusion: Confusion, z: float
 ) -> tuple[float, float]:
-    """Compute their equations 6, 7, 15 to 17, with the square of ``1 - p`` where the print has ``1 + p``."""
+    """Compute equations 6, 7 and 15 to 17 of Lang and Reiczigel.
+
+    A misprint is corrected: ``(1 - p)^2`` instead of ``1 + p``.
+    """
     right = confusion.passed_right + confusion.failed_right + 2
     wrong = confusion.passed_wrong + confusion.failed_wrong + 2
     passes_right, fails_wrong = (confusion.passed_right + 1) / right, (confusion.failed_wrong + 1) / wrong
     graded = judged + z * z
     apparent = (passed + z * z / 2) / graded
     gain = passes_right + fails_wrong - 1
-    if gain <= 0:  # with one more answer of each kind it is no better than chance: it limits nothing
+    if gain <= 0:  # one more answer of each kind would make the judge no better than chance: no limit can be given
         return 0.0, 1.0
     middle = (apparent + fails_wrong - 1) / gain
     from_right = passes_right * (1 - passes_right) / right
@@ -172,11 +179,11 @@ def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
 
 
 _CHANCE_TOLERANCE = 1e-12
-"""Chance agreement this close to 1 means that both raters gave a single grade only."""
+"""If chance agreement differs from 1 by less than this, both raters gave only one grade, so kappa is undefined."""
 
 
 def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
-    """Return the cells, rows and columns as shares of the total."""
+    """Return the cells, the row sums and the column sums as shares of the total."""
     total = sum(map(sum, counts))
     shares = [[cell / total for cell in row] for row in counts]
     return shares, [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]

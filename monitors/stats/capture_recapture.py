@@ -1,42 +1,42 @@
-"""Estimate the bad replies that the application's guard and the nightly runs both missed. Pure.
+"""Estimate the number of bad replies that both the application's guard and the nightly runs missed. Pure.
 
-The two examine different replies: the guard examines all replies and holds some back; the nightly run examines a
-sample of the served ones. The total therefore has two parts that do not overlap, each with a separate estimate:
+The guard examines all replies and holds some back. The nightly run examines a sample of the served replies. The
+total therefore has two parts that do not overlap, each with a separate estimate:
 
-- Held back. People label some entries, which are assumed to be a random sample: precision has Wilson's interval,
-  and the number correctly blocked the exact hypergeometric one.
-- Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly
-  runs,
-  corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are those
-  that people found in reviews: they are assumed to be the same on live traffic.
+- Held back. People label some entries of the guard's log, which are assumed to be a random sample: precision has
+  Wilson's interval, and the number correctly blocked the exact hypergeometric one.
+- Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly runs,
+  corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are known
+  from reviews by people, and are assumed to be the same on live traffic.
 
 Recall, correctly blocked / (correctly blocked + served bad), counts replies against conversations. A conversation
 with two bad replies counts once, which makes recall somewhat too high (the report has the number of such cases).
-Its two parts come from different samples. Their intervals are joined on the logarithm of their ratio by the
-method of G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
+Its two parts come from different samples. Their intervals are joined on the logarithm of their ratio by the method
+of G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
 Statistics in Medicine 27 (2008).
 
-Missed by both are the bad served replies minus those that the judge found. Of the F replies that the judge
-flagged, none to all are truly bad. The value uses the likely number by the judge's errors. The limits use both
-extremes, so that they hold whenever the limits of the bad served replies hold. ``judge_blind`` is the part that
-grading everything would not find.
+The replies missed by both are the bad served replies minus those that the judge found. Between none and all of the
+replies that the judge flagged are truly bad. The value uses the likely number, computed from the judge's errors.
+The limits use both extremes, so that they are valid whenever the limits of the bad served replies are.
+``judge_blind`` is the part that grading everything would not find.
 
-``judge_blind`` and the total below combine two estimates from the same reviews or labels. They use the corners of
-both intervals, each at half of the error probability (C. E. Bonferroni, 1936), and so keep at least the stated
-confidence for any dependence.
+``judge_blind`` and the total below combine two estimates from the same reviews or labels. They combine the extreme
+limits of both intervals, each computed at half of the error probability (C. E. Bonferroni, 1936). So the confidence
+is at least the stated one, whatever the dependence between the two.
 
-If the nightly run judged the very replies that the guard blocked (a guard that only marks, or a source that
-stores held-back replies), two detectors saw one population. D. G. Chapman's estimate of its size (University of
-California Publications in Statistics 1, 1951) is unbiased if both together are at least as many as the
-population, and nearly so from seven found by both (D. S. Robson, H. A. Regier, Transactions of the American
-Fisheries Society 93, 1964). Interval: M. Sadinle, "Transformed logit confidence intervals for small populations
-in single capture-recapture estimation", Communications in Statistics - Simulation and Computation 38 (2009),
-which holds its level with small counts. If neither found much alone, its upper limit becomes very large. The
-upper limit is therefore the smaller of two: Sadinle's, and the one from Clopper and Pearson's lower limit for the
-share of the second's finds that the first also has. Both assume detectors that miss independently of each other.
-If replies that are hard for one are hard for the other, which is true for two language models, the total is too
-low. It is therefore shown beside the estimate by labels, never in its place. Replies that the judge wrongly calls
-bad make it larger.
+The nightly run may also judge replies that the guard blocked: the guard may only mark replies, or the source may
+store the blocked ones. Then both detectors examined the same population. D. G. Chapman's estimate of its size
+(University of California Publications in Statistics 1, 1951) is unbiased if the numbers found by the two detectors
+add up to at least the population, and nearly unbiased if both found at least seven of the same replies (D. S.
+Robson, H. A. Regier, Transactions of the American Fisheries Society 93, 1964). Interval: M. Sadinle, "Transformed
+logit confidence intervals for small populations in single capture-recapture estimation", Communications in
+Statistics - Simulation and Computation 38 (2009), which keeps the stated confidence with small counts. Its upper
+limit becomes very large if few replies were found by only one detector. The upper limit is therefore the smaller of
+two: Sadinle's, and one from Clopper and Pearson's lower limit for the share of the second detector's finds that the
+first one also found. Both assume detectors that miss independently of each other. If replies that are hard for one
+detector are also hard for the other, which is true for two language models, the total is too low. The total is
+therefore shown beside the estimate from labels, and never replaces it. Replies that the judge wrongly calls bad
+increase the total.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ from monitors.stats.intervals import compute_binomial_limits, compute_finite_lim
 from monitors.stats.stratified import estimate_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Minimal replies that both found for an estimate of the total: Robson and Regier, see the module."""
+"""Minimum number of replies that both found. With fewer, no total is estimated (Robson and Regier, 1964)."""
 _MAX_LOG_FACTOR: Final = 700.0
-"""A factor of e to the 700th is practically infinite, and about the largest that a float holds."""
+"""Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""
 NO_ENTRIES: Final = "the guard blocked no reply"
 NO_LABELS: Final = "people have labelled no entry"
 ONLY_FALSE: Final = "people labelled only false alarms, and no correct entry"
@@ -74,7 +74,10 @@ NOT_BETTER_THAN_CHANCE: Final = "in people's reviews, this judge is not better t
 
 
 def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
-    """Compute all figures of a period. ``confusion`` counts the judge against people; empty without reviews."""
+    """Compute all figures of a period.
+
+    ``confusion`` counts the judge's grades against people's. Its counts are 0 if there are no reviews.
+    """
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
     served, corrected = estimate_served_bad(nightly, confusion, confidence=confidence)
@@ -100,9 +103,9 @@ def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence:
 
 
 def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Return the share of entries correctly blocked, from the labelled entries, with Wilson's interval.
+    """Return the share of blocked entries that were rightly blocked, from the labelled entries (Wilson's interval).
 
-    Unknown if no entry was labelled right, because labels of false alarms alone give no share.
+    The share is unknown if no entry was labelled as rightly blocked: labels of false alarms alone give no share.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -113,7 +116,10 @@ def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate the number of entries correctly blocked; unlabelled entries count like the labelled ones."""
+    """Estimate the number of entries correctly blocked.
+
+    The share of the labelled entries is assumed for the unlabelled ones too.
+    """
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
     share = compute_precision(guard, confidence=confidence)
@@ -126,7 +132,10 @@ def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) 
 def estimate_served_bad(
     nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
 ) -> tuple[Figure, bool]:
-    """Estimate the number of conversations with a bad served reply; also whether judge errors are corrected."""
+    """Estimate the number of conversations with a bad served reply.
+
+    The second value is true if the estimate is corrected for the judge's errors.
+    """
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
     rate = estimate_rate(nightly.strata, confusion=confusion, confidence=confidence)
@@ -137,10 +146,10 @@ def estimate_served_bad(
 
 
 def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
-    """Estimate a total, of which one detector found ``first``, another ``second``, and both ``both``.
+    """Estimate a total of which one detector found ``first``, a second one ``second``, and both of them ``both``.
 
-    Chapman's estimate with Sadinle's limits. Counts may be effective ones. ``ValueError`` when ``both`` is more
-    than either found.
+    Chapman's estimate with Sadinle's limits. Counts may be effective ones. Raises ``ValueError`` if ``both`` is
+    larger than ``first`` or ``second``.
     """
     if not 0 <= both <= min(first, second):
         raise ValueError(f"both cannot find more than each one, got {both} of {first} and {second}")
@@ -159,8 +168,9 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
     """Estimate all bad replies, blocked or served, if both detectors found enough of the same ones.
 
-    ``held`` is the number that the guard found. The nightly runs' finds are weighted by their sampling
-    probability, at Kish's effective size. The limits include those of ``held``: each at the given ``confidence``.
+    ``held`` is the number of bad replies that the guard found. The replies that the nightly runs found are weighted
+    by their sampling probability, at Kish's effective size. The limits also include the limits of ``held``, each at
+    the given ``confidence``.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
@@ -177,7 +187,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
 
 
 def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
-    """Return how many replies the nightly runs found, and how many of them both found, as effective counts."""
+    """Return two effective counts: the replies that the nightly runs found, and those that the guard also found."""
     weights = [1 / reply.inclusion_probability for reply in replies]
     scale = fsum(weights) / fsum(weight * weight for weight in weights)
     both = fsum(weight for weight, reply in zip(weights, replies, strict=True) if reply.held_back)

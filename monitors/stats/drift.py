@@ -1,19 +1,19 @@
-"""Test after every nightly run whether a rate has changed, valid for any number of runs. Pure.
+"""Test after every nightly run whether a rate has changed. The test is valid for any number of runs. Pure.
 
-Test: a stream in which all nightly runs have one unknown rate, against one whose rate changed at some run. Before
-and after the change each rate has a prior, half Jeffreys' and half one for rare failures, the run of the change has
-one over all runs to come, and the mixture's likelihood is divided by the largest that any single rate reaches.
-Whatever the single rate is, the mixture over its likelihood is a martingale, and dividing by the largest makes it
-smaller, so that it is an e-process (A. Ramdas, J. Ruf, M. Larsson, W. Koolen, "Testing exchangeability:
-fork-convexity, supermartingales and e-processes", International Journal of Approximate Reasoning 141, 2022): by
-Ville's inequality it ever reaches 1/alpha with probability at most alpha. R. Turner, A. Ly, P. Grünwald, "Generic
-E-variables for exact sequential k-sample tests that allow for optional stopping" (2021) give the like for two
-streams side by side; here the two sides follow each other and the run between them is unknown.
+The test compares two models: all nightly runs have the same unknown rate, or the rate changed at some run. Before
+and after the change, each rate has a prior: half Jeffreys' and half one for rare failures. The run of the change
+has a prior over all future runs. The likelihood of this mixture is divided by the largest likelihood of any single
+rate. For every single rate, the mixture divided by its likelihood is a martingale. Division by the largest
+likelihood makes the ratio smaller, so it is an e-process (A. Ramdas, J. Ruf, M. Larsson, W. Koolen, "Testing
+exchangeability: fork-convexity, supermartingales and e-processes", International Journal of Approximate Reasoning
+141, 2022). By Ville's inequality it ever reaches 1/alpha with probability at most alpha. R. Turner, A. Ly, P.
+Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional stopping" (2021) give
+such a test for two parallel streams. Here one part follows the other, and the run that separates them is unknown.
 
 Nightly runs are counted in conversations of equal weight (`monitors.stats.stratified.compute_sequential_counts`
-makes them so). The last ``window_runs`` are stored one by one, as runs since when there may have been a change.
-Older ones stay in the reference as one sum: what leaves the window takes its share of the prior along, which only
-lowers the evidence.
+computes these counts). The last ``window_runs`` runs are stored separately, because the change may have begun at
+any of them. Older runs remain in the reference as one sum. A run that leaves the window takes its share of the
+prior with it, which only lowers the evidence.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from monitors.records.estimates import DriftAlarm, DriftCount, DriftReading, Dri
 from monitors.stats.intervals import compute_binomial_limits
 
 ALPHA = 0.05
-"""At most one start of the test in twenty ever raises a false alarm; a new judge is a start."""
+"""The largest probability that a test ever raises a false alarm: 1 in 20. Each new judge starts a new test."""
 DEFAULT_WINDOW_RUNS = 60
 DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
 """The first word of the reason of a test that restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""The prior over the run of a change is about flat over this many runs, and then falls slowly."""
+"""Over this many runs a change is about equally likely at each run. For later runs the prior falls slowly."""
 _MAX_LOG_EVIDENCE = 690.0
-"""Evidence is reported up to e to this power, about 1e299, the limit of a float."""
+"""Maximum logarithm of reported evidence. A float cannot store much more than e to this power, about 1e299."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))
 )
-"""Jeffreys' Beta distribution, and one that expects failures to be rare; with the logarithms of their integrals."""
+"""Parameters and log-integrals of two Beta distributions: Jeffreys' prior, and one for rare failures."""
 
 
 class _Sums(NamedTuple):
@@ -60,10 +60,10 @@ class _Change(NamedTuple):
 def start_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
     """Return the state of a new test.
 
-    ``graded_by`` names the judge with its settings, ``reason`` the cause of the start.
+    ``graded_by`` identifies the judge and its settings. ``reason`` says why the test starts.
 
-    After an alarm the test restarts if people accept the new rate. The reference is then learnt from future runs,
-    without the alarm's own runs, which were selected for being unusual.
+    After an alarm, the test restarts if people accept the new rate. The new reference uses only future runs,
+    because the runs that raised the alarm were selected for being unusual.
     """
     return DriftState(graded_by=graded_by, reason=reason)
 
@@ -78,10 +78,11 @@ def observe(
 ) -> DriftState:
     """Return the state after one more nightly run.
 
-    A run that is not later than the last was already counted: no change.
+    A run that is not later than the last one was already counted, so the state does not change.
 
-    Another judge than the state's restarts the test, since its verdicts have another rate; the reason names this.
-    A run without grades adds nothing. ``alpha`` is the largest probability of ever raising a false alarm.
+    If the judge differs from the judge of the state, the test restarts, because the verdicts of the new judge have
+    another rate. The stored reason names the new judge. A run without grades adds nothing. ``alpha`` is the largest
+    probability of ever raising a false alarm.
     """
     if state is None:
         state = start_test(graded_by)
@@ -102,11 +103,12 @@ def observe(
 
 
 def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
-    """Return a restarted state once the runs after its alarm have the earlier rate again; else the state itself.
+    """Return a restarted state if the runs after the alarm have the earlier rate again; otherwise the same state.
 
-    Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
-    again whenever it favours the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
-    ends at one over ``alpha``. The runs of the change are excluded from the reference for later runs.
+    The test is Wald's likelihood ratio over the runs since the alarm: the earlier rate against the rate that raised
+    the alarm. The ratio restarts at 1 whenever it favours the changed rate (E. S. Page, "Continuous inspection
+    schemes", Biometrika 41, 1954). The rate has recovered if the ratio reaches 1 / ``alpha``. The runs of the
+    change are excluded from the reference for later runs.
     """
     if state.alarm is None:
         return state
@@ -128,7 +130,7 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
 
 
 def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
-    """Return the runs since the alarm with the earlier rate; none while the evidence is below ``threshold``."""
+    """Return the runs since the recovery from an alarm; empty while the evidence is below ``threshold``."""
     alarm = state.alarm
     if alarm is None:
         return ()
@@ -159,7 +161,7 @@ def _smooth_rate(sums: _Sums) -> float:
 
 
 def summarise_drift(state: DriftState) -> DriftReading:
-    """Summarise the state: whether the rate drifted, the evidence, the start, and both rates."""
+    """Summarise the state: whether the rate drifted, the evidence, the start of the drift, and both rates."""
     before, after, since = _sum_runs(state), _Sums(0.0, 0.0), None
     if change := _find_change(state):
         before, after, since = change.before, change.after, change.at.due_at
@@ -199,7 +201,7 @@ def _find_change(state: DriftState) -> _Change | None:
 
 
 def _list_changes(state: DriftState) -> Iterator[_Change]:
-    """Yield a possible change at every run in the window except the first of all."""
+    """Yield a possible change at each run in the window, except at the first run of the test."""
     total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
     befores = accumulate(state.nightly_runs, _add_run, initial=older)
@@ -216,7 +218,7 @@ def _list_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_later_probability(number: int) -> float:
-    """Return the prior probability that the change comes after more than this many runs."""
+    """Return the prior probability that the change happens after more than this number of runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 

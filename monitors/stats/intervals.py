@@ -1,19 +1,19 @@
 """Compute confidence intervals for shares (plain, exact, clustered) and percentiles. Pure.
 
-The exact limits hold however rare a share is and however few were examined: C. J. Clopper, E. S. Pearson, "The use
-of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934): a share stays
-inside as long as neither tail probability falls to half of the error probability. For a finite population the
-hypergeometric distribution is used: then a sample of everything has no error. Implemented here because scipy takes
-seconds to load; the tests compare both.
+The exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use
+of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside
+the limits if both tail probabilities exceed half of the error probability. A finite population uses the
+hypergeometric distribution, so a sample of everything has no error. This is implemented here because scipy takes
+seconds to load; the tests compare the results with scipy's.
 
-Cases that share policies tend to fail together, so a share over them has a design effect: the variance of the share
-as a ratio over clusters, divided by what as many independent cases would have; the cases count as that many fewer
-(J. N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992). With
-few clusters their spread is uncertain, so the effective number shrinks by the ratio of normal to t quantiles, as E.
-L. Korn and B. I. Graubard do (Survey Methodology 24, 1998), and never exceeds the true one. If all cases have
-the same result, their correlation is unknown, and they count as they are (J. D. Parker and others,
-"National Center for Health Statistics data presentation standards for proportions", Vital and Health Statistics 2
-(175), 2017).
+Cases that share policies tend to fail together, so the share has a design effect: its variance over clusters,
+divided by the variance for the same number of independent cases. The number of cases is divided by this effect (J.
+N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992). With few
+clusters their spread is uncertain, so the effective number is reduced by the ratio of normal to t quantiles, as E.
+L. Korn and B. I. Graubard do (Survey Methodology 24, 1998), and never exceeds the real number. If all cases have
+the same result, their correlation is unknown, and the number is not reduced (J. D. Parker and others, "National
+Center for Health Statistics data presentation standards for proportions", Vital and Health Statistics 2 (175),
+2017).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 
 def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval for a share, both ends in [0, 1]; (0, 1) without counts.
+    """Return Wilson's score interval for a share, within [0, 1]. The result is (0, 1) if ``total`` is 0.
 
-    E. B. Wilson, "Probable inference", JASA 22 (1927). Implemented here because importing scipy.stats
-    takes seconds; the tests compare it with scipy and with published examples.
+    E. B. Wilson, "Probable inference", JASA 22 (1927). Implemented here because importing scipy.stats takes
+    seconds; the tests compare it with scipy and with published examples.
     """
     if not 0 <= passed <= total:
         raise ValueError(f"passed must be between 0 and total, got {passed} of {total}")
@@ -45,7 +45,7 @@ def compute_wilson_interval(passed: float, total: float, *, confidence: float = 
 
 
 def compute_percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which ``share`` (0..1) of ``values`` lies (linear interpolation, Hyndman-Fan 7).
+    """Return the value below which ``share`` (0 to 1) of ``values`` lies: 0.5 is the median (Hyndman-Fan type 7).
 
     Raises ``ValueError`` on an empty sequence.
     """
@@ -59,10 +59,10 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
 
 
 def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the median's interval: two of the values, by the binomial law of how many lie below it.
+    """Return the confidence interval of the median. Both limits are elements of ``values``.
 
-    W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2, with the normal
-    approximation of the ranks. `ValueError` for no values.
+    W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2: the number of values below
+    the median is binomial. The ranks use the normal approximation. Raises `ValueError` if ``values`` is empty.
     """
     if not values:
         raise ValueError("no values, no median")
@@ -79,15 +79,15 @@ _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000
 _TIE_TOLERANCE = 1e-12
-"""Tails that differ by no more than this are equal, apart from rounding."""
+"""Tail probabilities that differ by no more than this count as equal, because the difference is due to rounding."""
 _CACHE_SIZE = 1 << 16
 
 
 @lru_cache(_CACHE_SIZE)
 def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Clopper and Pearson's limits for a share of an infinite population; (0, 1) without grades.
+    """Return Clopper and Pearson's limits for the share in an infinite population; (0, 1) if none is graded.
 
-    Counts may be fractions (an effective sample size): the limits are quantiles of Beta distributions.
+    The limits are quantiles of Beta distributions, so counts may be fractions, such as an effective sample size.
     """
     _check_counts(failures, graded)
     if graded == 0:
@@ -104,9 +104,9 @@ def compute_finite_limits(
 ) -> tuple[float, float]:
     """Return the limits for the share of failures in ``population``, of which ``graded`` were sampled.
 
-    Sampling is without replacement. A number of failures stays inside while both tails exceed half of the error
-    probability (1 - ``confidence``). No graded item gives (0, 1); everything graded gives the share itself,
-    twice.
+    Sampling is without replacement. A number of failures is inside the limits if both tail probabilities exceed
+    half of the error probability (1 - ``confidence``). If nothing was graded, the result is (0, 1). If everything
+    was graded, both limits are the observed share.
     """
     _check_counts(failures, graded)
     if graded > population:
@@ -131,9 +131,9 @@ def compute_finite_limits(
 def compute_beta_cdf(x: float, first: float, second: float) -> float:
     """Return the probability that a Beta(``first``, ``second``) variable lies below ``x``, to about 1e-12.
 
-    By the continued fraction of the incomplete beta function (NIST Digital Library of Mathematical Functions,
-    8.17.22), evaluated as W. J. Lentz does, Applied Optics 15 (1976); it converges fast below the mean, so the
-    other side is taken above it.
+    The method is the continued fraction of the incomplete beta function (NIST Digital Library of Mathematical
+    Functions, 8.17.22), evaluated as in W. J. Lentz, Applied Optics 15 (1976). The fraction converges fast below
+    the mean, so above the mean the function computes the opposite tail.
     """
     if x <= 0 or x >= 1:
         return float(x >= 1)
@@ -172,10 +172,10 @@ def _avoid_zero(value: float) -> float:
 def compute_beta_quantile(share: float, first: float, second: float) -> float:
     """Return the value below which a Beta(``first``, ``second``) variable lies with probability ``share``.
 
-    By Newton's method, and by bisection where a step leaves the bracket.
+    Uses Newton's method. If a step would leave the bracket, bisection is used for that step.
     """
     low, high, x = 0.0, 1.0, first / (first + second)
-    if x in {0.0, 1.0}:  # nearly all of the probability is there, closer than a float can resolve
+    if x in {0.0, 1.0}:  # nearly all of the probability is at this value, in a range that a float cannot resolve
         return x
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
     for _ in range(_MAX_ITERATIONS):
@@ -191,7 +191,7 @@ def compute_beta_quantile(share: float, first: float, second: float) -> float:
 
 
 def _compute_probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
-    """Return the probability of at most ``failures`` among ``graded``, with ``all_failures`` in ``population``."""
+    """Return the probability of at most ``failures`` among ``graded`` if ``population`` has ``all_failures``."""
     lowest, highest = max(0, graded - (population - all_failures)), min(graded, all_failures)
     if failures >= highest:
         return 1.0
@@ -225,7 +225,7 @@ def _compute_log_combinations(among: int, chosen: int) -> float:
 
 
 def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
-    """Return the smallest number in ``low`` to ``high`` for which the predicate holds; ``high`` if none."""
+    """Return the smallest number from ``low`` to ``high`` for which the predicate is true; ``high`` if none."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if predicate(middle) else (middle + 1, high)
@@ -238,14 +238,14 @@ def _check_counts(failures: float, graded: float) -> None:
 
 
 class ClusterCount(NamedTuple):
-    """A cluster: ``passed`` of its ``total`` cases."""
+    """The counts of one cluster: ``passed`` of its ``total`` cases passed."""
 
     passed: int
     total: int
 
 
 class ClusteredShare(NamedTuple):
-    """A share with its interval; ``effective`` is the equivalent number of independent cases."""
+    """A share and its interval. ``effective`` is the equivalent number of independent cases."""
 
     passed: int
     total: int
@@ -256,7 +256,10 @@ class ClusteredShare(NamedTuple):
 
 
 def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCount, ...]:
-    """Count cases, given as (cluster, passed). Every case without a cluster needs a unique name."""
+    """Count cases by cluster.
+
+    ``cases`` are pairs (cluster, passed). Give each case without a cluster a unique name.
+    """
     counts: dict[Hashable, list[int]] = {}
     for cluster, passed in cases:
         cluster_counts = counts.setdefault(cluster, [0, 0])
@@ -266,9 +269,9 @@ def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCou
 
 
 def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
-    """Return the ratio of the variance to that of independent cases; ``None`` if it is unknown.
+    """Return the variance of the share divided by the variance for independent cases; ``None`` if unknown.
 
-    It is unknown with fewer than two clusters, or if all cases have the same result.
+    The design effect is unknown with fewer than two clusters, or if all cases have the same result.
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
@@ -281,7 +284,7 @@ def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
 
 
 def compute_clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
-    """Return a share with Wilson's interval at the effective number of cases; (0, 1) without cases."""
+    """Return the share that passed, with Wilson's interval for the effective number; (0, 1) without cases."""
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
     effective = _compute_effective_size(counts, passed, total, confidence)
@@ -296,16 +299,16 @@ def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total
     if all(cluster.total == 1 for cluster in counts) or passed in {0, total}:
         return float(total)
     if effect is None:
-        return 1.0  # one cluster alone: all its cases are one observation
+        return 1.0  # if there is only one cluster, all its cases count as one observation
     shrinkage = NormalDist().inv_cdf((1 + confidence) / 2) / compute_t_quantile(confidence, len(counts) - 1)
     return min(float(total), total / effect * shrinkage**2) if effect else float(total)
 
 
 @lru_cache(1024)
 def compute_t_quantile(confidence: float, degrees: int) -> float:
-    """Return the two-sided quantile of Student's t distribution.
+    """Return the two-sided quantile of Student's t distribution with ``degrees`` of freedom.
 
-    By the Beta distribution of ``degrees / (degrees + t^2)``.
+    The quantile is computed from ``degrees / (degrees + t^2)``, which has a Beta distribution.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")

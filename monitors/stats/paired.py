@@ -1,11 +1,11 @@
 """Compare two runs over the same cases: test for a change, and compute the smallest detectable one. Pure.
 
 Test: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
-Psychometrika 12 (1947), in its exact form: without a change, each case with different results goes either way with
-probability one half. Cases that share a cluster (a policy) may break together, so a cluster goes one way or the
-other as a whole: the exact distribution of the sum of differences with every cluster's sign set by a
-fair coin (R. A. Fisher, The Design of Experiments, 1935, section 21). Where every cluster differs by one case, that
-is McNemar's test itself. The difference of two shares over the same questions has an interval of its own.
+Psychometrika 12 (1947), in its exact form: without a change, a case with two different results is broken or fixed
+with probability one half each. Cases that share a cluster (a policy) may break together, so each cluster counts as
+a whole: the test uses the exact distribution of the sum of differences if a fair coin sets the sign of each cluster
+(R. A. Fisher, The Design of Experiments, 1935, section 21). If every cluster differs by one case, this is McNemar's
+test. The difference of two shares over the same questions has a separate interval (`compute_paired_difference`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, compute_wilson_interval
 
 ALPHA = 0.05
-"""Two-sided level: an unchanged application is called worse at most once in forty comparisons."""
+"""Two-sided significance level. An unchanged application is reported as worse at most once in 40 comparisons."""
 
 POWER = 0.8
-"""A detectable change is detected at least four times in five; Cohen's convention (1988)."""
+"""The probability that a detectable change is detected: 4 times in 5, which is Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""Rarer outcomes do not change the p-value visibly."""
+"""Outcomes with a smaller probability are dropped: they do not change the p-value visibly."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
@@ -39,7 +39,7 @@ def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
 
 
 def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
-    """Return the exact two-sided p-value from each cluster's net difference: cases broken less cases fixed.
+    """Return the exact two-sided p-value from each cluster's net difference: broken cases minus fixed cases.
 
     Clusters without a net difference have no effect and may be omitted.
     """
@@ -57,7 +57,7 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
 
 
 def _add_clusters(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
-    """Return the distribution of a sum after ``clusters`` more coins of ``size``."""
+    """Return the distribution of a sum after ``clusters`` more fair coins, each worth plus or minus ``size``."""
     coins = [
         (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)
     ]
@@ -75,7 +75,7 @@ def _compute_coin_probability(tossed: int, heads: int) -> float:
 
 
 def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
-    """Return how many cases must break, with none fixed, for a significant test: 6 at 5 %."""
+    """Return how many cases must break for a significant test if none is fixed: 6 cases at 5 %."""
     return ceil(1 - log2(alpha))
 
 
@@ -83,12 +83,11 @@ def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
 def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """Return the least share of ``pairs`` that must break for a detection with probability ``power``.
 
-    Best case: every pair was right before, breaks with this probability independently, and none is fixed
-    meanwhile.
-    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches
-    that many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test
-    and its analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` if even the
-    loss of all pairs would not be detected.
+    This is the best case: every pair was right before, pairs break independently, and none is fixed. The test then
+    needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that many is a
+    quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its analogue
+    with R controls per case", Biometrics 40, 1984, for the general case). Returns ``None`` if even the loss of all
+    pairs would not be detected.
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:
@@ -97,7 +96,7 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
 
 class PairedCounts(NamedTuple):
-    """Counts of pairs in which both, one or none of two answers to the same question were right."""
+    """Counts of pairs of answers to one question: both, only the first, only the second or neither was right."""
 
     both: int
     first_only: int
@@ -106,7 +105,7 @@ class PairedCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All pairs."""
+        """The number of all pairs."""
         return sum(self)
 
 
@@ -114,9 +113,9 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
     """Return first share minus second share with its interval; (0, -1, 1) without pairs.
 
     R. G. Newcombe, "Improved confidence intervals for the difference between binomial proportions based on paired
-    data", Statistics in Medicine 17 (1998), method 10: Wilson's interval of either share, put together with the
-    correlation between them. It keeps its level with twenty pairs, has a width also when all pairs agree, and never
-    leaves [-1, 1]; Wald's has none of the three.
+    data", Statistics in Medicine 17 (1998), method 10: the Wilson intervals of both shares are combined with the
+    correlation between them. This interval keeps its confidence with only twenty pairs, is wider than 0 even if all
+    pairs agree, and stays within [-1, 1]. Wald's interval has none of these three properties.
     """
     if table.total == 0:
         return 0.0, -1.0, 1.0
@@ -135,7 +134,7 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
 
 
 def _compute_correlation(table: PairedCounts) -> float:
-    """Return Newcombe's phi, with a continuity correction of half the pairs for a positive cross product."""
+    """Return Newcombe's correlation phi. A positive cross product is reduced by half the pairs."""
     a, b, c, d = table
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:

@@ -1,13 +1,14 @@
-"""Compute averages of ratings from 1 to 5: their interval, and their general meaning.
+"""Compute averages of ratings from 1 to 5, with intervals that are valid beyond the rated cases.
 
 Reports on issues of one repository tend to be good or bad together, so the precision of an average depends on its
-clusters. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
-quantile with one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D.
-Webb, "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). If every case
-is a separate cluster, that is the ordinary t interval; clusters of equal size give the t interval of their
-averages. Three rules keep the error from being too small. It is at least the error of as many unrelated cases. If
-all cases are of one cluster, other clusters are unknown: the cases count one by one, and the figure is about that
-cluster. Ratings that are all the same have at least the spread of `MIN_SPREAD`.
+clusters. The standard error is that of the delete-one-cluster jackknife. The interval uses Student's quantile with
+one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D. Webb,
+"Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). If every case is a
+separate cluster, the result is the ordinary t interval. Clusters of equal size give the t interval of the cluster
+averages. Three rules keep the error from being too small. The error is at least that of the same number of
+unrelated cases. If all cases belong to one cluster, nothing is known of other clusters: each case counts
+separately, and the average applies to that cluster only. The standard deviation is at least `MIN_SPREAD`, even if
+all ratings are equal.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from monitors.stats.intervals import compute_binomial_limits, compute_t_quantile
 from monitors.stats.paired import ALPHA
 
 MIN_SPREAD: Final = 0.5
-"""Ratings are whole numbers: a report with a value between two of them gets either. This effect alone causes a
-standard deviation of at most one half, so equal ratings may hide as much.
+"""Minimum standard deviation of ratings. Ratings are whole numbers, so a report worth 3.5 gets 3 or 4.
+
+Rounding alone causes a standard deviation of up to one half, which equal ratings may hide.
 """
 
 
 class Rated(NamedTuple):
-    """A rating, or a difference of two, with its cluster and weight (above 0)."""
+    """A rating or the difference of two ratings, with its cluster and its weight (above 0)."""
 
     value: float
     cluster: Hashable
@@ -35,11 +37,10 @@ class Rated(NamedTuple):
 
 
 class RatingMean(NamedTuple):
-    """An average with its interval.
+    """An average rating and its interval.
 
-    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` counts its independent
-    units:
-    the cases themselves if all are of one cluster.
+    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` is the number of independent
+    units: if all cases belong to one cluster, the number of cases.
     """
 
     value: float
@@ -53,7 +54,7 @@ class RatingMean(NamedTuple):
 def compute_rating_mean(
     rated: Sequence[Rated], *, lowest: float, highest: float, confidence: float = 1 - ALPHA
 ) -> RatingMean:
-    """Return the weighted average of ``rated`` with its interval, both within ``lowest`` to ``highest``.
+    """Return the weighted average of ``rated`` with its interval, all within ``lowest`` and ``highest``.
 
     Raises ``ValueError`` on an empty sequence.
     """
@@ -68,7 +69,7 @@ def compute_rating_mean(
 
 
 def _compute_standard_error(rated: Sequence[Rated]) -> float:
-    """Return the standard error: by clusters, by cases, or of the minimum spread, whichever is largest."""
+    """Return the largest of three standard errors: by clusters, by cases, and from the minimum spread."""
     if len(rated) == 1:
         return inf
     weights = [rating.weight for rating in rated]
@@ -89,7 +90,7 @@ def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
 
 
 def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
-    """Return the jackknife error of a weighted average, leaving out one unit at a time; 0 for a single unit."""
+    """Return the jackknife error of a weighted average: one unit is omitted at a time. 0 for a single unit."""
     all_units = list(units)
     if len(all_units) == 1:
         return 0.0
@@ -102,10 +103,10 @@ def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
 def compute_mean_bound(
     mean: float, count: int, *, lowest: float, highest: float, confidence: float = 0.95
 ) -> float:
-    """Return the value that the mean of all such values reaches with ``confidence``, one-sided.
+    """Return a one-sided lower bound of the true mean: the true mean is at least this value with ``confidence``.
 
-    Among all values between ``lowest`` and ``highest`` with this mean, those at the two ends are spread most. The
-    mean is then a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
+    Values that all equal ``lowest`` or ``highest`` have the largest spread for a given mean. The mean is then a
+    share, so the bound is Clopper and Pearson's, which is exact for ``count`` unrelated values.
     """
     spread = highest - lowest
     share, _ = compute_binomial_limits(

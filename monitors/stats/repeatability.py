@@ -1,19 +1,20 @@
 """Estimate how often an application answers the same question differently: flip rates and noise. Pure.
 
-A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
-Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
-number of pairs (`monitors.stats.intervals.compute_clustered_share`). Where fewer than five cases flipped, or all
-did, too little is known of how pairs of one case go together, and cases count instead of pairs: many askings of few
-cases say little of the others.
+A **flip** is a pair of answers to one case by one build that differ, for example one passes and one fails. Pairs of
+one case are not independent observations, so the share of flips has Wilson's interval at the effective number of
+pairs (`monitors.stats.intervals.compute_clustered_share`). If fewer than five cases flipped, or all did, the
+correlation within a case is unknown, and cases are counted instead of pairs: many repeats of few cases say little
+about other cases.
 
-The **noise** of a case is the probability p that one asking of it fails although it has no fault. A case that fails
-more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
+The **noise** of a case is the probability p that one repeat fails although the case has no fault. A case that fails
+in most repeats has a fault, so noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
 Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
 as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
-askings of which more than half failed is left out as a fault, so each likelihood is that of a binomial count
-truncated at one half. A case with few askings leans towards the others (empirical Bayes: B. Efron, C. Morris,
-"Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval of the mean comes of
-the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal odds for each concentration.
+repeats of which more than half failed is excluded as a fault, so each likelihood is that of a binomial count
+truncated at one half. The estimate for a case with few repeats is drawn towards the other cases (empirical Bayes:
+B. Efron, C. Morris, "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval
+of the mean comes from the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal prior probability for
+each concentration.
 """
 
 from __future__ import annotations
@@ -35,29 +36,29 @@ from monitors.stats.intervals import (
 )
 
 MAX_NOISE: Final = 0.5
-"""A case that fails more often than this has a fault."""
+"""Maximum probability of failing by chance. A case that fails more often has a fault."""
 
 MIN_FLIPPED_CASES: Final = 5
-"""Minimal flipped cases. With fewer, the correlation of one case's pairs is unknown."""
+"""Minimum number of flipped cases. With fewer, the correlation between pairs of one case is unknown."""
 
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
 _EDGES: Final = (0.0, *(_MIN_EDGE * (1 / _MIN_EDGE) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
-"""Of 2p, from 0 to 1: cells that grow by a constant factor, since noise is mostly small."""
+"""Edges of the grid cells for 2p, from 0 to 1. Cells grow by a constant factor, because most noise is small."""
 _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
-"""The grid of means of p, from 0.01 % to 40 %."""
+"""The grid of means of the noise p, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
-"""The similarity of cases: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
+"""How similar the noise of cases is. At 0.5, few cases have nearly all noise; at 32, all have about the same."""
 
 _CACHE_SIZE: Final = 1 << 15
 
 Group = tuple[int, int]
-"""Repeats of one case against one build: the number of failed ones, and of all."""
+"""Repeats of one case against one build: (number of failed repeats, number of all repeats)."""
 
 
 class FlipShare(NamedTuple):
-    """A share of pairs that flipped, with its interval."""
+    """The share of pairs that flipped, and its interval."""
 
     flips: int
     pairs: int
@@ -67,7 +68,10 @@ class FlipShare(NamedTuple):
 
 
 def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
-    """Return the share of pairs that flipped, given as (case, flipped), with its interval; (0, 1) without pairs."""
+    """Return the share of flipped pairs, with its interval; (0, 1) without pairs.
+
+    ``pairs`` are given as (case, flipped).
+    """
     counts = count_by_cluster(pairs)
     share = compute_clustered_share(counts, confidence=confidence)
     is_sparse = share.passed == share.total or sum(case.passed > 0 for case in counts) < MIN_FLIPPED_CASES
@@ -78,20 +82,20 @@ def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: fl
 
 
 class NoiseOdds(NamedTuple):
-    """Means and concentrations with their cumulative weights, which end at 1."""
+    """Pairs (mean, concentration) with their cumulative weights; the last weight is 1."""
 
     points: Sequence[tuple[float, float]]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> tuple[float, float]:
-        """Draw one of the points by its weight."""
+        """Draw one (mean, concentration) at random, with its weight as the probability."""
         return self.points[bisect_left(self.weights, rng.random())]
 
 
 class NoiseFit(NamedTuple):
-    """The noise over all cases: its likeliest mean, 0 if no asking failed by chance, with the interval.
+    """The noise over all cases: its most likely mean and the interval. The mean is 0 if nothing failed by chance.
 
-    ``likeliest`` are the concentrations at that mean, ``posterior`` all that the askings allow.
+    ``likeliest`` has the concentrations at that mean, ``posterior`` all means and concentrations that are possible.
     """
 
     mean: float
@@ -102,13 +106,13 @@ class NoiseFit(NamedTuple):
 
 
 def is_fault(group: Group) -> bool:
-    """Whether a group of repeats shows a fault, not noise: two or more, most of them failed."""
+    """Whether a group of repeats shows a fault, not noise: two or more repeats, and more than half failed."""
     failed, repeats = group
     return repeats > 1 and failed > repeats * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
-    """Fit the noise to the groups of each case, without faults; ``None`` if no group is left.
+    """Fit the noise to the groups of repeats that show no fault; ``None`` if there are no such groups.
 
     A group of one repeat cannot distinguish a fault from noise and is ignored.
     """
@@ -120,7 +124,7 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
     by_mean = {mean: sum(likelihoods[mean, concentration] for concentration in _CONCENTRATIONS) for mean in _MEANS}
     failed = any(count for groups in group_counts for count, _ in groups)
     best = max(by_mean, key=lambda mean: by_mean[mean])
-    posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # even steps of the logarithm
+    posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # equal steps on a logarithmic scale
     total, tail = sum(posterior.values()), (1 - confidence) / 2
     return NoiseFit(
         mean=best if failed else 0.0,
@@ -185,7 +189,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """Return the likelihood of these counts at the noise of each cell, if none shows a fault."""
+    """Return, for each grid cell of noise, the likelihood of these counts, given that no group shows a fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 
@@ -213,13 +217,13 @@ def _find_quantile(weights: Mapping[float, float], goal: float) -> float:
 
 
 class CaseNoise(NamedTuple):
-    """The noise distribution of one case: ``places`` with their cumulative ``weights``, which end at 1."""
+    """The noise distribution of one case: ``places`` and their cumulative ``weights``; the last weight is 1."""
 
     places: Sequence[float]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> float:
-        """Draw one of the places by its weight."""
+        """Draw one of the ``places`` at random, with its weight as the probability."""
         return self.places[bisect_left(self.weights, rng.random())]
 
 

@@ -1,28 +1,29 @@
 """Estimate a rate over a nightly run's whole traffic from its sample, with an exact interval. Pure.
 
-The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation has the weight one over its
-sampling probability, which within a stratum is sampled / conversations. The estimate is therefore the sum of the
-strata's shares, each by its weight. The interval is difficult for rare failures and small samples. A normal
-interval on no failure among ten is a point. Intervals that learn their spread from the observed failures ignore a
-stratum in which one failure represents a hundred and none was observed.
+The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation has the weight 1 / its sampling
+probability. Within a stratum this probability is sampled / conversations, so the estimate is the weighted sum of
+the strata's shares. The interval is difficult for rare failures and small samples. A normal interval for no failure
+among ten is a single point. Intervals that estimate their spread from observed failures ignore a stratum in which
+no failure was observed, even if one failure there would represent a hundred.
 
-Interval: M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the
-gamma distribution", Statistics in Medicine 16 (1997): the observed failures count like fewer or more failures of
-equal weight (see L. Kish, Survey Sampling, 1965), and the upper limit adds the effect of one more failure of the
-worst weight. Their method is for Poisson counts; here Beta replaces gamma, so that equal weights give Clopper and
-Pearson's limits (E. L. Korn and B. I. Graubard do the same with an effective size, Survey Methodology 24, 1998).
-Each term of the variance has its stratum's finite population correction. The same is done for the right answers,
-and the wider interval counts, because either may be the rare one. One stratum alone gets its exact hypergeometric
-limits. The tests count all samples of small populations: the coverage is at least the stated confidence in each
-of them.
+Interval: M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma
+distribution", Statistics in Medicine 16 (1997): the observed failures are converted to an equivalent number of
+failures of equal weight (see L. Kish, Survey Sampling, 1965), and the upper limit adds the effect of one more
+failure of the worst weight. Their method is for Poisson counts; here Beta replaces gamma, so that equal weights
+give Clopper and Pearson's limits (E. L. Korn and B. I. Graubard do the same with an effective size, Survey
+Methodology 24, 1998). Each term of the variance has its stratum's finite population correction. The same is
+computed for the right answers, and the wider interval is used, because failures or right answers may be rare. A
+single stratum gets exact hypergeometric limits. The tests count all samples of small populations: the coverage is
+at least the stated confidence in each of them.
 
-With a judge that errs, the strata's shares are shares of its verdicts. Its errors stay even if everything is
-sampled, so no finite population correction is made, with or without a correction for the judge. For that
-correction the design's interval is converted to the sample size that gives each limit by Wilson's formula, and
+A judge makes errors, so the strata's shares are shares of its verdicts. These errors remain even if everything is
+sampled, so no finite population correction is made, with or without a correction for the judge. For that correction
+the design's interval is converted to the sample size that gives each limit by Wilson's formula, and
 `monitors.stats.agreement` corrects with this size.
 
-The rates from rules and from a judge among the rest are added (`join_rates`): G. Y. Zou, A. Donner, "Construction
-of confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008).
+The rate from rules and the rate from a judge on the remaining conversations are added (`join_rates`): G. Y. Zou, A.
+Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27
+(2008).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
 class _StratumShare(NamedTuple):
     """A partly graded stratum. ``item_weight`` is the share of all conversations that a graded one represents.
 
-    ``ungraded_share`` of the stratum was not graded: its finite population correction.
+    ``ungraded_share`` is the share of the stratum that was not graded. It is the finite population correction.
     """
 
     conversations: int
@@ -79,13 +80,13 @@ def estimate_rate(
 ) -> RateEstimate | RateUnknown:
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
-    With ``confusion``, the judge's counts against people, its errors are corrected if the counts allow it:
-    answers of both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected =
-    False`` and the reason. An ungraded stratum may have failed completely or not at all, which widens the
-    interval. Raises `RateUnknown` without any grade. The finite population is the nightly run's: with every
-    conversation graded by rule, low, rate and high are the same. ``judged``: a judge decided (also implied by a
-    ``confusion``). If ``finite`` is false or a judge decided, graders can err, and then no interval is a point,
-    even if everything was sampled.
+    With ``confusion``, the judge's counts against people, its errors are corrected if the counts allow it: answers
+    of both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected = False`` and
+    the reason. An ungraded stratum may have failed completely or not at all, which widens the interval. Raises
+    `RateUnknown` if nothing is graded. The finite population is the nightly run's conversations: if rules graded
+    all of them, low, rate and high are equal. ``judged``: a judge decided (also implied by a ``confusion``). If
+    ``finite`` is false or a judge decided, graders can err, and then no interval is a point, even if everything was
+    sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -114,7 +115,7 @@ def estimate_rate(
 
 
 def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
-    """Return the share of a failure kind that rules checked in every conversation: a count, not an estimate."""
+    """Return the exact rate of a failure kind that rules checked in every conversation; nothing is estimated."""
     if not conversations:
         return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
     share = failures / conversations
@@ -135,9 +136,9 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 
 
 def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
-    """Add the rate that rules found and the rates of ``parts``, given as (share of all, rate).
+    """Add the rate that rules found and the rates of ``parts``, each given as (share of all conversations, rate).
 
-    The shares add up to the share that rules passed, or less if a part without a rate never failed.
+    The sum of the shares is the share that rules passed. It is smaller if a part without a rate never failed.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -199,11 +200,12 @@ def compute_rate_interval(
 def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
     """Return a nightly run as (failures, graded) of equal weight for the sequential test; (0, 0) if ungraded.
 
-    The rate is the run's; graded is one over the largest share of the run that one conversation stands for, at most
-    the number graded. With c the share of an item over that largest share, the likelihood ratio of one item, raised
-    to the power c, is at most 1 on average where the item's own rate is the null's (Jensen); where strata have
-    other rates than the run, the product of all stays so because the logarithm is concave. So a betting test on
-    these counts keeps its error rate under any stratified design, which it would not on Kish's effective size.
+    The counts have the rate of the run. ``graded`` is 1 / the largest share of the run that one conversation
+    represents, and at most the number graded. With c the share of an item over that largest share, the likelihood
+    ratio of one item, raised to the power c, is at most 1 on average where the item's own rate is the null's
+    (Jensen). If strata have other rates than the run, the product of all ratios is still at most 1 on average,
+    because the logarithm is concave. So a betting test on these counts keeps its error rate with any stratified
+    design. With counts at Kish's effective size it would not.
     """
     graded = [stratum for stratum in strata if stratum.graded]
     conversations = sum(stratum.conversations for stratum in graded)
@@ -215,7 +217,7 @@ def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, f
 
 
 def _compute_known_share(strata: Sequence[GradedStratum]) -> float:
-    """Return the share of conversations in strata with any grade."""
+    """Return the share of conversations that are in strata with at least one grade."""
     return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
         stratum.conversations for stratum in strata
     )
@@ -229,7 +231,7 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
 
 
 def _widen(estimate: Estimate, share: float) -> Estimate:
-    """Widen an estimate of which only ``share`` is known: the rest may have failed completely or not at all."""
+    """Widen the limits of an estimate that covers only ``share``: the rest may all have failed or all be right."""
     return Estimate(estimate.value, estimate.low * share, _clip(estimate.high * share + 1 - share))
 
 
@@ -261,7 +263,7 @@ def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) ->
 
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
-    """Estimate a rate: completely graded strata are exact, the others have limits."""
+    """Estimate a rate from strata. Completely graded strata are exact; the other strata have limits."""
     rate = _clip(fsum(stratum.item_weight * stratum.failures for stratum in parts))
     open_parts = [stratum for stratum in parts if stratum.ungraded_share]
     certain = fsum(stratum.item_weight * stratum.failures for stratum in parts if not stratum.ungraded_share)
@@ -287,7 +289,7 @@ def _limit_single(stratum: _StratumShare, confidence: float) -> tuple[float, flo
 
 
 def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return the wider of the limits by failures and by right answers, as shares of all conversations."""
+    """Return the wider of two pairs of limits, by failures and by right answers, as shares of all conversations."""
     share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
     scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
     low, high = _limit_weighted(scaled, confidence)
@@ -296,7 +298,7 @@ def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple
 
 
 def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return limits by the failures, within what the graded part allows."""
+    """Return limits for the failure rate from the observed failures, within the range that the grades allow."""
     tail = (1 - confidence) / 2
     rate = fsum(stratum.item_weight * stratum.failures for stratum in parts)
     spread = fsum(stratum.item_weight**2 * stratum.ungraded_share * stratum.failures for stratum in parts)
@@ -318,7 +320,7 @@ def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[
 
 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
-    """Return a quantile of the Beta distribution of equally weighted failures with this rate and spread."""
+    """Return a quantile of the Beta distribution for equally weighted failures with this rate and spread."""
     failures, size = rate**2 / spread, rate / spread
     return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
 
@@ -326,8 +328,9 @@ def _compute_quantile(share: float, rate: float, spread: float) -> float:
 def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
     """Correct an estimate for the judge's errors; each limit at the design's effective sample size.
 
-    Fewer failures than the judge's false ones (or more than it can find) count as that many for the limit, so
-    that luck does not narrow the interval to a point.
+    If there are fewer failures than the judge's expected false failures, the limit uses the expected number. A
+    number above what the judge can find is reduced in the same way. So luck does not narrow the interval to a
+    point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(
@@ -353,7 +356,7 @@ def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: fl
 def _compute_effective_size(rate: float, limit: float, z: float) -> float:
     """Return the sample size at which Wilson's limit for ``rate`` is ``limit``.
 
-    A rate of 0 or 1 equals its limit at any size: the size is then 1, the most cautious one.
+    A rate of 0 or 1 equals one of its limits at any size. Then the size is 1, the most cautious value.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 
