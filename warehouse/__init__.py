@@ -1,1 +1,1 @@
-"""Store the results of runs; the only package that uses DuckDB."""
+"""Store the results of runs. Only this package uses DuckDB."""

@@ -1,12 +1,12 @@
-"""Back up a data folder into one file, and restore it. Runs may write meanwhile.
+"""Back up a data folder into one file, and restore it. Runs can write to the folder during a backup.
 
-A backup is a tar.gz with the files of the data folder that cannot be made again, and a manifest with the SHA-256
-of each file. The warehouse file is left out, because it is rebuilt from the journal. It is included only if it
-has rows that the journal lost.
+A backup is a tar.gz file. It contains a manifest with the SHA-256 of each file, and the files of the data folder
+that cannot be made again. It does not contain the warehouse file, which is rebuilt from the journal, unless this
+file has rows that the journal lost.
 
-The order of reading makes a backup consistent, so that no run has to wait. Files are read before the journal,
-because the journal refers to them. Segments are read before archives, because a segment is deleted only after its
-archive is complete.
+Files are read in an order that makes the backup consistent, so that no run has to wait. Files are read before the
+journal, because the journal refers to them. Segments are read before archives, because a segment is deleted only
+after its archive is complete.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, LocalSegments, decode_
 MANIFEST_NAME: Final = "lookout-backup.json"
 FORMAT_VERSION: Final = 1
 MAX_MANIFEST_BYTES: Final = 256_000_000
-"""Largest manifest that is read: enough for two million files."""
+"""Maximum size of a manifest in bytes, enough for two million files. A larger one is refused."""
 BLOCK_BYTES: Final = 1_000_000
-"""Bytes that are read at once while a backup is verified."""
+"""How many bytes are read at a time while a backup is verified."""
 
 _LEFT_OUT_FOLDERS: Final = ("prefect", SNAPSHOT_FOLDER)
 """Folders that are not backed up: Prefect's own history, and the site's copies of the warehouse."""
@@ -63,8 +63,8 @@ _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, R
 class BackupManifest(Record):
     """The contents of a backup: the hash of each file by its path in the data folder.
 
-    ``lookout`` is the version that made the backup. ``has_journal`` is false if the journal is in an object
-    store.
+    ``lookout`` is the version of Lookout that made the backup. ``has_journal`` is false if the journal is in an
+    object store.
     """
 
     lookout_backup: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -75,15 +75,15 @@ class BackupManifest(Record):
 
 
 _StoredFile = tuple[str, bytes, float]
-"""The path in the data folder, the content, and the time of the last change in seconds since 1970."""
+"""A file's path in the data folder, its content, and the time of its last change in seconds since 1970."""
 
 
 def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> BackupManifest:
     """Back up the store's data folder into the new file ``file``, and return the manifest.
 
-    Only the owner can read the file. The file appears complete or not at all. ``version`` is that of Lookout.
-    Raises `ConfigError` if the file exists or would be inside the data folder, `WarehouseBusy` if the warehouse
-    file stays locked for ``wait_s`` seconds, `WarehouseDamaged` if a file cannot be read, and
+    Only the owner can read the file. The file appears complete or not at all. ``version`` is the version of
+    Lookout. Raises `ConfigError` if the file exists or would be inside the data folder, `WarehouseBusy` if the
+    warehouse file stays locked for ``wait_s`` seconds, `WarehouseDamaged` if a file cannot be read, and
     `WarehouseUnwritable`.
     """
     folder = store.database.file.parent
@@ -126,7 +126,10 @@ def _add_archive_member(archive: tarfile.TarFile, name: str, content: bytes, cha
 
 
 def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
-    """Yield every file of a backup, in the order that makes it consistent. ``scratch`` is a folder with space."""
+    """Yield every file of a backup, in a consistent order.
+
+    ``scratch`` is a folder with space for temporary files.
+    """
     yield from _iterate_files_outside_journal(store.database.file.parent)
     if not isinstance(store.journal.segments, LocalSegments):
         return
@@ -145,7 +148,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
 
 
 def _iterate_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
-    """Yield the files outside the journal. A file that is removed meanwhile is skipped."""
+    """Yield the files outside the journal. A file that is removed during the backup is skipped."""
     for parent, folders, files in os.walk(folder, onerror=_raise_unless_missing):
         folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))
         for path in (Path(parent) / name for name in sorted(files)):
@@ -157,7 +160,7 @@ def _iterate_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
             except OSError as error:
                 _raise_unless_missing(error)
                 continue
-            if path.suffix == SUFFIX:  # a line may be half written at this moment
+            if path.suffix == SUFFIX:  # another process may have written only half of the last line
                 content = content[: content.rfind(b"\n") + 1]
             yield name, content, changed_at
 
@@ -170,9 +173,9 @@ def _raise_unless_missing(error: OSError) -> None:
 
 
 def _is_backed_up(name: str) -> bool:
-    """Whether a backup has this file of the data folder.
+    """Return whether a backup includes this file of the data folder.
 
-    Locks, temporary files, and files that can be made again are left out.
+    A backup includes no locks, no temporary files and no files that can be made again.
     """
     path = PurePosixPath(name)
     return (
@@ -184,7 +187,7 @@ def _is_backed_up(name: str) -> bool:
 
 
 def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
-    """List the ids of the segments in the warehouse file; none if the file cannot be read."""
+    """List the ids of the segments in the warehouse file. If the file cannot be read, the list is empty."""
     if not store.database.file.exists():
         return frozenset()
     try:
@@ -192,12 +195,12 @@ def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
             return frozenset(str(row[0]) for row in connection.execute("select id from segments").fetchall())
     except WarehouseBusy:
         raise
-    except WarehouseError:  # a damaged file has nothing to add to the journal
+    except WarehouseError:  # no rows can be copied from a damaged file
         return frozenset()
 
 
 def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-    """Yield name and content of each file of the journal, with the ids of the intact segments in it."""
+    """Yield the name and content of each file of the journal, with the ids of its intact segments."""
     segments = store.journal.segments
     newest = max(
         (parse_segment_id(name) for name in segments.list_segments() if not _is_suite_name(name)), default=""
@@ -207,7 +210,7 @@ def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset
             try:
                 content = segments.read(name)
             except FileNotFoundError:
-                continue  # archived or set aside meanwhile: the loops below find it
+                continue  # archived or set aside since it was listed: the loops below find it
             yield name, content, _list_intact_segment_ids(name, content)
     done: set[str] = set()
     while new := [name for name in _list_archive_files(store) if name not in done]:
@@ -216,7 +219,7 @@ def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset
             try:
                 content = segments.read(name)
             except FileNotFoundError:
-                continue  # replaced meanwhile: the next listing has the new one
+                continue  # replaced since it was listed: the next listing has the new file
             yield name, content, _list_intact_archived_ids(store, name, content)
     for name in segments.list_files(SET_ASIDE, ""):
         yield name, segments.read(name), frozenset()
@@ -227,7 +230,7 @@ def _is_suite_name(name: str) -> bool:
 
 
 def _list_archive_files(store: Store) -> list[str]:
-    """List manifests before Parquet files: a manifest is written after its Parquet file."""
+    """List an archive's manifest before its Parquet file, because the manifest is written last."""
     return [
         name
         for suffix in (MANIFEST, AGED, PARQUET)
@@ -248,7 +251,7 @@ def _list_intact_segment_ids(name: str, content: bytes) -> frozenset[str]:
 
 
 def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
-    """Return the ids of the segments in an archive's manifest if its Parquet file is intact, else none."""
+    """Return the segment ids in an archive's manifest. The result is empty if the Parquet file is damaged."""
     try:
         manifest = ArchiveManifest.model_validate_json(content) if not name.endswith(PARQUET) else None
         parquet = store.journal.segments.read(manifest.parquet) if manifest else b""
@@ -262,8 +265,8 @@ def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozen
 def read_backup(file: Path, *, version: str) -> BackupManifest:
     """Verify every file in a backup, and return its manifest. Writes nothing.
 
-    ``version`` is that of this Lookout. Raises `ConfigError` if the backup is missing, damaged, incomplete or of
-    a newer Lookout, or if it contains links, devices or names that a data folder cannot have.
+    ``version`` is the version of the running Lookout. Raises `ConfigError` if the backup is missing, damaged,
+    incomplete or of a newer Lookout, or if it contains links, devices or names that a data folder cannot have.
     """
     try:
         hashes, text = _hash_archive_members(file)
@@ -293,7 +296,7 @@ def read_backup(file: Path, *, version: str) -> BackupManifest:
 
 
 def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
-    """Return the hash of each member, and the text of the manifest, which is last; ``None`` without one."""
+    """Return the hash of each member, and the text of the manifest, the last member. A missing text is ``None``."""
     hashes: dict[str, str] = {}
     text = None
     with gzip.open(file) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -311,7 +314,7 @@ def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
             while block := content.read(BLOCK_BYTES):
                 digest.update(block)
             hashes[member.name] = digest.hexdigest()
-        while stream.read(BLOCK_BYTES):  # up to the checksum at the end
+        while stream.read(BLOCK_BYTES):  # read up to the checksum at the end of the member
             pass
     return hashes, text
 
@@ -332,9 +335,10 @@ def _is_valid_name(name: str) -> bool:
 
 @contextmanager
 def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
-    """Extract a verified backup into a new folder, and move it to ``folder`` when the block ends.
+    """Extract a verified backup into a new folder, and move this to ``folder`` at the end of the ``with`` block.
 
-    ``folder`` must be missing or empty. If anything fails, it does not change. Raises `WarehouseUnwritable`.
+    ``folder`` must be missing or empty. If anything fails, ``folder`` does not change. Raises
+    `WarehouseUnwritable`.
     """
     try:
         make_private_folder(folder.parent)
@@ -354,7 +358,7 @@ def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Genera
                     shutil.copyfileobj(content, target)
                 os.utime(path, (member.mtime, member.mtime))  # pictures are deleted by their age
         yield beside
-        os.sync()  # every file is on the disk before the folder has its name
+        os.sync()  # write all files to the disk before the folder gets its name
         move(beside, folder)
     except OSError as error:
         raise build_unwritable_error(folder, error) from error

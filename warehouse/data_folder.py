@@ -1,4 +1,4 @@
-"""Protect the data folder with the application's real replies: only its owner has access, and it has no links."""
+"""Protect the data folder, which contains real replies: only its owner has access, and it contains no links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
 
 @contextmanager
 def open_lock_file(path: Path) -> Generator[TextIO]:
-    """Open a lock file, and create it if it is missing. Raises `WarehouseUnwritable`, also for a symbolic link."""
+    """Open a lock file, and create it if it is missing.
+
+    Raises `WarehouseUnwritable` if it is a symbolic link or fails.
+    """
     with open_lock_handle(path) as lock:
         yield lock
 
@@ -25,7 +28,7 @@ def open_lock_file(path: Path) -> Generator[TextIO]:
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
     """Open a lock file; the caller closes it. See `open_lock_file`.
 
-    With ``within``, the data folder, missing folders are created, and links below it are refused.
+    If ``within``, the data folder, is given, missing folders are created, and symbolic links below it are refused.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
@@ -36,7 +39,7 @@ def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
 
 
 def refuse_links(data_folder: Path) -> None:
-    """Raise `ConfigError` if something in the data folder is a symbolic link. The folder itself may be one."""
+    """Raise `ConfigError` if anything in the data folder is a symbolic link. The folder itself may be a link."""
     for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
         for link in _iterate_links(place):
             raise ConfigError(
@@ -51,4 +54,4 @@ def _iterate_links(folder: Path) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.is_symlink())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return  # a write to the folder reports the fault
+        return  # the next write to the folder reports the error

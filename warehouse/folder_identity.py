@@ -1,7 +1,8 @@
-"""The identity of a data folder. It distinguishes a renamed folder from a copy.
+"""The identity of a data folder. It shows whether a folder was renamed or copied.
 
-``identity.json`` contains its own inode and creation time. They stay the same if the folder is renamed, or if a
-container is created again on the same volume. Each copy has other values, except a copy of a whole disk.
+``identity.json`` contains its own inode number and creation time. They stay the same if the folder is renamed, or
+if a container is created again on the same volume. They are different in each copy, except in a copy of a whole
+disk.
 """
 
 from __future__ import annotations
@@ -30,15 +31,14 @@ _AT_EMPTY_PATH: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 _STATX_SIZE: Final = 256
 _BTIME_OFFSET: Final = 80
-"""The layout of Linux's ``struct statx``. Python 3.11 does not give the creation time on Linux."""
+"""Position of the creation time in Linux's ``struct statx``. Python 3.11 cannot read this time on Linux."""
 
 
 class FolderIdentity(Record):
     """The identity of a data folder.
 
-    ``inode`` and ``born_ns`` (the creation time) are those of the identity file. Host and path are only
-    information. ``copied_at`` is when a person confirmed that the folder is a copy: earlier work belongs to the
-    original.
+    ``inode`` and ``born_ns`` (the creation time) describe the identity file. Host and path are only for messages.
+    ``copied_at`` is when a person confirmed that the folder is a copy: earlier work belongs to the original.
     """
 
     id: str
@@ -50,14 +50,14 @@ class FolderIdentity(Record):
     copied_at: UtcTime | None = None
 
     def is_original_file(self, handle: int) -> bool:
-        """Whether the open file is the file that this identity was written to, and not a copy."""
+        """Return whether the open file is the original file of this identity and not a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
         return self.inode == os.fstat(handle).st_ino and is_born_then
 
 
 def read_identity(data_folder: Path) -> FolderIdentity | None:
-    """Read the identity of a folder; ``None`` without one. Raises `ConfigError` for a copy and a damaged file."""
+    """Read the identity of a folder; ``None`` if it has none. Raises `ConfigError` for a copy or a damaged file."""
     try:
         with (data_folder / IDENTITY_FILE).open(encoding="utf-8") as file:
             text = file.read()
@@ -71,14 +71,14 @@ def read_identity(data_folder: Path) -> FolderIdentity | None:
 
 
 class CopiedFolder(ConfigError):
-    """The data folder is a copy. It is not known whether the original still exists."""
+    """The data folder is a copy, and nobody knows whether the original is still used."""
 
 
 def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
     """Give a new folder the identity ``new_id``, or check the identity of an existing folder.
 
-    With ``moved``, a copy keeps its identity, because the original is gone. Raises `CopiedFolder`, `ConfigError`
-    for a damaged file, and `WarehouseUnwritable`.
+    With ``moved``, a copy keeps its identity, because the original no longer exists. Raises `CopiedFolder`,
+    `ConfigError` for a damaged file, and `WarehouseUnwritable`.
     """
     with _lock_identity(data_folder) as file:
         text = file.read()
@@ -92,7 +92,7 @@ def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = F
 
 
 def assign_new_identity(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
-    """Give a copied folder the identity ``new_id``. Raises `WarehouseUnwritable`."""
+    """Give a copied folder its own identity, ``new_id``. Raises `WarehouseUnwritable`."""
     with _lock_identity(data_folder) as file:
         _write_identity(file, data_folder, new_id, at, at)
 
@@ -110,7 +110,7 @@ def _lock_identity(data_folder: Path) -> Generator[TextIO]:
 def _write_identity(
     file: TextIO, data_folder: Path, folder_id: str, created_at: UtcTime, copied_at: UtcTime | None = None
 ) -> None:
-    """Write into the existing file, because a new file would have another inode."""
+    """Write the identity into the existing file, because a new file would have another inode number."""
     identity = FolderIdentity(
         id=folder_id,
         inode=os.fstat(file.fileno()).st_ino,
@@ -148,7 +148,10 @@ def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
 
 
 def _read_birth_ns(handle: int) -> int | None:
-    """Read the creation time of an open file, in ns since 1970; ``None`` if the system does not provide it."""
+    """Read the creation time of an open file in nanoseconds since 1970.
+
+    ``None`` if the system does not provide it.
+    """
     born = getattr(os.fstat(handle), "st_birthtime", None)
     if born is not None:
         return int(born * 1e9)

@@ -1,4 +1,4 @@
-"""Check the warehouse file: build its tables again from the journal, and compare them row by row."""
+"""Check the warehouse file: build its tables again from the journal, and compare both versions row by row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CheckProblemKind(StrEnum):
 
 
 class CheckProblem(Record):
-    """One problem, and its fix."""
+    """A problem that the check found, and how to fix it."""
 
     kind: CheckProblemKind
     text: str
@@ -56,7 +56,7 @@ class CheckProblem(Record):
 
 @dataclass(slots=True)
 class CopyReport:
-    """The ids of all segments in the journal, and the problems that were found."""
+    """The ids of all segments in the journal, and the problems found while they were copied."""
 
     ids: set[str] = field(default_factory=set[str])
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
@@ -71,7 +71,7 @@ def load_segment_copies(
 ) -> CopyReport:
     """Fill empty tables from the segments in ``loaded``, which maps ids to hashes.
 
-    ``archives`` are the hashes of the archives that the file has loaded.
+    ``archives`` contains the hashes of the archives that the warehouse file has loaded.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -135,7 +135,10 @@ def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegme
 def _select_segments_in_file(
     entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Entry]:
-    """Yield the segments that the file has loaded with the same hash; report another hash as a problem."""
+    """Yield the segments that the file has loaded with the same hash.
+
+    Report a segment with another hash as a problem.
+    """
     for entry in entries:
         copies.ids.add(entry.header.id)
         if entry.header.id not in loaded:
@@ -153,7 +156,7 @@ def _select_segments_in_file(
 
 
 DERIVED_TABLES = (
-    *("grades", "metrics", "tallies"),  # of assessments and runs
+    *("grades", "metrics", "tallies"),  # the rows of assessments and runs
     *(table if table != "incidents" else "incident_history" for table in get_args(TableName)),
 )
 """Tables that are derived from the segments."""
@@ -168,14 +171,14 @@ class CheckReport(Record):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the check found no problem."""
+        """Return whether the check found no problem."""
         return not self.problems
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
     """Compare the journal with the tables. Changes nothing.
 
-    It takes about as long as a rebuild, and the warehouse stays locked meanwhile. Runs can still write to the
+    A check takes about as long as a rebuild and locks the warehouse for this time. Runs can still write to the
     journal. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` if there is no space for the
     copy, and `SchemaTooNew`.
     """
@@ -224,7 +227,7 @@ def _iterate_table_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> 
 
 
 def _fingerprint_table(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
-    """Return the row count and two sums of row hashes. Equal tables have equal values."""
+    """Return the row count and two sums of row hashes. Equal tables have the same fingerprint."""
     return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
 
 
@@ -237,7 +240,7 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
 def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
     """Report loaded segments that are missing from the file.
 
-    ``pending`` segments are still in the journal, ``lost`` ones are not.
+    ``pending`` segments are still in the journal; ``lost`` segments are in neither place.
     """
     lost += max(0, missing - pending)
     if lost:

@@ -1,7 +1,8 @@
-"""Open the warehouse file for one writer or for many readers, and limit the time of waiting.
+"""Open the warehouse file for one writer or for many readers, and limit how long each waits.
 
-DuckDB refuses a second process at once. A lock file beside the warehouse lets Lookout's own processes wait for
-each other. A second lock file, the turn, lets a writer go first if many readers would otherwise block it forever.
+DuckDB refuses a second process instead of waiting. A lock file beside the warehouse lets Lookout's own processes
+wait for each other. A second lock file, the turn, lets a writer go first if many readers would otherwise block it
+forever.
 """
 
 from __future__ import annotations
@@ -27,33 +28,36 @@ from monitors.storage import build_unwritable_error, open_without_links
 
 _MIN_PAUSE_S = 0.005
 _MAX_PAUSE_S = 0.1
-"""Longest pause between two attempts. DuckDB opens, writes and closes in about 33 ms."""
+"""Longest pause between two attempts, in seconds. DuckDB opens, writes and closes a file in about 0.033 s."""
 
 _WRITER_TURN_S = 2.0
-"""How long a waiting writer blocks new readers."""
+"""How long a waiting writer blocks new readers, in seconds."""
 
 _READERS_TURN_S = 0.3
-"""How long new readers may then start, if a query takes longer."""
+"""How long new readers may then start, in seconds, if a query still blocks the writer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-"""DuckDB must not download extensions. All extensions that Lookout uses are built in."""
+"""Options that prevent DuckDB from downloading extensions. All extensions that Lookout uses are built in."""
 
 REBUILD_HINT = "run `lookout warehouse rebuild` (it keeps the old file and restores all rows from the journal)"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """The clock and the pause for waiting, in seconds."""
+    """The clock and the pause function for waiting, both in seconds."""
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
 
 
 class Deadline:
-    """Limits attempts to ``wait_s`` seconds, with growing pauses. At least one attempt is made."""
+    """A time limit of ``wait_s`` seconds for repeated attempts, with growing pauses.
+
+    The first attempt is always made.
+    """
 
     def __init__(self, patience: WaitPolicy, wait_s: float) -> None:
         self._patience = patience
@@ -61,7 +65,7 @@ class Deadline:
         self._pause_s = _MIN_PAUSE_S
 
     def limit_to(self, seconds: float) -> Deadline:
-        """Return a deadline that ends ``seconds`` from now, but not later than this one."""
+        """Return a deadline ``seconds`` from now, or this deadline if it is earlier."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
@@ -78,9 +82,9 @@ class Deadline:
 
 @contextmanager
 def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
-    """Hold the lock beside ``file`` during the block. Raises `WarehouseInUse` if the deadline passes.
+    """Hold the lock beside ``file`` during the ``with`` block. Raises `WarehouseInUse` if the deadline passes.
 
-    A reader that cannot create the lock file, in a read-only folder, continues without it.
+    A reader in a read-only folder cannot create the lock file, and continues without it.
     """
     lock = file.with_name(f"{file.name}.lock")
     try:
@@ -104,7 +108,7 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
 def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
     """Acquire the exclusive lock; return ``False`` if the deadline passes.
 
-    While it waits, it blocks new readers for a time, and then lets them in again.
+    A waiting writer blocks new readers for a time, and then lets them in again.
     """
     while True:
         with _open_turn_file(file) as turn:
@@ -153,9 +157,9 @@ def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 @contextmanager
 def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
-    """Open a connection, and close it at the end. The caller holds the lock.
+    """Open a connection for the ``with`` block, and close it afterwards. The caller holds the lock.
 
-    DuckDB's errors become a `WarehouseError`, except errors in the SQL statement.
+    Errors of DuckDB are raised as a `WarehouseError`, except errors in the SQL statement.
     """
     connection = _open_duckdb(file, deadline, read_only=read_only)
     try:
@@ -169,12 +173,12 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
-    """Run the block in a transaction; roll back on an exception."""
+    """Run the ``with`` block in a transaction. An exception rolls it back."""
     connection.begin()
     try:
         yield
-    except BaseException:  # a cancellation, too, must roll back
-        with suppress(duckdb.Error):  # the transaction may be gone already, and the first error has the reason
+    except BaseException:  # roll back after a cancellation, too
+        with suppress(duckdb.Error):  # the transaction may have ended already, and the first error has the reason
             connection.rollback()
         raise
     connection.commit()
@@ -211,7 +215,7 @@ def _build_busy_error(file: Path) -> WarehouseBusy:
 
 
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
-    """Build the error for a file that is not a DuckDB file, or for a folder."""
+    """Build the error for a path that is a folder or a file of another program."""
     if file.is_dir():
         return WarehouseDamaged(f"{file} is a folder and was left untouched; move it away, or {REBUILD_HINT}")
     return WarehouseDamaged(
@@ -220,7 +224,7 @@ def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
 
 
 _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.DataError)
-"""Errors of a statement and not of the file; they are not converted."""
+"""Errors in a statement rather than in the file. They are raised unchanged."""
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
@@ -247,15 +251,15 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""Texts of errors about a place that cannot be written."""
+"""Parts of error messages that mean: the file or folder cannot be written."""
 
 
 _MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")
-"""Texts of errors about too little memory."""
+"""Parts of error messages that mean: there is not enough memory."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
-"""Errors that DuckDB raises if a commit finds no disk space."""
+"""Errors that DuckDB raises if the disk is full during a commit."""
 
 
 def _build_unwritable_error(text: str, file: Path) -> WarehouseUnwritable:
@@ -275,7 +279,7 @@ def _translate_disk_error(text: str, file: Path) -> WarehouseError:
 
 
 CHECKSUM_ERROR = "Corrupt database file"
-"""Beginning of DuckDB's error about a damaged block of the file."""
+"""Beginning of DuckDB's error message about a damaged block of the file."""
 
 
 def _is_about_corruption(text: str) -> bool:

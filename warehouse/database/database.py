@@ -1,7 +1,7 @@
 """Create, migrate and open the warehouse file.
 
-Migrations are numbered steps that bring a file to the current schema. A ledger file beside the warehouse stores
-the number of loaded segments, because DuckDB drops a damaged log without an error.
+Migrations are numbered steps that bring a file to the current schema. A ledger file beside the warehouse stores the
+number of loaded segments, because DuckDB can lose a damaged log without an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ create table lookout_migrations (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered step."""
+    """One numbered step that changes the schema."""
 
     number: int
     name: str
@@ -48,20 +48,20 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """The hash of the statements, stored with the record."""
+        """The hash of the migration's statements, stored when the migration is applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The migrations in order, and the views. Views are created again after every change."""
+    """All migrations in order, and all views. The views are created again after every change of them."""
 
     migrations: Sequence[Migration]
     views: str
 
     @property
     def newest(self) -> int:
-        """The number of the last migration."""
+        """The number of the newest migration."""
         return self.migrations[-1].number
 
 
@@ -96,11 +96,11 @@ def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock
 def build_database(
     file: Path, deadline: Deadline, schema: Schema, clock: Clock
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """Build a new warehouse beside ``file``: yield a connection to fill it, then verify the file.
+    """Build a new warehouse beside ``file``: yield a connection to fill it, then verify the file and move it.
 
     DuckDB reports no error if its last checkpoint fails, for example on a full disk. So this function makes the
-    checkpoint itself, opens the file again and compares the row counts of every table. An unfinished file is
-    removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
+    checkpoint, opens the file again and compares the row count of every table. If anything fails, the unfinished
+    file is removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -113,7 +113,7 @@ def build_database(
             connection.execute("checkpoint")
         _require_row_counts(beside, deadline, row_counts)
         sync_file(beside)
-    except BaseException:  # a cancellation, too, must remove the half-made file
+    except BaseException:  # remove the unfinished file after a cancellation, too
         with suppress(OSError):  # the first error has the reason
             remove_database(beside)
         raise
@@ -133,7 +133,7 @@ def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
 
 
 def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
-    """Raise `WarehouseUnwritable` if the file does not have all rows."""
+    """Raise `WarehouseUnwritable` if a table of the file has fewer or more rows than expected."""
     if build_log_path(beside).exists():
         raise WarehouseUnwritable(
             f"{beside} could not be written completely (its log is still there); free some disk space"
@@ -163,10 +163,12 @@ def remove_database(file: Path) -> None:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
-    """Apply the missing migrations and create the views again if they changed; return the applied numbers.
+    """Apply the missing migrations, and renew the views if they changed.
 
-    ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, and `WarehouseUnwritable` for a
-    DuckDB file of another program. Such files are not changed.
+    Return the numbers of the applied migrations.
+
+    ``file`` is only named in errors. Raises `SchemaTooNew` for a file of a newer Lookout, and `WarehouseUnwritable`
+    for a DuckDB file of another program. Such files are not changed.
     """
     done = read_schema_number(connection, file)
     if done > schema.newest:
@@ -198,7 +200,7 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
 
 
 def has_newest_schema(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
-    """Whether the schema is up to date. Works on a read-only connection."""
+    """Return whether the schema is up to date. A read-only connection is enough."""
     return read_schema_number(connection, file) == schema.newest and not _has_different_views(connection, schema)
 
 
@@ -219,9 +221,9 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """The number of segments that were committed to the warehouse. It is written after the commit.
+    """How many segments were committed to the warehouse. The ledger is written after each commit.
 
-    ``lost`` segments were committed once and are now missing from the warehouse and the journal.
+    ``lost`` counts segments that were committed once and are now in neither the warehouse nor the journal.
     """
 
     segments: int
@@ -239,7 +241,7 @@ def build_ledger_path(file: Path) -> Path:
 
 
 def read_ledger(file: Path) -> Ledger | None:
-    """Read the ledger; ``None`` if it is missing or unreadable."""
+    """Read the ledger. Returns ``None`` if the file is missing or unreadable."""
     try:
         return Ledger.model_validate_json(build_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -252,12 +254,12 @@ def write_ledger(file: Path, ledger: Ledger) -> None:
 
 
 _MAGIC = slice(8, 12)
-"""Position of the text DUCK in a DuckDB file."""
+"""Position of the bytes ``DUCK`` in every DuckDB file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A warehouse file with its schema."""
+    """A warehouse file and the schema that it must have."""
 
     file: Path
     schema: Schema
@@ -266,7 +268,7 @@ class Database:
 
     @property
     def scratch(self) -> Path:
-        """Path of a temporary file beside the warehouse. Only the holder of the lock may use it."""
+        """Path of a temporary file beside the warehouse. Only the process that holds the lock may use it."""
         return self.file.with_name(f"{self.file.name}.scratch")
 
     @contextmanager
@@ -279,7 +281,7 @@ class Database:
 
     @contextmanager
     def open_for_writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open the file for writing, alone. It is created or migrated if needed.
+        """Open the file for writing, without other readers or writers. It is created or migrated if needed.
 
         Waits at most ``wait_s`` seconds. Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`,
         `SchemaTooNew`.
@@ -292,9 +294,10 @@ class Database:
 
     @contextmanager
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open the file for reading, together with other readers. Waits at most ``wait_s`` seconds for a writer.
+        """Open the file for reading, together with other readers.
 
-        It is created or migrated first if needed. Raises the errors of `open_for_writing`.
+        Waits at most ``wait_s`` seconds for a writer. The file is created or migrated first if needed. Raises the
+        errors of `open_for_writing`.
         """
         deadline = Deadline(self.patience, wait_s)
         self.create_if_missing(wait_s)
@@ -319,19 +322,19 @@ class Database:
                 yield connection
 
     def compute_version(self) -> str:
-        """Return a text that changes whenever the file changes."""
+        """Return a text that changes whenever the file or its log changes."""
         parts: list[int] = []
         for path in (self.file, build_log_path(self.file)):
-            # A missing file is part of the version: it adds nothing.
+            # A missing file adds nothing to the text.
             with suppress(FileNotFoundError):
                 state = path.stat()
                 parts += [state.st_ino, state.st_size, state.st_mtime_ns]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def copy_and_return_version(self, goal: Path, wait_s: float) -> str:
-        """Copy the database and its log to ``goal``, and return the version of the copied state.
+        """Copy the database and its log to ``goal``, and return the version of the copy.
 
-        Creates the database if it is missing. Writers wait until the copy is finished, about a second for a
+        Creates the database if it is missing. Writers wait until the copy is finished: about a second for a
         gigabyte. Raises the errors of `open_for_reading`.
         """
         self.create_if_missing(wait_s)
@@ -357,16 +360,16 @@ class Database:
                 read_schema_number(connection, self.file)
 
     def _refuse_other_files(self) -> None:
-        """Raise an error for a file that is not DuckDB's.
+        """Raise an error for a file that is not a DuckDB file.
 
-        DuckDB would download an extension for some files of other programs.
+        DuckDB would download an extension to read some files of other programs.
         """
         if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)
 
 
 def is_duckdb_file(file: Path) -> bool:
-    """Whether a file has DuckDB's mark."""
+    """Return whether a file has the bytes ``DUCK`` of every DuckDB file."""
     if not file.is_file():
         return False
     with file.open("rb") as handle:

@@ -1,4 +1,4 @@
-"""Load the journal into DuckDB. A second load of the same segments changes nothing."""
+"""Load the journal into DuckDB. Loading the same segments twice changes nothing."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import parse_segment_id
 
 BATCH_ROWS = 1_000
-"""Rows in one transaction. Larger batches are faster, but need more memory."""
+"""Maximum number of rows in one transaction. Larger batches are faster, but need more memory."""
 
 
 class DamagedSegment(Record):
-    """A damaged segment. ``stored_at`` is where a person can inspect it.
+    """A damaged segment. ``stored_at`` is the path where a person can inspect it.
 
-    A damaged archive stays in its place, so that each load reports it: ``is_aside`` is false.
+    A damaged archive is not moved, so that each load reports it again: ``is_aside`` is false.
     """
 
     stored_at: str
@@ -50,16 +50,16 @@ class DamagedSegment(Record):
 
     @property
     def text(self) -> str:
-        """The error, and where the segment was moved to."""
+        """The error message, with the place where the segment is now."""
         return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):
     """The result of a load.
 
-    ``restored`` segments were missing from the file and are loaded again: a crash of the machine had damaged the
-    file's log. ``missing`` segments were loaded once and are now in neither the file nor the journal. ``swept``
-    counts removed temporary files, ``too_new`` segments of a newer Lookout.
+    ``restored`` counts segments that were loaded again, because they were missing after a crash of the machine had
+    damaged the file's log. ``missing`` counts segments that were loaded once and are now in neither the file nor
+    the journal. ``swept`` counts removed temporary files, and ``too_new`` counts segments of a newer Lookout.
     """
 
     segments: int = 0
@@ -75,13 +75,13 @@ class LoadReport(Record):
         return self.model_copy(update={"missing": count})
 
     def errors(self) -> Sequence[WarehouseDamaged]:
-        """Return an error for each damaged segment, and one for the missing segments."""
+        """Return one error for each damaged segment, and one for all missing segments together."""
         errors = [WarehouseDamaged(each.text) for each in self.damaged]
         return [*errors, WarehouseDamaged(format_segment_loss(self.missing))] if self.missing else errors
 
 
 def format_segment_loss(count: int) -> str:
-    """Format the loss of segments that are missing from file and journal, and the fix."""
+    """Format a message about segments that are in neither the file nor the journal, and how to fix this."""
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
         "journal: restore the journal from a backup, and run `lookout warehouse rebuild`, which accepts the loss"
@@ -97,7 +97,10 @@ class _SkippedSegments:
 def list_segments_to_load(
     connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None
 ) -> Sequence[str]:
-    """List the names of the segments that are not loaded yet, oldest first; of one ``folder`` if given."""
+    """List the names of the segments that are not loaded yet, oldest first.
+
+    ``folder`` limits the list to one folder.
+    """
     names = journal.segments.list_segments(folder)
     loaded_ids = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     return [name for name in names if parse_segment_id(name) not in loaded_ids]
@@ -130,14 +133,14 @@ def insert_segments(
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the hashes of the archives whose rows are all in the tables."""
+    """Return the hashes of the archives with all rows in the tables."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
 
 def record_loaded_archive(
     connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest
 ) -> None:
-    """Store that all rows of an archive are in the tables."""
+    """Record that all rows of an archive are in the tables."""
     connection.execute(
         "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
     )
@@ -174,7 +177,7 @@ def _load_archive(
 ) -> int:
     """Load the missing segments of an archive, and return their number.
 
-    An archive that replaces another one also loads segments that changed.
+    If the archive replaces another one, the segments that changed are loaded again.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]
@@ -206,7 +209,7 @@ def _iterate_batches(
         try:
             segment = journal.read(name)
         except FileNotFoundError:
-            continue  # compacted or set aside by another process since it was listed
+            continue  # another process compacted or moved it since it was listed
         except SchemaTooNew:
             left.too_new += 1
             continue
@@ -241,7 +244,7 @@ def _load_batch(
 
 
 _ROW_ERRORS = (duckdb.IntegrityError, duckdb.DataError)
-"""Errors that a row can cause: a missing field, a value of the wrong type."""
+"""Errors that one row can cause, for example a missing field or a value of the wrong type."""
 
 
 def _load_one_by_one(

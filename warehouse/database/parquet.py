@@ -1,6 +1,6 @@
 """Export the tables as Parquet files, and read rows from Parquet files of other systems.
 
-The export has one folder for each day, which Spark, Trino and BigQuery can read.
+The export has one folder for each day. Spark, Trino and BigQuery can read this layout.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "threads": 1,
     "memory_limit": "512MB",
     "temp_directory": "",
-    "autoinstall_known_extensions": False,  # Parquet is built in; nothing may be downloaded
+    "autoinstall_known_extensions": False,  # Parquet is built in, so nothing may be downloaded
     "autoload_known_extensions": False,
 }
 _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
-"""Invalid UTF-8 bytes become question marks."""
+"""A query that replaces invalid UTF-8 bytes with question marks."""
 
 
 def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a Parquet file as dictionaries, in lists of up to `ROWS_PER_BATCH`.
+    """Yield the rows of a Parquet file as dictionaries, in lists of at most `ROWS_PER_BATCH` rows.
 
-    Columns of bytes become texts if they are valid UTF-8. Times are in UTC if the file has their zone. Raises
+    Byte columns become text if they are valid UTF-8. Times are in UTC if the file states their time zone. Raises
     ``ValueError`` if the file is damaged or not a Parquet file.
     """
     if any(mark in str(file) for mark in "*?["):
@@ -87,11 +87,14 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""SQL for the day (UTC) of a row. A grade has the day of its question, a case the day of its first run."""
+"""The SQL that computes the day (UTC) of a row, by table.
+
+A grade has the day of its question; a case has the day of its first run.
+"""
 
 
 class ExportReport(Record):
-    """The number of written files and rows."""
+    """How many files and rows were written."""
 
     files: int
     rows: int
@@ -100,9 +103,9 @@ class ExportReport(Record):
 def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
     """Write the rows of the days ``since`` to ``until`` (both included, UTC) below ``goal``.
 
-    Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day is replaced as a
-    whole, so that a reader never sees half a day, and a second export gives the same files. Raises
-    `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
+    Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. A day is replaced as a whole:
+    a reader never sees half a day, and a second export writes the same files. Raises `WarehouseBusy`,
+    `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
     """
     if since > until:
         raise ConfigError(f"no day to export: since {since} is after until {until}")
@@ -112,7 +115,7 @@ def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s
         goal.mkdir(parents=True, exist_ok=True)
         with store.database.open_for_writing(
             wait_s
-        ) as connection:  # separate, because a query's database may not write files
+        ) as connection:  # a separate connection, because the connection for queries may not write files
             for table in DAY_EXPRESSIONS:
                 shutil.rmtree(beside, ignore_errors=True)
                 rows += _write_days(connection, table, beside, since, until)
@@ -139,7 +142,7 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 
 
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
-    """Replace the days by the new ones; remove days without rows. Return the number of files."""
+    """Replace the old day folders with the new ones, and remove days without rows. Return the number of files."""
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}
     for old in goal.glob("day=*"):

@@ -1,6 +1,6 @@
 """Rebuild the warehouse file from the journal.
 
-The old file is saved beside the new one. Rows that are missing from the journal are copied from the old file.
+The old file is saved beside the new file. Rows that the journal lacks are copied from the old file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables without a segment id, and the table and columns that their rows belong to."""
+"""Tables without a segment id, with the table and the columns that their rows depend on."""
 
 _IN_MEMORY = Path(":memory:")
 
@@ -45,7 +45,7 @@ _IN_MEMORY = Path(":memory:")
 class MissingSegment(Record):
     """A segment that was loaded once and can no longer be read from the journal.
 
-    ``restored_rows`` of its ``rows`` were copied from the old file.
+    ``restored_rows`` counts how many of its ``rows`` were copied from the old file.
     """
 
     name: str
@@ -54,7 +54,7 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """What was lost, and what to do."""
+        """What was lost, and what to do about it."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
             f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
@@ -63,7 +63,7 @@ class MissingSegment(Record):
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """What the old file has and the journal lacks. ``unread`` is the reason if the old file could not be read."""
+    """The data that only the old file has. If the file could not be read, ``unread`` is the reason."""
 
     known: Mapping[str, MissingSegment]
     loaded: frozenset[str] = frozenset()
@@ -72,12 +72,12 @@ class OldFile:
 
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
-        """The segments missing from the journal, oldest first."""
+        """The segments that are missing from the journal, oldest first."""
         return tuple(self.known[segment_id] for segment_id in sorted(self.known))
 
 
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy the old file's rows of segments that are not in ``have`` to the scratch file.
+    """Copy rows of the old file to the scratch file, except rows of the segments in ``have``.
 
     The caller holds the lock.
     """
@@ -109,7 +109,7 @@ def _read_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: 
 
 
 def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Copy the entries of these segments, their rows, and the rows of dependent tables."""
+    """Copy these segments' entries, their rows, and the rows of tables that depend on them."""
     reader.execute(
         "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
     )
@@ -127,7 +127,10 @@ def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> Non
 
 
 def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
-    """Insert the copied rows into the new file; return the missing segments with their numbers of restored rows."""
+    """Insert the copied rows into the new file.
+
+    Returns the missing segments, with the number of rows restored for each.
+    """
     if old.copy is None:
         return old.missing
     connection.execute(f"attach '{_quote_path(old.copy)}' as salvaged (read_only)")
@@ -157,7 +160,7 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 
 
 def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Insert the copied rows of a table; a row of a segment that the old file had not loaded is not replaced."""
+    """Insert the copied rows of a table. Rows of segments that the old file had not loaded are not replaced."""
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
         f"create or replace temp table taken as select c.* from salvaged.{table} c anti join "  # noqa: S608 - names of the schema
@@ -176,7 +179,7 @@ def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """List the tables with a segment id in their rows."""
+    """List the tables that have a column with the segment id."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
@@ -199,10 +202,10 @@ def _quote_path(file: Path) -> str:
 
 
 class RebuildReport(Record):
-    """The result of a rebuild. ``stored_at`` is the path of the saved old file.
+    """The result of a rebuild. ``stored_at`` is the path of the old file, which is saved.
 
-    ``missing`` segments are no longer in the journal. ``unknown`` segments are missing too, but could not be
-    identified, because the old file could not be read (``unread`` is the reason). ``set_aside`` names damaged
+    ``missing`` lists segments that are no longer in the journal. ``unknown`` counts missing segments that could not
+    be identified, because the old file could not be read; ``unread`` is the reason. ``set_aside`` names damaged
     segments.
     """
 
@@ -215,7 +218,7 @@ class RebuildReport(Record):
 
     @property
     def whole(self) -> bool:
-        """Whether the new file has all data that was ever stored."""
+        """Return whether the new file has all data that was ever stored."""
         return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 
     def errors(self) -> Sequence[WarehouseDamaged]:
@@ -229,10 +232,10 @@ class RebuildReport(Record):
 
 
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
-    """Rebuild the warehouse file from the journal. It works even if the old file is damaged or missing.
+    """Rebuild the warehouse file from the journal, even if the old file is damaged or missing.
 
-    Readers see the old file until the new one is complete. The old file is saved under a name with the time. Rows
-    that only the old file has are copied, unless ``journal_only``. Raises `WarehouseBusy` after ``wait_s``
+    Readers see the old file until the new file is complete. The old file is then saved under a name with the time.
+    Rows that only the old file has are copied, unless ``journal_only``. Raises `WarehouseBusy` after ``wait_s``
     seconds, and `WarehouseUnwritable`; the old file is then unchanged.
     """
     database = store.database
@@ -270,16 +273,16 @@ def _fill_database(
 
 
 def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
-    """Count the segments in the ledger that neither the journal nor the old file has."""
+    """Count the segments of the ledger that are in neither the journal nor the old file."""
     if ledger is None:
         return 0
     return max(0, ledger.segments + ledger.lost - have - len(old.missing))
 
 
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
-    """Move the new file into place, and return the path of the saved old file.
+    """Move the new file to its final path, and return the path of the saved old file.
 
-    The old log is moved first, because a new file with an old log would be wrong.
+    The old log is moved first, because DuckDB would apply it to the new file.
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None

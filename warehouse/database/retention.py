@@ -1,6 +1,6 @@
 """Remove old personal data, and move old segments into Parquet archives.
 
-Texts are emptied, and ids of real conversations are replaced by pseudonyms. Verdicts, scores and times stay.
+Texts are deleted, and ids of real conversations are replaced with pseudonyms. Verdicts, scores and times stay.
 Nothing is deleted before its copy is verified and on the disk.
 """
 
@@ -44,11 +44,11 @@ from warehouse.journal.journal import SUITES, Journal
 from warehouse.journal.segments import SegmentLine, build_first_id, format_line, parse_segment_id
 
 MAX_ARCHIVE_ROWS = 200_000
-"""Maximum number of rows in an archive: some tens of megabytes."""
+"""Maximum number of rows in an archive. Such an archive has some tens of megabytes."""
 
 
 class CompactReport(Record):
-    """The result of a compaction, with the size of the segments before and of the archives after it."""
+    """The result of a compaction: how much was moved, and the size of the segments and of the new archives."""
 
     segments: int = 0
     archives: int = 0
@@ -57,11 +57,11 @@ class CompactReport(Record):
 
 
 def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
-    """Move segments that were written before a time into Parquet archives.
+    """Move segments that were written before the time ``before`` into Parquet archives.
 
     Segments of an unfinished run stay, unless ``unfinished``, because the run may continue from them. If the
     process is killed, every segment is still in the journal or in an archive. Raises `WarehouseBusy` after
-    ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
+    ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()
@@ -100,7 +100,7 @@ def _iterate_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequenc
         try:
             segment = journal.read(name)
         except WarehouseDamaged:
-            continue  # it was intact when loaded; the check reports it
+            continue  # it was intact when it was loaded, so the check reports it
         batch.append(NamedSegment(name, segment))
         rows += len(segment.lines)
         if rows >= MAX_ARCHIVE_ROWS:
@@ -134,7 +134,7 @@ def _archive_batch(
 def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
     """Write the staged lines to a Parquet file, read them back and compare.
 
-    Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that this one replaces.
+    Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that the new archive replaces.
     """
     target = str(file).replace("'", "''")
     sql = (
@@ -152,13 +152,13 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
 
 
 def store_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
-    """Store an archive, then its manifest as ``name``. The archive counts once the manifest exists."""
+    """Store an archive, then its manifest under ``name``. The archive is valid once the manifest exists."""
     journal.segments.move_file_in(manifest.parquet, file)
     journal.segments.write(name or manifest.name, manifest.model_dump_json().encode())
 
 
 def _remove_superseded_files(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
-    """Remove segments that are also in an archive, and archives that do not count."""
+    """Remove segments that are also in an archive, and archives that have been replaced or have no manifest."""
     names = list_current_manifests(journal, unless=lambda sha256: sha256 not in loaded)
     current = [read_manifest(journal, name) for name in names]
     segments_by_id = {parse_segment_id(name): name for name in journal.segments.list_segments()}
@@ -189,28 +189,28 @@ def _add_reports(first: CompactReport, second: CompactReport) -> CompactReport:
 
 
 MIN_KEY_LENGTH = 16
-"""Minimum length in bytes. A shorter key could be guessed."""
+"""Minimum length of the key in bytes. A shorter key could be guessed."""
 
 
 class AgeReport(Record):
-    """How many archives and segments had their personal data removed."""
+    """How many archives and segments had personal data that was removed."""
 
     archives: int
     segments: int
 
 
 def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
-    """Remove the personal data from everything that was written before a time.
+    """Remove the personal data from everything that was written before the time ``before``.
 
-    These are removed: questions, answers, partial texts, details of attempts, paths of screenshots and traces,
-    and texts of log entries. Counted facts stay, such as times, strata and sampling probabilities. Ids of live
-    traffic become ``p-`` and 24 hexadecimal digits of a SHA-256 over ``key`` and the id. The same id always gets
-    the same pseudonym, and without the key nobody can find the id. Store ``key`` (16 random bytes or more) and
-    use it every time.
+    This removes questions, answers, partial texts, details of attempts, paths of screenshots and traces, and texts
+    of log entries. Counts, times, strata and sampling probabilities stay. Ids of live traffic become ``p-`` and 24
+    hexadecimal digits of a SHA-256 over ``key`` and the id. The same id always gets the same pseudonym, and nobody
+    can find the id without the key. Store ``key`` (at least 16 random bytes) and use it every time.
 
     If the process is killed, the next load finishes the work. Free blocks of the warehouse file, and files that a
-    rebuild saved, may still contain old text: rebuild the warehouse, and delete the saved files by hand. Copies
-    for the site are removed. Raises the errors of `compact_segments`, and `ValueError` for a short key.
+    rebuild saved, may still contain old text: rebuild the warehouse, and delete the saved files by hand. The copies
+    of the warehouse for the site are removed. Raises the errors of `compact_segments`, and `ValueError` for a short
+    key.
     """
     _require_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
@@ -228,13 +228,13 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
                 segments += len(manifest.segments)
         load_journal(connection, store.journal, store.database.scratch)
         store.save_ledger(connection)
-    compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
+    compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # remove the replaced archives
     remove_snapshots(store.database.file.parent)
     return AgeReport(archives=archives, segments=segments)
 
 
 class ConversationReport(AgeReport):
-    """The result for one conversation. ``run_ids`` are the runs that graded it: their reports may quote it."""
+    """The result for one conversation. ``run_ids`` are the runs that graded it; their reports may quote it."""
 
     run_ids: tuple[str, ...] = ()
 
@@ -244,8 +244,8 @@ def remove_conversation(
 ) -> ConversationReport:
     """Remove the personal data of one conversation now.
 
-    ``conversation`` is its stored id. ``case_ids`` is the beginning of the ids of its graded replies. Log entries
-    that name the id are emptied too. Raises the errors of `remove_personal_data`.
+    ``conversation`` is its stored id. The ids of its graded replies begin with ``case_ids``. Log entries that name
+    the id are emptied, too. Raises the errors of `remove_personal_data`.
     """
     _require_key_length(key)
     ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"
@@ -277,11 +277,11 @@ def remove_conversation(
 
 
 _NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids') || '"')"""
-"""SQL that is true if a staged line contains one of the ids."""
+"""A SQL condition that is true if a staged line contains one of the ids."""
 
 
 def _has_personal_data(name: str, manifest: ArchiveManifest) -> bool:
-    """Whether the archive of this manifest still has personal data."""
+    """Return whether the archive of this manifest still contains personal data."""
     return manifest.replaces is None or name.endswith(PARTLY_AGED)
 
 
@@ -299,9 +299,9 @@ def _remove_personal_data_from_archive(
     *,
     only: str | None = None,
 ) -> bool:
-    """Replace an archive by one without personal data; with ``only``, without that of the matching ids.
+    """Replace an archive with a version without personal data. ``only`` limits this to lines with these ids.
 
-    Returns False if there was nothing to remove.
+    Returns ``False`` if there was nothing to remove.
     """
     create_empty_stage(connection)
     parquet = fetch_verified_parquet(journal, manifest, scratch)
@@ -339,7 +339,7 @@ def _remove_personal_data_from_archive(
 
 
 def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
-    """Yield the id and the current body hash of each staged segment."""
+    """Yield the id of each staged segment, and the hash of its current lines."""
     rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
     for segment_id, lines in groupby(_fetch_batches(rows), key=lambda row: str(row[0])):
         body = hashlib.sha256()

@@ -1,7 +1,7 @@
-"""A copy of the warehouse for the site, so that pages and runs do not wait for each other.
+"""A copy of the warehouse for the site. Pages read the copy, so that pages and runs do not block each other.
 
-DuckDB blocks readers while a process writes. So the site reads a copy, which is made again after the warehouse
-has changed. All sites over one folder share the copy.
+DuckDB blocks readers while a process writes. So the site reads a copy, which is renewed after the warehouse has
+changed. All sites that use one data folder share the copy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from warehouse.database.database import Database, migrate, remove_database
 from warehouse.database.store import Store
 
 SNAPSHOT_FOLDER: Final = "snapshots"
-"""Name of the folder with the copies, inside the data folder."""
+"""Name of the folder inside the data folder that contains the copies."""
 MEMORY: Final = "1GB"
 """Memory limit for queries on the copy."""
 _COPY_PATTERN: Final = "warehouse-*.duckdb"
@@ -40,7 +40,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 @dataclass
 class _OpenCopy:
-    """An open copy. It is closed after its last reader if there is a newer copy."""
+    """An open copy. If there is a newer copy, this one is closed after its last reader has finished."""
 
     file: Path
     connection: duckdb.DuckDBPyConnection
@@ -50,7 +50,7 @@ class _OpenCopy:
 
 @dataclass
 class Snapshot:
-    """The newest copy of ``source``, open for any number of threads."""
+    """The newest copy of ``source``. Any number of threads can use it."""
 
     source: Database
     folder: Path
@@ -62,8 +62,8 @@ class Snapshot:
     def refresh(self, wait_s: float) -> bool:
         """Open a newer copy if the warehouse has changed; return whether a newer one was opened.
 
-        Pages continue with the old copy meanwhile. Waits at most ``wait_s`` seconds for a writer. Raises
-        `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        Pages use the old copy until then. Waits at most ``wait_s`` seconds for a writer. Raises `WarehouseBusy`,
+        `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
         self.source.create_if_missing(wait_s)
@@ -77,7 +77,7 @@ class Snapshot:
 
     @contextmanager
     def open_cursor(self) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open a cursor of the newest copy. Raises `WarehouseBusy` before the first copy."""
+        """Open a cursor on the newest copy. Raises `WarehouseBusy` if there is no copy yet."""
         with self._guard:
             copy = self._current
             if copy is None:
@@ -95,12 +95,12 @@ class Snapshot:
 
     @property
     def copy_name(self) -> str:
-        """The file name of the current copy; empty before the first."""
+        """The file name of the current copy, or an empty text before the first copy."""
         current = self._current
         return current.file.name if current else ""
 
     def close(self) -> None:
-        """Close the copy. The file stays."""
+        """Close the copy, but do not delete its file."""
         with self._guard:
             copy, self._current = self._current, None
         if copy is not None:
@@ -126,7 +126,7 @@ class Snapshot:
 
     def _ensure_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
-            made = self._find_newest_copy(self.source.compute_version())  # another site made it meanwhile
+            made = self._find_newest_copy(self.source.compute_version())  # another site may have made it by now
             return made or self._make_copy(wait_s)
 
     def _make_copy(self, wait_s: float) -> Path:
@@ -142,7 +142,7 @@ class Snapshot:
         except OSError as error:
             remove_database(beside)
             raise build_unwritable_error(beside, error) from error
-        # An open copy is freed when its readers close it.
+        # An open copy is freed after its last reader has closed it.
         for old in self.folder.glob(_COPY_PATTERN):
             if old != goal:
                 old.unlink(missing_ok=True)
@@ -164,7 +164,7 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """Hold the lock for making a copy. Raises `WarehouseBusy` while another process has it."""
+    """Acquire the lock for making a copy. Raises `WarehouseBusy` while another process holds the lock."""
     with open_lock_handle(folder / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,7 +174,7 @@ def _lock_folder(folder: Path) -> Generator[None]:
 
 
 def remove_snapshots(data_folder: Path) -> None:
-    """Remove every copy, because data that was removed from the warehouse must not stay in a copy.
+    """Remove all copies, because they may contain data that was removed from the warehouse.
 
     Raises `WarehouseUnwritable`.
     """
@@ -188,20 +188,20 @@ def remove_snapshots(data_folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDatabase(Database):
-    """The warehouse for the site: reading never waits, and writing is refused."""
+    """The warehouse for the site. Reading never waits, and writing raises an error."""
 
     snapshot: Snapshot | None = None
 
     @contextmanager
     def hold_lock(self, wait_s: float) -> Generator[Deadline]:
-        """Refuse the lock: a snapshot is read-only."""
+        """Raise an error, because a snapshot is read-only."""
         del wait_s
         raise WarehouseUnwritable(f"{self.file} is a read-only copy; Lookout must not write to it")
         yield  # pyright: ignore[reportUnreachable] - a generator, like the method that it replaces
 
     @contextmanager
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Yield a cursor of the newest copy, without waiting."""
+        """Yield a cursor on the newest copy, without waiting."""
         del wait_s
         if self.snapshot is None:
             raise WarehouseDamaged(f"{self.file} does not exist: there is no copy to read")
@@ -210,7 +210,7 @@ class SnapshotDatabase(Database):
 
 
 def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
-    """Build the snapshot of a store's warehouse and a store that reads from it. No copy is made yet."""
+    """Build the snapshot of a store's warehouse, and a store that reads it. This does not make a copy yet."""
     source = store.database
     folder = source.file.parent
     snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)

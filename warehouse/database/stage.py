@@ -1,7 +1,7 @@
-"""Insert lines of segments into tables, in the caller's transaction.
+"""Insert the lines of segments into tables, in the caller's transaction.
 
-Old segments are in Parquet archives. An archive is a Parquet file of lines, and a manifest that lists the
-segments. The manifest is written last: a Parquet file without a manifest does not count.
+Old segments are in Parquet archives. An archive is a Parquet file of lines, and a manifest that lists its segments.
+The manifest is written last: a Parquet file without a manifest is ignored.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from warehouse.journal.segments import Segment, SegmentHeader
 TABLES: Sequence[str] = get_args(TableName)
 
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
-"""Tables of millions of rows that arrive only once, except after a killed run.
+"""Tables with millions of rows that are inserted only once, except after a killed run.
 
-For other tables, DuckDB searches for earlier rows in each batch, which would make every night slower.
+In other tables, DuckDB searches for earlier versions of the rows in each batch. In these tables the search would
+make every night slower.
 """
 
 _STAGED = """
@@ -44,7 +45,7 @@ _ENTRY_COLUMNS = ["id", "name", "run_id", "rows", "sha256", "size_bytes", "loade
 
 @dataclass(frozen=True, slots=True)
 class NamedSegment:
-    """A segment with its name inside the journal."""
+    """A segment with its name in the journal."""
 
     name: str
     segment: Segment
@@ -52,7 +53,7 @@ class NamedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the table of segments."""
+    """A row in the table of segments."""
 
     header: SegmentHeader
     name: str
@@ -60,7 +61,7 @@ class Entry:
 
 
 def build_entry(named: NamedSegment) -> Entry:
-    """Build the entry of a segment."""
+    """Build a segment's row for the table of segments."""
     return Entry(named.segment.header, named.name, named.segment.size_bytes)
 
 
@@ -70,7 +71,7 @@ def create_empty_stage(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
-    """Replace the content of the staging table by the lines of these segments."""
+    """Replace the content of the staging table with the lines of these segments."""
     create_empty_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
@@ -83,10 +84,10 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
 def insert_staged_lines(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
-    """Insert the staged lines into the tables, and the segments' entries.
+    """Insert the staged lines into the tables, and add the segments to the table of segments.
 
-    With ``all_new``, earlier rows of `MOSTLY_NEW_TABLES` are not searched for. If one exists, this raises
-    `duckdb.ConstraintException`, and the transaction is lost.
+    With ``all_new``, this does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an earlier row, it
+    raises `duckdb.ConstraintException`, and the transaction must be rolled back.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -99,7 +100,7 @@ def insert_staged_lines(
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    """Delete the rows of these segments, so that they can be loaded again."""
+    """Delete the rows of these segments, so that the segments can be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
     connection.execute(
@@ -125,7 +126,7 @@ def _read_extract_sql(table: str) -> str:
 
 
 _EARLIER = "-- rows of earlier loads:"
-"""Marks the part of an extract that includes earlier rows."""
+"""Marks the part of an SQL file that also reads earlier rows."""
 
 
 @cache
@@ -137,9 +138,9 @@ def _build_insert_of_new(table: str) -> str:
 ARCHIVE_FOLDER = "_archive"
 MANIFEST = ".manifest.json"
 AGED = ".aged.json"
-"""End of the name of a manifest that replaces another archive."""
+"""File ending of a manifest that replaces the manifest of another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""The same, if personal data was removed from some conversations only."""
+"""File ending of such a manifest if personal data was removed from some conversations only."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
@@ -156,8 +157,8 @@ class ArchivedSegment(Record):
 class ArchiveManifest(Record):
     """The contents of an archive. ``sha256`` is the hash of the Parquet file.
 
-    ``replaces`` is the hash of the archive with the same segments before personal data was removed. The replaced
-    archive does not count any more.
+    ``replaces`` is the hash of the previous archive with the same segments, before personal data was removed. The
+    previous archive is then ignored.
     """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -173,19 +174,19 @@ class ArchiveManifest(Record):
 
     @property
     def parquet(self) -> str:
-        """The Parquet file's name in the journal."""
+        """The file name of the Parquet file in the journal."""
         return f"{ARCHIVE_FOLDER}/{self.sha256}{PARQUET}"
 
     @property
     def name(self) -> str:
-        """The manifest's own name in the journal."""
+        """The file name of the manifest in the journal."""
         return f"{ARCHIVE_FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
 
 
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """List the names of the manifests that count: all except the replaced ones.
+    """List the names of all valid manifests, without the replaced ones.
 
-    A replacing manifest does not count if ``unless`` is true for its hash.
+    If ``unless`` is true for the hash of a replacing manifest, that manifest is ignored.
     """
     aged = [
         name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))
@@ -216,12 +217,12 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
 
 
 def build_entries(manifest: ArchiveManifest) -> Sequence[Entry]:
-    """Build the entries of an archive's segments."""
+    """Build the rows of an archive's segments for the table of segments."""
     return [Entry(archived.header, archived.name, archived.size_bytes) for archived in manifest.segments]
 
 
 def fetch_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
-    """Return the archive's Parquet file after verifying its hash. Raises `WarehouseDamaged`."""
+    """Return the archive's Parquet file, after verifying its hash. Raises `WarehouseDamaged`."""
     place = journal.segments.format_location(manifest.parquet)
     try:
         file = journal.segments.fetch_file(manifest.parquet, scratch)

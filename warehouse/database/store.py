@@ -1,4 +1,4 @@
-"""The warehouse for flows and commands: load the journal, and query the tables."""
+"""The warehouse for flows and commands: load the journal into the tables, and query the tables."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ DATABASE_FILE = "warehouse.duckdb"
 JOURNAL_FOLDER = "journal"
 
 DEFAULT_READ_WAIT_S = 5.0
-"""How long a reader waits for a writer by default."""
+"""How long a reader waits for a writer by default, in seconds."""
 
 VIEWS_SQL = """
 select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
-"""Lists the views with their descriptions."""
+"""Lists the views with their names and descriptions."""
 
 Stored = TypeVar("Stored", bound=Record)
 
 Parameter = str | int | float | bool | None
-"""A value for a ``?`` or a ``$name`` in a query."""
+"""The value for a ``?`` or a ``$name`` in a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The result of a query. Times are in UTC, decimals are ``Decimal``."""
+    """The result of a query. Times are in UTC, and decimal numbers are of the type ``Decimal``."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
 
 _QUERY_KINDS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-"""DuckDB parses FROM, WITH, DESCRIBE, SHOW and SUMMARIZE as SELECT."""
+"""Kinds of statements that read. DuckDB parses FROM, WITH, DESCRIBE, SHOW and SUMMARIZE as SELECT."""
 _CHANGES_STATE = re.compile(
     r"\b(?:(?:enable|disable)_(?:logging|profil\w+)|write_log|(?:force_)?checkpoint|truncate_duckdb_logs"
     r"|\w+_external_resource\w*|json_execute_serialized_sql|sleep_ms)\"?\s*\(",
     re.IGNORECASE,
 )
-"""Functions that change the process or its files."""
+"""Matches SQL functions that change DuckDB's process or write files."""
 
 
 def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryInvalid` unless the statement is one query."""
+    """Raise `QueryInvalid` if the text contains more than one statement, or a statement that is not a query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
         got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
@@ -73,7 +73,7 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
 
 
 class CaseStanding(Record):
-    """The outcome of one case of a run."""
+    """The outcome of one case in a run."""
 
     case_id: str
     repeat: int
@@ -83,8 +83,9 @@ class CaseStanding(Record):
 class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
-    No file is open between calls, so that any number of processes can take turns. Safe for threads. ``clock``
-    gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` says how to wait.
+    No file is open between calls, so any number of processes can take turns. The store can be used by several
+    threads. ``clock`` gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` says how to
+    wait.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Store:
         self._load_errors: list[WarehouseDamaged] = []
 
     def with_database(self, database: Database) -> Store:
-        """Return the same store with another database file, such as a snapshot."""
+        """Return a store that reads another database file, such as a snapshot, with the same journal."""
         store = copy(self)
         store.database = database
         return store
@@ -111,8 +112,8 @@ class Store:
     def load_pending(self, wait_s: float) -> LoadReport:
         """Load the segments that are not in the warehouse file yet.
 
-        Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the file stays locked. Nothing is
-        lost: the next load completes it.
+        Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the file stays locked. No data is
+        lost: the next load continues.
         """
         with self.database.open_for_writing(wait_s) as connection:
             lost_before, missing_before = self.count_lost(), self.count_absent_segments(connection)
@@ -124,9 +125,9 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load the segments that are not loaded yet on an open connection. The caller holds the lock.
+        """Load the segments that are not loaded yet over an open connection. The caller holds the lock.
 
-        Errors are also stored for `take_load_errors`, because the next load does not find them again.
+        Errors are also saved for `take_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
@@ -139,13 +140,13 @@ class Store:
         return report
 
     def take_load_errors(self) -> Sequence[WarehouseDamaged]:
-        """Return the load errors of this process since the last call."""
+        """Return and forget the load errors of this process since the last call."""
         errors = self._load_errors.copy()
         self._load_errors.clear()
         return errors
 
     def list_losses(self, wait_s: float) -> Sequence[str]:
-        """Return a text for each stored item that can no longer be read; empty if the warehouse is complete.
+        """List a message for each stored item that can no longer be read. An empty list: the warehouse is complete.
 
         Loads the journal first. Raises `WarehouseBusy`.
         """
@@ -166,11 +167,11 @@ class Store:
         *,
         wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> Table:
-        """Run one read-only query with bound ``parameters``.
+        """Run one read-only query with ``parameters`` for its placeholders.
 
-        The query sees only loaded data, no files and no network. Raises `QueryInvalid` with DuckDB's message for
-        an invalid query and for a result that does not fit into memory, and `WarehouseBusy` if a writer holds the
-        lock for longer than ``wait_s`` seconds.
+        The query can read loaded data, but no files and no network. Raises `QueryInvalid` with DuckDB's message for
+        an invalid query and for a result that does not fit into memory. Raises `WarehouseBusy` if a writer holds
+        the lock for more than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
@@ -187,7 +188,7 @@ class Store:
                 ) from None
             except duckdb.Error as error:
                 if str(error).startswith(CHECKSUM_ERROR):
-                    raise  # of the file, not of the query
+                    raise  # an error of the file, not of the query
                 raise QueryInvalid(str(error)) from error
 
     def list_open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
@@ -206,7 +207,7 @@ class Store:
     def find_last_report(
         self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
     ) -> RunReport | None:
-        """Return the newest report of a finished run over the same cases, but not that of run ``before``."""
+        """Find the newest report of a finished run over the same cases, other than that of run ``before``."""
         table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
             " and run_id is distinct from $before order by finished_at desc, run_id desc limit 1",
@@ -216,7 +217,7 @@ class Store:
         return _parse_report(table.rows[0]) if table.rows else None
 
     def find_report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
-        """Return a run's report; ``None`` if no such run is loaded."""
+        """Find a run's report. Returns ``None`` if no such run is loaded."""
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(table.rows[0]) if table.rows else None
 
@@ -233,7 +234,7 @@ class Store:
         )
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger, so that a later loss is detected. Nothing is written while segments are missing."""
+        """Write the ledger, so that a later loss is detected. Writes nothing while segments are missing."""
         if not self.count_absent_segments(connection):
             ledger = self.build_ledger(connection)
             write_ledger(
@@ -241,22 +242,22 @@ class Store:
             )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """Build the ledger for the segments of an open file."""
+        """Build the ledger from the segments in an open file."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_absent_segments(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Count the segments that were committed to the file and are missing from it now."""
+        """Count the segments that were committed to the file and are no longer in it."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
     def count_lost(self) -> int:
-        """Count the segments that were loaded once and are in neither the file nor the journal now."""
+        """Count the segments that were loaded once and are now in neither the file nor the journal."""
         ledger = read_ledger(self.database.file)
         return ledger.lost if ledger else 0
 
 
 def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:
-    """Read the current state of a target's incidents by fingerprint, on an open connection."""
+    """Read the current state of a target's incidents over an open connection. The keys are fingerprints."""
     rows = connection.execute("select record from incidents where target = ?", [target]).fetchall()
     incidents = (Incident.model_validate_json(str(row[0])) for row in rows)
     return {incident.fingerprint: incident for incident in incidents}
@@ -265,7 +266,7 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
 def _run_interruptible_query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
 ) -> Table:
-    """Run a query and fetch its rows. Ctrl-C in the main thread interrupts it."""
+    """Run a query and fetch its rows. Ctrl-C in the main thread cancels it."""
 
     def run() -> Table:
         result = connection.execute(sql, parameters or None)
@@ -289,9 +290,10 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def parse_record_text(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
-    """Parse a stored record. ``name`` is the name of the record in errors.
+    """Parse a stored record. ``name`` names the record in errors.
 
-    Raises `WarehouseDamaged` if it has another format. ``remains`` names the data that is still available.
+    Raises `WarehouseDamaged` if the record has another format. ``remains`` says in the error which data is still
+    available.
     """
     try:
         return kind.model_validate_json(str(text))

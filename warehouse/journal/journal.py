@@ -1,4 +1,4 @@
-"""The journal. Every run adds to it without waiting, and all tables are built from it."""
+"""The journal. Every run appends to it without waiting, and all tables can be rebuilt from it."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ from warehouse.journal.segments import (
 )
 
 SHARED = "_shared"
-"""Folder of segments that belong to no run."""
+"""Folder for segments that belong to no run."""
 
 OUTBOX = "_outbox"
-"""Folder of decisions and receipts. It is separate and small, so that it loads quickly."""
+"""Folder for decisions and receipts. They are separate from results, so that this small folder loads quickly."""
 
 SUITES = "_suites"
-"""Folder of suites. Each is one segment, named by its hash."""
+"""Folder for suites. Each suite is one segment, named by its hash."""
 
 WRITABLE = f"{SHARED}/writable"
-"""An empty file that is written to test whether the next segment can be written."""
+"""Path of an empty file. It is written to test whether the next segment can be written."""
 
 _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 
 
 class Journal:
-    """Segments in a folder, with a subfolder for each run. Segments are only added.
+    """Segments in a folder, with a subfolder for each run. Segments are added, but never changed.
 
-    ``clock`` gives the present time, ``entropy(n)`` gives n random bytes. Safe for threads and processes.
+    ``clock`` gives the present time, and ``entropy(n)`` gives n random bytes. Several threads and processes can use
+    the same journal.
     """
 
     def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:
@@ -60,17 +61,17 @@ class Journal:
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
         """Store ``rows`` (at least one) as one segment, and return its id.
 
-        The rows are on the disk when this returns. ``run_id`` is the run of the rows, or ``None``. Raises
+        When this returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. Raises
         `WarehouseUnwritable`; then no row is stored.
         """
         return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 
     def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
-        """Store rows that another process has encoded. See `append`."""
+        """Store rows that another process has already encoded. See `append`."""
         return self._append_segment(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
-        """Store the cases of a suite. A suite with the same hash is stored only once."""
+        """Store the cases of a suite. A suite with the same hash is stored once."""
         segment_id = SegmentId(f"suite-{suite.sha256}")
         name = f"{SUITES}/{segment_id}{SUFFIX}"
         if name not in self.segments.list_segments(SUITES):
@@ -82,9 +83,9 @@ class Journal:
         return segment_id
 
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
-        """Store decisions or receipts.
+        """Store decisions on incidents and drafts, or delivery receipts.
 
-        Only ``warehouse.queries`` may call this, because it numbers incidents under a lock.
+        Only ``warehouse.queries`` may call this function, because it numbers the decisions under a lock.
         """
         return self._append_segment(encode_rows(rows), folder=OUTBOX, run_id=None)
 
@@ -104,8 +105,8 @@ class Journal:
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
         """Yield all rows that a run has stored so far, oldest first.
 
-        A case may occur twice if it was asked again; the later one counts. A damaged segment is skipped, so its
-        cases are asked again. Raises `ConfigError` for an invalid run id.
+        A case that was asked again occurs twice; the later row counts. A damaged segment is skipped, so its cases
+        are asked again. Raises `ConfigError` for an invalid run id.
         """
         for name in self.segments.list_segments(_require_run_id(run_id)):
             try:
@@ -115,22 +116,25 @@ class Journal:
             yield from segment.rows()
 
     def find_newest_time(self) -> datetime | None:
-        """Return the time of the newest segment that is not archived; ``None`` without any."""
+        """Return the time of the newest segment that is not archived; ``None`` if there is no such segment."""
         ids = [
             parse_segment_id(name) for name in self.segments.list_segments() if not name.startswith(f"{SUITES}/")
         ]
         return parse_time(max(ids)) if ids else None
 
     def require_writable(self) -> None:
-        """Write an empty file. Raises `WarehouseUnwritable` if that fails."""
+        """Test whether the journal can be written. Raises `WarehouseUnwritable` if not."""
         self.segments.write(WRITABLE, b"")
 
     def remove_stale_files(self) -> int:
-        """Remove temporary files of killed processes that are older than an hour; return their number."""
+        """Remove temporary files that killed processes left over an hour ago.
+
+        Return the number of removed files.
+        """
         return self.segments.remove_stale_files(self._clock())
 
     def now(self) -> datetime:
-        """The journal's clock."""
+        """Return the present time of the journal's clock."""
         return self._clock()
 
     def _append_segment(self, rows: EncodedRows, *, folder: str, run_id: str | None) -> SegmentId:

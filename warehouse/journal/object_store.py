@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
+import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - fsspec has no type stubs
 
 from monitors.errors import WarehouseUnwritable
 from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
@@ -18,14 +18,14 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
 class ObjectSegments:
     """Segments below a URL such as ``s3://bucket/lookout/journal``.
 
-    An object is either complete or absent. Credentials come from the environment; ``options`` are fsspec's. If
-    the package for the protocol is missing, the error names it.
+    An object is either complete or absent. Credentials come from the environment; ``options`` are passed to fsspec.
+    If the Python package for the protocol is missing, the error names it.
     """
 
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
         self._safe_url = _remove_credentials(url)
         try:
-            # The functions of fsspec have no types.
+            # The functions of fsspec have no type annotations.
             core = cast("Any", fsspec.core)
             self._files, root = core.url_to_fs(url, **dict(options or {}))
         except (ImportError, ValueError) as error:
@@ -33,11 +33,11 @@ class ObjectSegments:
         self._root = root.rstrip("/")
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment. It is durable when this returns."""
+        """Store a segment. When this returns, the segment survives a crash."""
         with self._translate_errors(name):
             try:
                 self._files.pipe_file(f"{self._root}/{name}", data)
-            except FileNotFoundError as error:  # S3's message for a missing bucket
+            except FileNotFoundError as error:  # S3 reports a missing bucket in this way
                 raise self._build_error(name, error) from None
 
     def read(self, name: str) -> bytes:
@@ -55,7 +55,7 @@ class ObjectSegments:
         return sorted(name for name in self._list_names(folder) if name.endswith(suffix))
 
     def delete(self, name: str) -> None:
-        """Remove an object; a missing one is not an error."""
+        """Remove an object. A missing object is not an error."""
         with self._translate_errors(name):
             try:
                 self._files.rm_file(f"{self._root}/{name}")
@@ -63,26 +63,26 @@ class ObjectSegments:
                 return
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Upload a local file and remove it here."""
+        """Upload a local file, then delete the local file."""
         with self._translate_errors(name):
             self._files.put_file(str(file), f"{self._root}/{name}")
         file.unlink()
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
-        """Download a file to ``scratch``."""
+        """Download a file to the path ``scratch``."""
         with self._translate_errors(name):
             self._files.get_file(f"{self._root}/{name}", str(scratch))
         return scratch
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder of damaged ones."""
+        """Move a damaged segment to the folder for damaged segments."""
         new_name = f"{SET_ASIDE}/{name.replace('/', '__')}"
         self.write(new_name, self.read(name))
         self.delete(name)
         return self.format_location(new_name)
 
     def list_set_aside(self) -> Sequence[str]:
-        """Return the place of each damaged segment that a person must inspect."""
+        """List the addresses of the damaged segments that a person must inspect."""
         return [self.format_location(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def remove_stale_files(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
@@ -94,12 +94,12 @@ class ObjectSegments:
         return f"{self._safe_url}/{name}"
 
     def _list_names(self, folder: str) -> list[str]:
-        """List names below a folder, fresh from the store, because other machines write there."""
+        """List the names below a folder without a cache, because other machines write to it."""
         with self._translate_errors(folder):
             self._files.invalidate_cache()
             try:
                 paths = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
-            except FileNotFoundError as error:  # an empty folder is found and empty, so the bucket is missing
+            except FileNotFoundError as error:  # an empty folder is found, so the bucket is missing
                 raise self._build_error(folder, error) from None
         return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in paths]
 

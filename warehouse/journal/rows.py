@@ -1,4 +1,4 @@
-"""The rows of the journal. Each table has its own type of row, with the table's name in ``table``."""
+"""The rows of the journal. Each table has its own row type, and ``table`` contains the name of the table."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class SuiteCase(Record):
 
 
 class IncidentVersion(Record):
-    """The state of an incident after one decision.
+    """The state of an incident after a decision.
 
-    The largest ``sequence`` of a fingerprint is the current state. Sequences are numbered under a lock, so their
-    order does not depend on clocks.
+    The version with the largest ``sequence`` is the current state of a fingerprint. Sequences are numbered under a
+    lock, so their order does not depend on clocks.
     """
 
     sequence: Annotated[int, Field(ge=1)]
@@ -40,7 +40,7 @@ class IncidentVersion(Record):
 
 
 class ResultRow(Record):
-    """The answer to a case, or why there was none. Key: run, case, repeat. The latest segment counts."""
+    """The answer to a case, or the reason for its absence. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["results"] = "results"
     row: ProbeResult
@@ -54,7 +54,7 @@ class AssessmentRow(Record):
 
 
 class RecheckRow(Record):
-    """One asking of a failed case after the verdict. Key: run, case, place, repeat. The first row counts."""
+    """One repeat of a failed case after the verdict. Key: run, case, place, repeat. The first row counts."""
 
     table: Literal["rechecks"] = "rechecks"
     row: RecheckAnswer
@@ -89,21 +89,21 @@ class IncidentRow(Record):
 
 
 class AlertRow(Record):
-    """A message to send. Key: its id."""
+    """A message to send. Key: the message's id."""
 
     table: Literal["alerts"] = "alerts"
     row: Alert
 
 
 class ReceiptRow(Record):
-    """The result of an attempt to deliver a message. Key: alert, time, status."""
+    """The result of an attempt to send a message. Key: alert, time, status."""
 
     table: Literal["receipts"] = "receipts"
     row: Receipt
 
 
 class ActionRow(Record):
-    """A person's action. Key: its id. The first row counts, so that a click delivered twice counts once."""
+    """A person's action. Key: the action's id. The first row counts, so a click that arrives twice counts once."""
 
     table: Literal["actions"] = "actions"
     row: OperatorAction
@@ -117,14 +117,14 @@ class OutcomeRow(Record):
 
 
 class LabelRow(Record):
-    """A person's verdict on a finding or an answer. Key: its id. The first row counts."""
+    """A person's verdict on a finding or an answer. Key: the label's id. The first row counts."""
 
     table: Literal["labels"] = "labels"
     row: HumanLabel
 
 
 class DraftRow(Record):
-    """A draft of a gold case. Key: its id."""
+    """A draft of a gold case. Key: the draft's id."""
 
     table: Literal["case_drafts"] = "case_drafts"
     row: CaseDraft
@@ -138,35 +138,38 @@ class DraftOutcomeRow(Record):
 
 
 class SilenceRow(Record):
-    """A silence. Key: its id. Of two versions, the one that ends earlier counts."""
+    """A silence. Key: the silence's id. If there are two versions, the one that ends earlier counts."""
 
     table: Literal["silences"] = "silences"
     row: Silence
 
 
 class HallucinationRow(Record):
-    """An entry of a hallucination log. Key: the log and the position in it."""
+    """An entry of a hallucination log. Key: the log and the entry's position in the log."""
 
     table: Literal["hallucinations"] = "hallucinations"
     row: LoggedHallucination
 
 
 class QuarantineRow(Record):
-    """A line of a log that could not be read as an entry. Key: the log and the position in it."""
+    """A line of a log that is not a valid entry. Key: the log and the line's position in the log."""
 
     table: Literal["quarantined_lines"] = "quarantined_lines"
     row: QuarantinedLine
 
 
 class CursorRow(Record):
-    """How far a log was read. Key: log and sequence. It is stored together with the entries that were read."""
+    """The position up to which a log was read. Key: log and sequence.
+
+    It is stored together with the entries read.
+    """
 
     table: Literal["log_cursors"] = "log_cursors"
     row: LogCursor
 
 
 class ConversationRow(Record):
-    """A conversation that a nightly run counted. Key: target, source, id. The first row counts."""
+    """A conversation that a nightly run counted. Key: target, source and id. The first row counts."""
 
     table: Literal["conversations"] = "conversations"
     row: SeenConversation
@@ -187,14 +190,14 @@ class DrillRow(Record):
 
 
 class RepeatabilityRow(Record):
-    """A session in which cases were asked twice. Key: run. The latest segment counts."""
+    """A session in which each case was asked twice. Key: run. The latest segment counts."""
 
     table: Literal["repeatability_runs"] = "repeatability_runs"
     row: RepeatabilityRun
 
 
 LogRow = HallucinationRow | QuarantineRow | CursorRow
-"""Rows about a followed log."""
+"""Rows about a hallucination log."""
 
 NightlyRow = ConversationRow | NightlyRunRow
 """Rows of a nightly run."""
@@ -213,13 +216,13 @@ JournalRow = (
     | DrillRow
     | RepeatabilityRow
 )
-"""Rows that any process may add at any time."""
+"""Rows that any process may append at any time."""
 
 PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
-"""Rows about people's actions, written by ``warehouse.queries.operator_actions``."""
+"""Rows about people's actions. Only ``warehouse.queries.operator_actions`` writes them."""
 
 OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
-"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, under a lock."""
+"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, and holds a lock."""
 
 TableName = Literal[
     "results",
@@ -249,4 +252,4 @@ TableName = Literal[
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(
     Annotated[JournalRow | OutboxRow, Field(discriminator="table")]
 )
-"""Parses a line of a segment."""
+"""Parses one line of a segment into a row."""

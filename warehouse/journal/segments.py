@@ -1,7 +1,7 @@
 """A segment: a file of JSON lines that never changes, with a header that describes its content.
 
-The first line is the header. Each other line is a row, ``{"table":"…","row":{…}}``. All rows of a segment become
-durable together. In a local folder, a segment is either complete or absent.
+The first line is the header. Each other line is a row, for example ``{"table":"…","row":{…}}``. All rows of a
+segment become durable together. In a local folder, a segment is either complete or absent.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from monitors.storage import build_unwritable_error, move, open_folder, open_wit
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
-"""Increase it if the meaning of a header or a row changes. Readers refuse newer versions."""
+"""Version of the format. Increase it if the meaning of a header or a row changes. Readers refuse newer versions."""
 
 SegmentId = NewType("SegmentId", str)
-"""An id that sorts by the time of writing and is unique among processes."""
+"""The id of a segment. Ids sort by the time of writing, and two processes never create the same id."""
 
 Clock = Callable[[], datetime]
-"""Return the present, with a zone."""
+"""Returns the present time with a time zone."""
 
 Entropy = Callable[[int], bytes]
-"""Return this number of unpredictable bytes, like ``secrets.token_bytes``."""
+"""Returns the given number of unpredictable bytes, like ``secrets.token_bytes``."""
 
 _LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
 _TICK = timedelta(microseconds=1)
@@ -44,7 +44,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 def build_first_id(time: datetime) -> str:
-    """Build a text that sorts before all segment ids of this time or later."""
+    """Build a text that sorts before the ids of all segments written at this time or later."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
 
@@ -54,7 +54,10 @@ def parse_time(segment_id: str) -> datetime:
 
 
 class SegmentHeader(Record):
-    """The first line of a segment. ``sha256`` is the hash of all lines after it; ``rows`` counts them by table."""
+    """The first line of a segment.
+
+    ``sha256`` is the hash of all later lines; ``rows`` counts these lines by table.
+    """
 
     lookout_segment: Annotated[int, Field(ge=1)] = FORMAT_VERSION
     id: Identifier
@@ -65,7 +68,7 @@ class SegmentHeader(Record):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLine:
-    """A row in its stored form: its table and its JSON text."""
+    """A row as it is stored: the name of its table, and its JSON text."""
 
     table: str
     row_json: bytes
@@ -80,18 +83,18 @@ class Segment:
     size_bytes: int
 
     def rows(self) -> Iterator[JournalRow | OutboxRow]:
-        """Yield the rows as records, in the order of writing."""
+        """Yield the rows as records, in the order in which they were written."""
         for line in self.lines:
             yield ANY_ROW.validate_json(format_line(line))
 
 
 def format_line(line: SegmentLine) -> bytes:
-    """Format a line in the file's form, without its line end."""
+    """Format one line of a segment, without the line break."""
     return b'{"table":"' + line.table.encode() + b'","row":' + line.row_json + b"}"
 
 
 class SegmentNames:
-    """Creates ids that sort in the order of the calls, even if the clock stops or goes back."""
+    """Creates segment ids that sort in the order of the calls, even if the clock stops or goes back."""
 
     def __init__(self, clock: Clock, entropy: Entropy) -> None:
         self._clock = clock
@@ -99,7 +102,10 @@ class SegmentNames:
         self._last: datetime | None = None
 
     def build_next_id(self) -> SegmentId:
-        """Return a new id such as ``20260131T020000.123456Z-9f86d081884c7d65``. Not safe for concurrent threads."""
+        """Return a new id such as ``20260131T020000.123456Z-9f86d081884c7d65``.
+
+        Only one thread may call this at a time.
+        """
         now = self._clock()
         if self._last is not None and now <= self._last:
             now = self._last + _TICK
@@ -109,7 +115,7 @@ class SegmentNames:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as lines of a segment, and their number by table."""
+    """Rows encoded as lines of a segment, and the number of rows by table."""
 
     body: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -129,7 +135,7 @@ def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
 
 
 def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
-    """Encode a segment with ``rows`` (at least one) and its header as bytes."""
+    """Encode a complete segment as bytes: a header, and at least one row from ``rows``."""
     if not rows.counts:
         raise ValueError("a segment must have at least one row")
     header = SegmentHeader(
@@ -141,8 +147,8 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Decode a segment and verify its format, id, run, hash and row counts.
 
-    ``where`` names the file in errors. Raises `WarehouseDamaged` for any mismatch, and `SchemaTooNew` for a
-    complete segment of a newer Lookout.
+    ``where`` names the file in errors. Raises `WarehouseDamaged` if anything does not match, and `SchemaTooNew` for
+    a complete segment of a newer Lookout.
     """
     head, line_end, body = data.partition(b"\n")
     header = _parse_header(head, where)
@@ -184,17 +190,17 @@ def _build_damaged_error(where: str, reason: str) -> WarehouseDamaged:
 
 SUFFIX = ".jsonl"
 SET_ASIDE = "_damaged"
-"""Folder for damaged segments, which a person must inspect. Lookout does not read them again."""
+"""Folder for damaged segments, which a person must inspect. Lookout does not read this folder again."""
 
 STALE_AFTER = timedelta(hours=1)
-"""A temporary file that is older than this was left by a killed process."""
+"""A temporary file that is older than this was left by a killed process and is removed."""
 
 
 class SegmentStore(Protocol):
-    """A place for segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
+    """A place that stores segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Store ``data`` under ``name``; it is durable and complete when this returns.
+        """Store ``data`` under ``name``. When this returns, the file is complete and survives a crash.
 
         Raises `WarehouseUnwritable`.
         """
@@ -209,19 +215,19 @@ class SegmentStore(Protocol):
         ...
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
-        """List the files in a folder whose names end with ``suffix``, sorted: archives and their manifests."""
+        """List the archives or manifests in a folder: files whose names end with ``suffix``, sorted."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a file; a missing one is not an error. Raises `WarehouseUnwritable`."""
+        """Remove a file. A missing file is not an error. Raises `WarehouseUnwritable`."""
         ...
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Move a local file to ``name``; the local file is then gone. Raises `WarehouseUnwritable`."""
+        """Move a local file to ``name``, so that the local file no longer exists. Raises `WarehouseUnwritable`."""
         ...
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
-        """Return a local file with the content of ``name``, copied to ``scratch`` if needed.
+        """Return a local file with the content of ``name``. If it is not local yet, it is copied to ``scratch``.
 
         Raises `FileNotFoundError`.
         """
@@ -236,11 +242,11 @@ class SegmentStore(Protocol):
         ...
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files that killed processes left; return their number."""
+        """Remove temporary files that killed processes left. Return the number of removed files."""
         ...
 
     def format_location(self, name: str) -> str:
-        """Return where a segment is stored (a path or an address), for messages."""
+        """Return the path or address of a segment, for messages."""
         ...
 
 
@@ -251,7 +257,7 @@ class LocalSegments:
         self._root = folder
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment. It survives a power failure when this returns."""
+        """Store a segment. When this returns, the segment survives a power failure."""
         write_atomically(self._root / name, data, within=self._root.parent)
 
     def read(self, name: str) -> bytes:
@@ -283,7 +289,10 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file, and the folder of a run with its last file. A missing file is not an error."""
+        """Remove a file. If the folder of its run is then empty, remove this too.
+
+        A missing file is not an error.
+        """
         path = self._root / name
         try:
             with self._hold_folder(path.parent) as folder:
@@ -295,7 +304,7 @@ class LocalSegments:
             raise build_unwritable_error(path, error) from error
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Move a local file to its place, complete and durable."""
+        """Move a local file to its final path. When this returns, the file is complete and survives a crash."""
         path = self._root / name
         try:
             sync_file(file)
@@ -304,14 +313,14 @@ class LocalSegments:
             raise build_unwritable_error(path, error) from error
 
     def fetch_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
-        """Return the path of the file itself."""
+        """Return the path of the file itself, without a copy."""
         path = self._root / name
         if not path.is_file():
             raise FileNotFoundError(path)
         return path
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder of damaged ones, under a name with its former place."""
+        """Move a damaged segment to the folder for damaged segments. Its new name contains its former folder."""
         path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
             move(path, goal, within=self._root.parent)
@@ -320,11 +329,11 @@ class LocalSegments:
         return str(goal)
 
     def list_set_aside(self) -> Sequence[str]:
-        """Return the place of each damaged segment that a person must inspect."""
+        """List the paths of the damaged segments that a person must inspect."""
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files and empty folders of runs that are older than an hour."""
+        """Remove temporary files, and empty folders of runs, that are more than an hour old."""
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
     def format_location(self, name: str) -> str:
@@ -345,11 +354,11 @@ class LocalSegments:
             with self._hold_folder(folder) as handle, os.scandir(handle) as entries:
                 return [entry.name for entry in entries if entry.is_file(follow_symlinks=False) is files]
         except (FileNotFoundError, NotADirectoryError):
-            return []  # a write to the folder reports the fault
+            return []  # the next write to the folder reports the error
 
     def _sweep_folder(self, name: str, now: datetime) -> int:
         count = 0
-        # A folder without any write has nothing to remove.
+        # A folder that was never written to has nothing to remove.
         with suppress(FileNotFoundError, NotADirectoryError), self._hold_folder(self._root / name) as folder:
             for file in self._list_files(name):
                 if file.startswith(".") and _compute_age(file, folder, now) > STALE_AFTER:
@@ -360,19 +369,19 @@ class LocalSegments:
         return count
 
     def _remove_if_empty(self, folder: str) -> None:
-        """Remove a run's folder if it is empty. Folders whose names begin with an underscore stay."""
+        """Remove a run's folder if it is empty. A folder whose name begins with an underscore is not removed."""
         if not folder.startswith("_"):
-            with suppress(OSError), self._hold_folder(self._root) as root:  # it is not empty, or gone
+            with suppress(OSError), self._hold_folder(self._root) as root:  # the folder is not empty, or it is gone
                 os.rmdir(folder, dir_fd=root)
 
 
 def parse_segment_id(name: str) -> str:
-    """Parse the segment id from a name."""
+    """Parse the segment id from the name of a segment."""
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
 
 def sync_file(file: Path) -> None:
-    """Make a file's content durable. Raises `OSError`."""
+    """Write a file's content to the disk, so that it survives a power failure. Raises `OSError`."""
     with file.open("rb+") as handle:
         os.fsync(handle.fileno())
 

@@ -1,4 +1,4 @@
-"""Leave the messages of a copied data folder to the original installation."""
+"""Let only the original installation send the messages of a copied data folder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ LEFT_DETAIL: Final = "left to the installation that this data folder was copied 
 
 
 def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
-    """Mark all unsent messages as left to the original; send nothing more about open incidents unless worse.
+    """Mark all unsent messages as belonging to the original installation.
 
-    Idempotent. Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
+    This copy then sends messages about the open incidents only if they get worse. A second call changes nothing.
+    Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)

@@ -13,7 +13,10 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 
 def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> DrillReport | None:
-    """Find the newest drill; ``None`` before the first one. Raises `WarehouseDamaged` if its format is unknown."""
+    """Find the newest drill, or ``None`` before the first drill.
+
+    Raises `WarehouseDamaged` if its format is unknown.
+    """
     table = store.query("select record from drills order by started_at desc, drill_id desc limit 1", wait_s=wait_s)
     if not table.rows:
         return None
@@ -24,14 +27,14 @@ def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Dri
 
 
 def has_drill_row(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:
-    """Whether the drill is in the warehouse."""
+    """Return whether the drill is in the warehouse."""
     return bool(
         store.query("select 1 from drills where drill_id = $drill", {"drill": drill_id}, wait_s=wait_s).rows
     )
 
 
 def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
-    """List the delivery attempts of an alert, oldest first."""
+    """List the attempts to send an alert, oldest first."""
     table = store.query(
         "select alert_id, status, tried_at, channel, thread, detail from receipts where alert_id = $alert"
         " order by tried_at",
@@ -42,7 +45,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
 
 
 def count_other_alerts_to_send(store: Store, alert_id: str) -> tuple[int, datetime | None]:
-    """Count the other alerts that wait to be sent, and return the time of the oldest."""
+    """Count the other alerts that wait to be sent. Also return the time of the oldest waiting alert."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where state = 'waiting' and id <> $alert",
         {"alert": alert_id},

@@ -1,4 +1,4 @@
-"""Queries about incidents and their messages: the list of incidents, and the history of one."""
+"""Queries about incidents and their messages: a list of incidents, and the history of one incident."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
 class IncidentMessage(Record):
-    """A message about an incident, with its reason and the result of its delivery."""
+    """A message about an incident, the reason for it, and whether it was delivered."""
 
     alert_id: str
     reason: NotifyReason
@@ -29,14 +29,14 @@ class IncidentMessage(Record):
 
 
 class IncidentAction(Record):
-    """A person's action on the incident, with the result."""
+    """A person's action on the incident, and its result."""
 
     action: OperatorAction
     outcome: ActionOutcome | None
 
 
 class RunEvidence(Record):
-    """Where one run's evidence is: paths in the run's folder."""
+    """Where the evidence of one run is stored: paths inside the run's folder."""
 
     run_id: str
     screenshot: str | None
@@ -44,7 +44,7 @@ class RunEvidence(Record):
 
 
 class Story(Record):
-    """The history of an incident: its states, its messages, people's actions and the evidence."""
+    """The history of an incident: its states, its messages, people's actions and its evidence."""
 
     incident: Incident
     versions: tuple[Incident, ...]
@@ -76,7 +76,7 @@ where list_contains(string_split($about, ','), fingerprint) group by fingerprint
 
 
 def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
-    """Find the id of the last alert about each of ``incidents``, by fingerprint."""
+    """Find the id of the last alert about each of ``incidents``. The keys are fingerprints."""
     fingerprints = ",".join(incident.fingerprint for incident in incidents)
     targets = "\n".join({incident.target for incident in incidents})
     table = store.query(_LATEST_ALERTS, {"about": fingerprints, "targets": targets})
@@ -84,10 +84,10 @@ def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[s
 
 
 def list_all_silences(store: Store) -> tuple[Silence, ...]:
-    """List all silences, also expired ones, newest first. Those of a newer Lookout are skipped."""
+    """List all silences, newest first, including expired silences. Silences of a newer Lookout are skipped."""
     silences: list[Silence] = []
     for row in store.query("select record from silences order by starts_at desc, id").rows:
-        # A newer Lookout wrote it, see the docstring.
+        # A newer Lookout wrote this row; the docstring says what happens to it.
         with suppress(ValidationError):
             silences.append(Silence.model_validate_json(str(row[0])))
     return tuple(silences)
@@ -107,14 +107,14 @@ order by h.sequence
 def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
     """List the alerts that were withheld after ``since`` and that no summary of a silence has reported.
 
-    Each is the time of the decision, and the incident at that time. The oldest comes first.
+    Each item is the time of the decision, and the incident at that time. The oldest item comes first.
     """
     table = store.query(_WITHHELD, {"since": build_first_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``. Of ``silences``, those about it are included."""
+    """Load the history of ``incident``, with those of ``silences`` that affect it."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -157,7 +157,10 @@ def _load_alert(store: Store, alert_id: str) -> Alert:
 def _list_actions(
     store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
 ) -> tuple[IncidentAction, ...]:
-    """List the actions on the incident. An action on a whole message counts for the incidents in its outcome."""
+    """List people's actions on the incident.
+
+    An action on a whole message affects the incidents that are listed in its outcome.
+    """
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
         " from actions a left join action_outcomes o on o.action_id = a.id"
@@ -235,7 +238,7 @@ having not coalesce(bool_or(e.sent), false)
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )
-"""The newest message about each open incident, if all of its messages were only printed."""
+"""Selects the newest message about each open incident whose messages were all printed and never sent."""
 
 _REFUSED = (
     _ABOUT_INCIDENTS  # noqa: S608 - a constant
@@ -254,8 +257,10 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
   and ($target is null or n.target = $target)
 """
 )
-"""The newest message about each incident, if a channel refused it permanently. A refused reminder does not count,
-because its alert was sent before. Messages tried after ``$tried_before`` are left out.
+"""Selects the newest message about each incident, if a channel refused it permanently.
+
+A refused reminder does not count, because its alert was sent before. Messages that were tried after
+``$tried_before`` are not selected.
 """
 
 
@@ -284,14 +289,17 @@ order by a.created_at, a.id
 
 
 class FirstAlert(NamedTuple):
-    """The time of a run's first alert of a kind, and the run."""
+    """A run, and the time of its first alert of a kind."""
 
     run_id: str
     created_at: datetime
 
 
 def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """Find the last run that sent an alert of this kind, and the time of its first one; ``None`` without any."""
+    """Find the last run that sent an alert of this kind, and the time of its first such alert.
+
+    Returns ``None`` if no run sent one.
+    """
     table = store.query(
         "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
         " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
@@ -304,7 +312,10 @@ def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAle
 
 
 def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
-    """Find the last message about each open incident of ``target`` that was only printed, by fingerprint."""
+    """Find the last message about each open incident of ``target`` that was only printed.
+
+    The keys are fingerprints.
+    """
     table = store.query(_PRINTED, {"target": target})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
 
@@ -312,10 +323,10 @@ def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the last message about each incident that a channel refused, by target and by fingerprint.
+    """Find the last message about each incident that a channel refused. The keys are target and fingerprint.
 
-    The messages were created after ``since`` and tried before ``tried_before``. With ``target``, only its
-    messages.
+    The messages were created after ``since`` and tried before ``tried_before``. ``target`` selects the messages
+    about one target.
     """
     table = store.query(
         _REFUSED, {"target": target, "since": since.isoformat(), "tried_before": tried_before.isoformat()}
@@ -327,7 +338,7 @@ def find_refused_alerts(
 
 
 class RunMessage(NamedTuple):
-    """A message of a run with its delivery status: sent, printed, rejected, or waiting."""
+    """A message of a run with its delivery status: sent, printed, rejected or waiting."""
 
     alert: Alert
     came_to: str
@@ -340,13 +351,13 @@ def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
 
 
 def list_earlier_messages(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
-    """List the messages about ``target`` from before ``since`` that wait, or were sent later; oldest first."""
+    """List the messages about ``target`` from before ``since`` that still wait or were sent later, oldest first."""
     table = store.query(_EARLIER, {"target": target, "run": run_id, "since": since.isoformat()})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
 def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
-    """List the channel, the Slack ``ts`` and the alert of each sent message of a run, oldest first."""
+    """List the channel, the Slack timestamp (``ts``) and the alert of each sent message of a run, oldest first."""
     table = store.query(_SENT, {"run": run_id, "target": target})
     return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in table.rows]
 
@@ -360,7 +371,7 @@ def count_alerts_to_send(store: Store, target: str) -> int:
 
 
 def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
-    """List the names that have open incidents, sorted: targets, and parts of Lookout."""
+    """List the names of everything with open incidents, sorted: targets, and parts of Lookout."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
@@ -373,19 +384,23 @@ having bool_or(i.record->>'owner' in ('verify', 'nightly', 'hallucination_log', 
   and not exists (select 1 from runs r where r.target = i.target and r.started_at >= $since::timestamptz)
 order by 1
 """
-"""The owner of an incident shows whether its subject is a target or a part of Lookout."""
+"""Selects targets with open incidents.
+
+The owner of an incident shows whether the incident is about a target or about a part of Lookout.
+"""
 
 
 def list_removed_targets(store: Store, configured: Iterable[str], since: datetime) -> tuple[str, ...]:
-    """List targets with open incidents that are not ``configured`` and had no run after ``since``."""
+    """List targets with open incidents that are not in ``configured`` and had no run after ``since``."""
     table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
     return tuple(str(row[0]) for row in table.rows)
 
 
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Whether a message waits to be sent and was not tried since ``not_tried_since``.
+    """Return whether a message waits to be sent and was not tried after ``not_tried_since``.
 
-    This happens if a run was killed. Attempts after ``now`` are ignored: the clock was set back since.
+    A message waits if its run was killed. Attempts later than ``now`` are ignored, because the clock was then set
+    back.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"
@@ -397,7 +412,7 @@ def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) ->
 
 
 def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
-    """Load an alert, and the later alerts that were added to its message; empty if the alert does not exist."""
+    """Load an alert, and the later alerts that were added to its message. Empty if the alert does not exist."""
     first = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
     others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
     records = [str(row[0]) for row in first] + [str(row[2]) for row in others if row[1] != alert_id]
@@ -405,7 +420,7 @@ def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
 
 
 def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
-    """List people's actions on the incidents of ``alert`` since it was sent, oldest first."""
+    """List people's actions on the incidents of ``alert`` since the alert was sent, oldest first."""
     fingerprints = ",".join(item.incident.fingerprint for item in alert.items)
     table = store.query(
         _MARKS,
@@ -416,13 +431,13 @@ def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
 
 
 def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
-    """Find the channel, the Slack ``ts`` and the alert of each message that started a thread of these incidents."""
+    """Find the messages that started the Slack threads of these incidents: channel, ``ts`` and alert."""
     table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 
 
 def find_action(store: Store, action_id: str) -> OperatorAction | None:
-    """Find a stored action by its id; ``None`` if there is none."""
+    """Find a stored action by its id, or ``None`` if there is no such action."""
     rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
     return OperatorAction.model_validate_json(str(rows[0][0])) if rows else None
 
@@ -430,7 +445,7 @@ def find_action(store: Store, action_id: str) -> OperatorAction | None:
 def list_action_outcomes(
     store: Store, *, action_id: str | None = None, since: datetime | None = None
 ) -> tuple[ActionOutcome, ...]:
-    """List the outcome of one action, or of all actions carried out since a time, oldest first."""
+    """List the outcomes of actions carried out since a time, or of one action, oldest first."""
     table = store.query(
         "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"
         " where ($action is null or action_id = $action)"

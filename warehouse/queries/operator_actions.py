@@ -1,8 +1,8 @@
-"""Operators' actions: stored at once, and carried out exactly once.
+"""Operators' actions. Each is stored at once, and carried out exactly once.
 
-An action is written to the journal without waiting. The next process that holds the lock carries it out:
-incidents, labels, drafts and silences become one segment together with the outcome. An action with an outcome is
-never carried out again.
+An action is written to the journal without waiting. The next process that acquires the lock carries it out: it
+stores the changes to incidents, labels, drafts and silences as one segment together with the outcome. An action
+with an outcome is never carried out again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def load_conversation(
 
 
 def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
-    """Read a conversation from the journal, if its run is not loaded yet."""
+    """Read a conversation from the journal if its run is not loaded yet."""
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
             return row.row.turns, row.row.graded_text if isinstance(row.row, Exchange) else row.row.partial_text
@@ -75,19 +75,20 @@ ResolveAction = Callable[[ActionContext], ActionChanges]
 
 
 def append_action(journal: Journal, action: OperatorAction) -> None:
-    """Store an operator's action. It is durable when this returns. Raises `WarehouseUnwritable`."""
+    """Store an operator's action. When this returns, it survives a crash. Raises `WarehouseUnwritable`."""
     journal.append_outbox([ActionRow(row=action)])
 
 
 def append_silence(journal: Journal, silence: Silence) -> None:
-    """Store a silence, or its earlier end. Raises `WarehouseUnwritable`."""
+    """Store a silence, or a new version that ends earlier. Raises `WarehouseUnwritable`."""
     journal.append_outbox([SilenceRow(row=silence)])
 
 
 class ActionResults(NamedTuple):
-    """The results of the actions that were carried out, and all silences, newest first.
+    """The outcomes of the actions that were carried out, and all silences, newest first.
 
-    ``failed`` names actions that failed, with the error. They wait for the next time, so that a run can go on.
+    ``failed`` names the actions that failed, with their errors. They are tried again at the next call, so that the
+    run can continue.
     """
 
     done: tuple[ActionChanges, ...]
@@ -96,9 +97,9 @@ class ActionResults(NamedTuple):
 
 
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
-    """Carry out every waiting action, oldest first.
+    """Carry out all waiting actions, oldest first.
 
-    Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if it stays locked; the actions then
+    Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the lock stays held; the actions then
     wait for the next call.
     """
     done: list[ActionChanges] = []
@@ -139,7 +140,7 @@ where mine.id = $alert
   and mine.reason in ('first_seen', 'regressed') and other.reason in ('first_seen', 'regressed')
 order by other.created_at, other.id
 """
-"""The alerts that one message shows: later alerts of a run are added to its first message."""
+"""Selects the alerts that one Slack message shows: later alerts of a run are added to its first message."""
 
 _LAST_ALERT = """
 select record from alerts
@@ -149,11 +150,11 @@ order by created_at desc, id limit 1
 
 
 def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
-    """List the silences. Those of a newer Lookout are skipped and have no effect."""
+    """List all silences. Silences of a newer Lookout are skipped and have no effect."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
-        # A newer Lookout wrote it, see the docstring.
+        # A newer Lookout wrote this row; the docstring says what happens to it.
         with suppress(ValidationError):
             silences.append(Silence.model_validate_json(str(row[0])))
     return tuple(silences)
@@ -178,7 +179,10 @@ def _build_action_context(
 
 
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
-    """Find the alerts of the action's message, or else the last alert about each incident."""
+    """Find the alerts of the message that the action is about.
+
+    Without a message, find each incident's last alert.
+    """
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
     rows = connection.execute("select record from alerts where id = ?", [action.alert_id]).fetchall()
@@ -236,10 +240,10 @@ order by d.suggested_severity desc, d.made_at, d.id
 def list_waiting_drafts(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[CaseDraft, ...]:
-    """List the drafts without a decision, most severe first. Those of a newer Lookout are skipped."""
+    """List the drafts without a decision, most severe first. Drafts of a newer Lookout are skipped."""
     drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
-        # A newer Lookout wrote it, see the docstring.
+        # A newer Lookout wrote this row; the docstring says what happens to it.
         with suppress(ValidationError):
             drafts.append(CaseDraft.model_validate_json(str(record)))
     return tuple(drafts)
@@ -251,17 +255,17 @@ def list_decided_drafts(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) ->
 
 
 def append_draft(journal: Journal, draft: CaseDraft) -> None:
-    """Store a draft. A second call with the same draft changes nothing. Raises `WarehouseUnwritable`."""
+    """Store a draft. Storing the same draft twice changes nothing. Raises `WarehouseUnwritable`."""
     journal.append_outbox([DraftRow(row=draft)])
 
 
 def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
-    """Store decisions on drafts. Raises `WarehouseUnwritable`."""
+    """Store people's decisions on drafts. Raises `WarehouseUnwritable`."""
     journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
 
 
 class GradedConversation(NamedTuple):
-    """A stored conversation with the run's grade. ``severity`` is 0 without a grade."""
+    """A stored conversation and its grade in the run. ``severity`` is 0 if it was not graded."""
 
     conversation: StoredConversation
     target: str
@@ -276,7 +280,7 @@ class GradedConversation(NamedTuple):
 def load_graded_conversation(
     store: Store, run_id: str, case_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> GradedConversation | None:
-    """Load a conversation of a run with its grade; ``None`` if it is not stored or not loaded."""
+    """Load a conversation of a run with its grade. Returns ``None`` if it is not stored or not loaded."""
     with store.database.open_for_reading(wait_s) as connection:
         conversation = load_conversation(connection, store.journal, run_id, case_id)
         row = connection.execute(_TRACE, {"run": run_id, "case": case_id}).fetchone()

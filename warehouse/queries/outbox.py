@@ -1,8 +1,8 @@
-"""Decisions that must be made only once among all processes: open this incident, send this message.
+"""Decisions that all processes together must make only once, such as to open an incident or send a message.
 
-Each decision is made in one short transaction under the lock. The caller gets the target's incidents, decides,
-and records the result. The result goes to the journal and the tables together, so a killed process has either
-decided or not.
+Each decision is made in one short transaction under the lock. The caller gets the target's incidents, decides, and
+records the result. The result is written to the journal and the tables together, so a killed process has either
+decided completely or not at all.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that one worker sends until ``expires_at``. Afterwards another worker may send them.
+    """Messages that only one worker may send until ``expires_at``. Later, another worker may send them.
 
-    A message in ``tried`` was claimed by a worker before, so it may have arrived already.
+    ``tried`` lists the messages that a worker claimed before; they may have arrived already.
     """
 
     owner: Identifier
@@ -38,16 +38,16 @@ class SendLease(Record):
 
 
 class IncidentTransaction:
-    """A target's incidents during a decision, and the result of the decision."""
+    """A target's incidents while the caller decides, and the result of the decision."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
         self.incidents = incidents
-        """The incidents at the opening of the book, by fingerprint."""
+        """The incidents at the beginning of the transaction, by fingerprint."""
         self.changed: list[Incident] = []
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Store changed incidents and alerts to send, when the transaction ends."""
+        """Store changed incidents and alerts to send. They are written when the transaction ends."""
         self.changed += incidents
         self.alerts += alerts
 
@@ -56,10 +56,10 @@ class IncidentTransaction:
 def open_incident_transaction(
     store: Store, journal: Journal, target: str, *, wait_s: float
 ) -> Generator[IncidentTransaction]:
-    """Open a transaction in which the caller decides on the target's incidents.
+    """Open a transaction in which the caller decides about the target's incidents.
 
-    The result is durable at the end of the block. An error in the block discards it. Waits at most ``wait_s``
-    seconds for the lock, and raises `WarehouseBusy` if it stays locked.
+    At the end of the ``with`` block, the result is stored and survives a crash. An error in the block discards the
+    result. Waits at most ``wait_s`` seconds for the lock, and raises `WarehouseBusy` if the lock stays held.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -87,12 +87,12 @@ def claim_alerts(
     is_printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
-    """Take up to ``limit`` unsent messages for sending, the most severe first.
+    """Claim up to ``limit`` unsent messages, the most severe first, so that only this worker sends them.
 
-    Nobody else sends them for ``lease_s`` seconds, or until they have a receipt. If the worker dies, they are
-    free again after that time, or at once if ``is_gone`` confirms its end. A message may then be sent twice, with
-    the same id, but is never lost. With ``is_printing``, messages that another worker tried to send are skipped,
-    because printing notifies nobody. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    The claim lasts for ``lease_s`` seconds, or until the messages have a receipt. If the worker dies, another
+    worker can claim them after that time, or at once if ``is_gone`` confirms the death. A message may then be sent
+    twice, with the same id, but is never lost. With ``is_printing``, messages that another worker tried to send are
+    skipped, because a printed message notifies nobody. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -113,18 +113,18 @@ def claim_alerts(
 
 
 def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
-    """Store the receipt of an alert durably, even while the warehouse is locked."""
+    """Store the receipt of an alert. It survives a crash and can be stored while the warehouse is locked."""
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:
             store.load_pending_segments_into(connection, OUTBOX)
             store.save_ledger(connection)
     except WarehouseBusy:
-        return  # the journal has it, and every decision and claim reads the journal first
+        return  # the receipt is in the journal, and every decision and claim reads the journal first
 
 
 def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
-    """End the leases of workers that are gone."""
+    """End the leases of workers that no longer run."""
     owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
     for (owner,) in owners:
         if is_gone(str(owner)):
@@ -160,6 +160,6 @@ def compute_next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
 def append_and_insert_rows(
     connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]
 ) -> None:
-    """Write ``rows`` to the journal and the tables, in the caller's transaction."""
+    """Write ``rows`` to the journal and to the tables, in the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
     insert_segments(connection, journal, [NamedSegment(name, journal.read(name))])

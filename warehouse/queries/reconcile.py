@@ -1,8 +1,8 @@
-"""Queries for comparing two detectors of one target in a period: the guard's entries and the nightly runs.
+"""Queries that compare two detectors of wrong replies: the entries of a guard, and the nightly runs.
 
-The nightly runs give sampled replies of live traffic with the run's results on their facts, and the strata of the
-sample. The guard gives replies that it blocked, people's verdicts on them, and the question of each in the
-traffic.
+Both are about one target in one period. The nightly runs give a stratified sample of live replies, with grades of
+their facts. The guard gives the replies that it blocked, people's verdicts on these, and the questions that they
+answered.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
 from warehouse.queries.traffic import list_recent_nightly_reports
 
 StratumKey = tuple[str, str]
-"""A nightly run and the stratum, because each run's stratum was sampled separately."""
+"""A nightly run and a stratum. Both are needed, because each run sampled its strata separately."""
 
 
 class TrafficPeriod(NamedTuple):
-    """Conversations of a target that nightly ``runs`` took, completed from ``since`` (included) to ``until``."""
+    """The conversations of nightly ``runs`` completed from ``since`` (included) to ``until`` (excluded)."""
 
     target: str
     since: datetime
@@ -39,13 +39,13 @@ class TrafficPeriod(NamedTuple):
 
     @property
     def values(self) -> dict[str, Parameter]:
-        """The values to bind. Ids of runs contain no space."""
+        """Return the values for the placeholders of the query. Run ids contain no space."""
         since, until = self.since.isoformat(), self.until.isoformat()
         return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
 
 
 class SampledReply(NamedTuple):
-    """A sampled reply in its stored form, and the run's result on its facts: yes, no or ungraded."""
+    """A sampled reply as it is stored, and the grade of its facts: yes, no or ungraded."""
 
     stratum: StratumKey
     conversation: tuple[str, str]
@@ -60,7 +60,7 @@ class SampledReply(NamedTuple):
 def list_sampled_replies(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[SampledReply]:
-    """List all replies of the sampled conversations, in the order of completion."""
+    """List all replies of the sampled conversations, in the order in which they were completed."""
     table = store.query(
         """
         select c.run_id, c.stratum, c.source, c.id, a.case_id, c.completed_at,
@@ -98,7 +98,7 @@ def _build_reply(row: Sequence[object]) -> SampledReply:
 def count_by_stratum(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[StratumKey, tuple[int, int]]:
-    """Count the conversations of each stratum of each run in the period, and how many of them were sampled."""
+    """Count the conversations in each stratum of each run in the period, and how many of them were sampled."""
     table = store.query(
         """
         select run_id, stratum, count(*), count(inclusion_probability) from conversations
@@ -116,11 +116,11 @@ def count_by_stratum(
 
 
 MATCH_WINDOW: Final = timedelta(minutes=2)
-"""Maximum time between an entry and the end of its conversation, which a held-back reply usually ends."""
+"""Maximum time between an entry and the end of its conversation, which usually ends with the blocked reply."""
 
 
 class GuardEntry(NamedTuple):
-    """An entry of the hallucination log. ``verdict`` is right, wrong, or ungraded."""
+    """An entry of the hallucination log. ``verdict`` is right, wrong or ungraded."""
 
     log: str
     id: str
@@ -133,11 +133,12 @@ class GuardEntry(NamedTuple):
 def list_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
-    """List the entries from ``since`` (included) to ``until`` that people were notified of, by time.
+    """List the entries from ``since`` (included) to ``until`` that people were notified of, oldest first.
 
-    An entry's time is the entry's own, unless it is impossible; then it is the time of reading. A person's
-    verdict on it is a label under its incident's fingerprint, or a case drafted from it: a person who adds the
-    bad reply to the gold set marks it as bad. An entry with contradicting verdicts has none.
+    The time of an entry is the time that it states. If this time is impossible, it is the time of reading. A
+    person's verdict is a label with the incident's fingerprint, or a gold case that was drafted from the entry: a
+    person who adds the bad reply to the gold set marks the reply as bad. An entry with contradicting verdicts has
+    no verdict.
     """
     table = store.query(
         """
@@ -169,10 +170,10 @@ def list_guard_entries(
 def match_entries_to_questions(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
-    """Match entries to the positions of their questions: the same words, at most two minutes apart.
+    """Match each entry to the position of its question: the same words, at most two minutes apart.
 
-    Each has at most one match; of several the nearest in time. Words are compared in their stored form, masked on
-    both sides, without case and white space; entries without a text have no match.
+    Each entry matches at most one question, the nearest in time. Words are compared as they are stored, with masks
+    on both sides, and without case and white space. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -205,7 +206,7 @@ def _build_guard_entry(row: Sequence[object]) -> GuardEntry:
 
 
 MAX_NIGHTS: Final = 400
-"""A little more than a year of nightly runs."""
+"""Maximum number of nightly runs that are compared: a little more than a year."""
 NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this period"
 NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect invented replies"
 
@@ -213,11 +214,12 @@ NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect in
 def count_for_reconciliation(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> ReconciliationCounts:
-    """Count the findings of both detectors in the part of ``since`` to ``until`` that the nightly runs cover.
+    """Count the findings of both detectors in the part of the period that the nightly runs cover.
 
-    Only the newest runs that one and the same judge graded are taken. Without any, the guard is counted for the
-    whole time. Only entries of which people were notified count: what stood in the log before is of no known time.
-    Raises `WarehouseDamaged` for a nightly run's report of another form.
+    The period is ``since`` to ``until``. Only the newest runs with one and the same judge are counted. Without any
+    such run, the guard is counted for the whole period. Only entries that people were notified of are counted,
+    because the time of entries that were in the log before is unknown. Raises `WarehouseDamaged` for a nightly
+    run's report in another format.
     """
     reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
     overlapping = [report for report in reports if report.since < until and since < report.until]
@@ -254,7 +256,7 @@ def _count_nightly(
     sampled: Sequence[SampledReply],
     held_back: Mapping[int, GuardEntry],
 ) -> TrafficCounts:
-    """Count the nightly runs' findings in served replies; held-back replies do not count."""
+    """Count the nightly runs' findings in replies that users received. Blocked replies do not count."""
     if not nightly_runs:
         return TrafficCounts(why_none=NO_NIGHT_TEXT)
     served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
@@ -282,7 +284,7 @@ def _count_nightly(
 def _count_overlap(
     matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
 ) -> OverlapCounts:
-    """Count the matches and the wrong replies, without those that people labelled as false alarms."""
+    """Count the matches and the wrong replies among them, without replies that people labelled as false alarms."""
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)
         for place, reply in enumerate(sampled)
@@ -292,5 +294,5 @@ def _count_overlap(
 
 
 def _is_same_reply(blocked: str | None, replied: str) -> bool:
-    """Whether the stored reply is the held-back one, and not its replacement."""
+    """Return whether the stored reply is the blocked reply and not the text that replaced it."""
     return blocked is not None and blocked.split() == replied.split() != []

@@ -1,4 +1,4 @@
-"""Recorded repeats of a suite's cases: sessions that asked them twice, and runs on one commit."""
+"""Recorded repeats of cases, from sessions that asked each case twice and from runs on the same commit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from monitors.records.targets import Environment
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_record_text
 
 MAX_RUNS: Final = 60
-"""Limit of runs with their cases read: two months of one a night."""
+"""Maximum number of runs whose cases are read: two months with one run a night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
-"""The parts of a configuration, by their names in a run's snapshot, that affect the grades of an answer."""
+"""The sections of the configuration that affect the grades of an answer, by their names in a run's snapshot."""
 
 
 def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
-    """Hash the graders' versions and the settings that affect grades."""
+    """Hash the versions of the graders and the settings that affect grades."""
     relevant_settings = {name: settings.get(name, "") for name in GRADING_SETTINGS}
     return hashlib.sha256(json.dumps([dict(graders), relevant_settings], sort_keys=True).encode()).hexdigest()
 
@@ -37,7 +37,7 @@ class RepeatScope(NamedTuple):
 
 
 class RecordedRepeats(NamedTuple):
-    """Askings by case and build. ``of_runs`` are those of runs; the others come from sessions."""
+    """The askings by case and build. ``of_runs`` come from runs; the others come from sessions."""
 
     of_sessions: tuple[RepeatedCase, ...]
     of_runs: tuple[RepeatedCase, ...]
@@ -81,7 +81,7 @@ def find_newest_session(
 def load_last_asked_times(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[str, datetime]:
-    """Find when each case of a target was last asked twice, by case id."""
+    """Find when each case of a target was last asked twice. The keys are case ids."""
     table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
         " where r.target = $target and c.asked > 1 group by 1",
@@ -108,7 +108,7 @@ def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
 
 
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
-    """List suite and id of every case that is identical in the scope's suite."""
+    """List the suite and the id of every stored case that is the same in the scope's suite."""
     table = store.query(
         "select c.suite_sha256, c.case_id from cases c"
         " join cases now on now.case_id = c.case_id and now.record = c.record"
@@ -154,7 +154,7 @@ def _build_repeated_case(rows: Sequence[Mapping[str, Any]]) -> RepeatedCase:
 
 
 def _list_runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
-    """Finished runs of a known commit by these graders, the newest ones."""
+    """List the newest finished runs of these graders on a known commit."""
     table = store.query(
         "select run_id, json_extract_string(report, '$.snapshot.graders'),"
         " json_extract_string(report, '$.snapshot.settings') from runs"

@@ -1,4 +1,4 @@
-"""Queries about answers to review, and people's labels. Reading only: labels are written to the journal."""
+"""Queries about answers to review, and about people's labels. They only read; labels are written to the journal."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ where g.passed is not null and g.aspect <> 'usefulness'
 group by s.run_id, s.case_id, s.repeat, t.target, s.asked_at
 order by s.asked_at desc, s.run_id, s.case_id, s.repeat
 """
-"""The rows of the view `graded_answers` since a time, from recent answers on, because the view reads every text.
+"""Selects the rows of the view `graded_answers` since a time. The view itself would read every text.
 
-Only grades and assessments of recent runs are joined: over ten million rows this is thirty times as quick.
+Only grades and assessments of recent runs are joined. With ten million rows, this is thirty times as fast.
 """
 
 
 def list_review_candidates(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewCandidate, ...]:
-    """List the graded answers since a time, newest first, without texts; of all targets or of one."""
+    """List the graded answers since a time, newest first, without their texts. ``target`` selects one target."""
     rows = _query_rows(
         store,
         _CANDIDATES,
@@ -77,7 +77,10 @@ def list_review_candidates(
 def load_spot_checks(
     store: Store, sampled: Sequence[SampledAnswer], *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[SpotCheck, ...]:
-    """Sampled answers with their texts and verdicts, in their order; without those that have aged out since."""
+    """Load sampled answers with their texts and verdicts, in the given order.
+
+    Answers without a text are skipped.
+    """
     wanted = [sampled_answer.answer_id.model_dump() for sampled_answer in sampled]
     rows = _query_rows(
         store,
@@ -102,7 +105,10 @@ def load_spot_checks(
 def count_verdicts(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[VerdictCount, ...]:
-    """Count the verdicts of each grader and judge since a time, by target and version or lineage."""
+    """Count the verdicts of each grader and judge since a time.
+
+    The counts are by target and by version or lineage.
+    """
     rows = _query_rows(
         store,
         "select target, g.grader, g.version, g.aspect, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
@@ -130,7 +136,7 @@ def count_verdicts(
 def list_reviewed_grades(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedGrade, ...]:
-    """List the grades of rule-based graders for answers that people reviewed; of all targets or of one."""
+    """List the grades of rule-based graders for answers that people reviewed. ``target`` selects one target."""
     rows = _query_rows(
         store,
         "select * from reviewed_grades where $target is null or target = $target order by run_id, case_id, repeat",
@@ -153,7 +159,7 @@ def list_reviewed_grades(
 def list_reviewed_answers(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedAnswer, ...]:
-    """List the answers that both people and a judge graded; of all targets or of one."""
+    """List the answers that both people and a judge graded. ``target`` selects one target."""
     rows = _query_rows(
         store,
         "select * from reviewed_answers where $target is null or target = $target order by run_id, case_id, repeat",
@@ -176,7 +182,7 @@ def list_reviewed_answers(
 def list_reviewed_ratings(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedRating, ...]:
-    """List every rating of a person with a judge's rating of the same report; of all targets or of one."""
+    """List every rating by a person, with a judge's rating of the same report. ``target`` selects one target."""
     rows = _query_rows(
         store,
         "select * from reviewed_ratings where $target is null or target = $target"
@@ -201,7 +207,7 @@ def list_reviewed_ratings(
 def count_ratings(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
-    """Count the reports that each judge rated since a time, by target and lineage."""
+    """Count the reports that each judge rated since a time. The counts are by target and lineage."""
     rows = _query_rows(
         store,
         "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"
@@ -221,7 +227,7 @@ def count_ratings(
 
 
 def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[AnswerId]:
-    """List the answers that a person has reviewed, including those marked unsure."""
+    """List the answers that a person has reviewed, including answers marked as unsure."""
     rows = _query_rows(
         store,
         "select run_id, case_id, repeat from labels where source = 'review' and done_by = $person",
@@ -232,7 +238,7 @@ def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_
 
 
 def list_reviewers(store: Store, answer: AnswerId, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[str, ...]:
-    """List the people who have reviewed an answer, the first one first."""
+    """List the people who have reviewed an answer, in the order of their reviews."""
     rows = _query_rows(
         store,
         "select done_by from labels where source = 'review' and run_id = $run_id and case_id = $case_id"

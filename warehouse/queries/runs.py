@@ -1,4 +1,4 @@
-"""Queries about runs: the accepted run to compare with, failures since the last PASS, and figures."""
+"""Queries about runs: the accepted run to compare with, failures since the last PASS, and figures of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitors.records.targets import Environment
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 MAX_RUNS_SEARCHED = 100
-"""Limit of accepted runs that are searched; older ones do not represent today's application."""
+"""Maximum number of accepted runs to search. Older runs do not represent today's application."""
 
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
@@ -31,19 +31,19 @@ def find_baseline_run(
     before: str | None = None,
     wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
-    """Find the newest accepted run of ``target`` that is comparable with a run over this suite by these judges.
+    """Find the newest accepted run of ``target`` that used this suite and these judges.
 
-    An accepted run is finished, has the verdict PASS, and is of a deploy outside pull requests; with ``commits``,
-    of one of these (a base branch's). With ``branch``, it is of that branch or, if that has none, of an unknown
-    branch, never of another one. Run ``before`` itself is left out. If no accepted run has the same suite and
-    judges, the newest accepted run is returned nevertheless: the gate refuses it and names the difference.
-    ``None`` without any accepted run.
+    An accepted run is finished, has the verdict PASS, and is not of a pull request. ``commits`` limits the search
+    to these commits, for example those of a base branch. ``branch`` limits it to that branch; if that branch has no
+    accepted run, to runs of an unknown branch. Run ``before`` itself is skipped. If no accepted run has the same
+    suite and judges, this returns the newest accepted run, and the gate refuses it and names the difference.
+    Returns ``None`` if there is no accepted run.
     """
     accepted = _list_accepted_runs(store, target, environment, before=before, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]
     if branch is not None:
         runs = [run for run in runs if run.branch == branch] or runs
-    # A run that needed no judge compares with any.
+    # A run that needed no judge can be compared with runs of any judge.
     comparable = (
         run
         for run in runs
@@ -58,7 +58,7 @@ def find_baseline_run(
 def find_last_run_with_answers(
     store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
-    """Find the newest finished run of ``target`` that got answers, except run ``before``."""
+    """Find the newest finished run of ``target`` that got answers, other than run ``before``."""
     table = store.query(
         "select run_id from runs where target = $target and not interrupted and run_id is distinct from $before"
         " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
@@ -80,7 +80,7 @@ class _AcceptedRun(NamedTuple):
 def _list_accepted_runs(
     store: Store, target: str, environment: Environment, *, before: str | None, branch: str | None, wait_s: float
 ) -> list[_AcceptedRun]:
-    """List them newest first; with ``branch``, those of that branch and of unknown ones."""
+    """List the accepted runs, newest first. ``branch`` selects runs of that branch and of unknown branches."""
     table = store.query(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages'),"
         " json_extract_string(report, '$.change.branch') from runs"
@@ -123,7 +123,7 @@ def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineRes
 
 
 class FailedSince(NamedTuple):
-    """The cases that a run failed and an accepted one before it had passed, worst first, with their failure kinds.
+    """The cases that failed in a run and passed in the accepted run before it, with failure kinds, worst first.
 
     Without an accepted run before it, all that it failed. ``commit`` and ``passed_commit`` are the runs' deploys.
     """
@@ -136,7 +136,7 @@ class FailedSince(NamedTuple):
 
 
 def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
-    """Find the newest failed run of ``target`` and its failures since the last PASS; ``None`` without one."""
+    """Find the newest failed run of ``target`` and its failures since the last PASS. ``None`` if no run failed."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
         " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
@@ -181,7 +181,7 @@ def _list_failed_cases(
 def find_deploy_time(
     store: Store, target: str, commit: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> datetime | None:
-    """Find the time of the report of the deploy of ``commit``; ``None`` without a report."""
+    """Find when the deploy of ``commit`` was reported, or ``None`` if it was not reported."""
     table = store.query(
         "select occurred_at from deploys where target = $target and commit = $commit",
         {"target": target, "commit": commit},
@@ -191,7 +191,7 @@ def find_deploy_time(
 
 
 class RunFigures(NamedTuple):
-    """The figures of a run. Scores and latency are ``None`` if nothing was graded or answered."""
+    """The figures of a run. Scores are ``None`` if nothing was graded, and latency is ``None`` without answers."""
 
     run_id: str
     verdict: str
@@ -230,10 +230,10 @@ def _parse_number(value: object) -> float | None:
 
 
 def has_finished_run(store: Store, target: str) -> bool:
-    """Whether any run of ``target`` has finished."""
+    """Return whether any run of ``target`` has finished."""
     return bool(store.query("select 1 from run_summary where target = $target limit 1", {"target": target}).rows)
 
 
 def count_runs(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> int:
-    """Count all runs of all targets."""
+    """Count the runs of all targets together."""
     return int(str(store.query("select count(*) from runs", wait_s=wait_s).rows[0][0]))

@@ -1,7 +1,7 @@
-"""The stored facts about live traffic and followed logs.
+"""Stored facts about live traffic and about hallucination logs.
 
-Of traffic: the conversations taken, and the results of the nightly runs. Of a log: the read position, and the
-entries without a notification.
+The facts about traffic are the conversations that nightly runs took, and the results of these runs. The facts about
+a log are the read position, and the entries that nobody was notified of.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_re
 def iterate_known_ids(
     store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
-    """Return the source's conversations that a nightly run has taken and that were completed at ``since`` or later.
+    """Yield ids of conversations that a nightly run has taken and that were completed at ``since`` or later.
 
-    Conversations of the run ``but`` are left out. Each id becomes a number of 64 bits (the first eight bytes of
-    its MD5, the lowest first), in ascending order: millions of ids in few megabytes.
+    Conversations of the run ``but`` are skipped. Each id becomes a 64-bit number (the first eight bytes of its MD5,
+    lowest byte first), so that millions of ids fit into a few megabytes. The numbers are in ascending order.
     """
     with store.database.open_for_reading(wait_s) as connection:
         result = connection.execute(
@@ -33,7 +33,7 @@ def iterate_known_ids(
 
 
 _ROWS_PER_FETCH = 10_000
-"""Rows that are read at once."""
+"""How many rows are fetched from DuckDB at a time."""
 
 
 def list_recent_nightly_reports(
@@ -50,7 +50,7 @@ def list_recent_nightly_reports(
 
 
 def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
-    """Find the report of a nightly run by its id. Raises `WarehouseDamaged` for a report of another form."""
+    """Find the report of a nightly run by its id. Raises `WarehouseDamaged` if the report has another format."""
     table = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
     return _parse_report(table.rows[0]) if table.rows else None
 
@@ -60,7 +60,7 @@ def _parse_report(row: Sequence[object]) -> NightlyReport:
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:
-    """Find the loaded read position of ``log``; ``None`` before the first poll."""
+    """Find the loaded read position of ``log``, or ``None`` before the first poll."""
     table = store.query(
         "select record from log_cursors where log = ? order by sequence desc limit 1", [log], wait_s=wait_s
     )
@@ -70,7 +70,7 @@ def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT
 def list_unnotified_entries(
     store: Store, target: str, *, limit: int, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[LoggedHallucination]:
-    """List the log entries to alert about that have no incident yet, oldest first."""
+    """List the log entries that need an alert and have no incident yet, oldest first."""
     table = store.query(
         """
         select target, fingerprint, read_at, notify, record from hallucinations h
@@ -88,10 +88,10 @@ def list_unnotified_entries(
 def list_entry_times(
     store: Store, log: str, since: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[datetime]:
-    """Return the writing times of the entries of ``log`` that were read since a time.
+    """Return the times at which the entries of ``log`` were written, for entries that were read since a time.
 
-    An entry's own time counts unless it is impossible: an entry read on arrival was not written a week before,
-    nor after reading. Otherwise, and for an entry without a time, the time of reading counts.
+    An entry's own time counts unless it is impossible: more than a week before a read on arrival, or after the
+    read. Then, and for an entry without a time, the time of reading counts.
     """
     table: Table = store.query(
         """

@@ -1,6 +1,7 @@
 """Cases across the newest runs of a target: their outcomes, flips, flakiness and history.
 
-A flip is a case that was right in one run and wrong in the next run that graded it. This module reads no grades.
+A flip is a case that was right in one run and wrong in the next run that graded it, or the reverse. This module
+does not read grades.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from warehouse.database.store import Store
 
 
 class CaseCourse(StrEnum):
-    """The course of a case over the shown runs, most urgent first."""
+    """How the outcome of a case developed over the shown runs. The most urgent course comes first."""
 
     BROKE = "broke"
-    """Right, then wrong ever since. The run of its one flip is the change point."""
+    """Right at first, then wrong in all later runs. The first wrong run is the change point."""
     FAILING = "failing"
     UNSTEADY = "unsteady"
-    """It flipped more than once, with another deploy or suite each time."""
+    """Changed more than once, each time with another deploy or suite."""
     FIXED = "fixed"
-    """Wrong, then right ever since."""
+    """Wrong at first, then right in all later runs."""
     FLAKY = "flaky"
-    """It flipped more than once, also with the same suite and commit, or came out both ways within one run."""
+    """Changed more than once with the same suite and commit, or was right and wrong within one run."""
     UNGRADED = "ungraded"
     RIGHT = "right"
 
 
 class GridRun(Record):
-    """A run as a column; ``place`` counts from 1, the newest.
+    """A run as a column of the grid. ``place`` counts from 1, the newest run.
 
-    ``new_suite``: the preceding run asked another suite.
+    ``new_suite`` is true if the preceding run asked another suite.
     """
 
     place: int
@@ -47,7 +48,7 @@ class GridRun(Record):
 
 
 class GridCell(Record):
-    """The outcome of a case in the run of that ``place``. A run that did not ask the case has no cell."""
+    """The outcome of a case in the run at ``place``. A run that did not ask the case has no cell."""
 
     place: int
     outcome: CaseOutcome
@@ -55,7 +56,7 @@ class GridCell(Record):
 
 
 class GridRow(Record):
-    """A case with its cells, the newest first. ``outcome`` is that of the newest run that asked it."""
+    """A case with its cells, newest first. ``outcome`` is the case's outcome in the newest run that asked it."""
 
     case_id: str
     severity: int
@@ -68,7 +69,7 @@ class GridRow(Record):
 
 
 class GridFilter(Record):
-    """The cases and runs to show; ``None`` is any. ``runs`` is the number of newest runs."""
+    """Which cases and runs to show. ``None`` selects all. ``runs`` is the number of newest runs."""
 
     target: str
     suite: str | None = None
@@ -81,16 +82,16 @@ class GridFilter(Record):
 
 
 class GridOptions(Record):
-    """The filter options: the types and languages of the cases of a target's newest runs."""
+    """The values of the filters: the types and languages of the cases in a target's newest runs."""
 
     types: tuple[str, ...]
     languages: tuple[str, ...]
 
 
 class CaseAnswer(Record):
-    """One answer of a case's history: its outcome and its text, or the reason for a missing answer.
+    """One answer in the history of a case: its outcome and text, or the reason for a missing answer.
 
-    ``flipped`` compares with the preceding run that graded it.
+    ``flipped`` is true if the outcome differs from that in the preceding run that graded the case.
     """
 
     run_id: str
@@ -111,7 +112,7 @@ class CaseAnswer(Record):
 
 
 class CaseText(Record):
-    """A case in the form of its newest suite."""
+    """A case as it is in its newest suite."""
 
     turns: tuple[str, ...]
     gold: str
@@ -186,7 +187,7 @@ def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
 def load_grid_page(
     store: Store, wanted: GridFilter, *, rows: int, offset: int
 ) -> tuple[tuple[GridRow, ...], dict[str, int]]:
-    """Load a page of cases with their cells, most urgent first, and the number of all cases by course."""
+    """Load one page of cases with their cells, most urgent first. Also return the number of all cases by course."""
     asked = wanted.model_dump()
     table = store.query(
         f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours
@@ -202,7 +203,7 @@ def load_grid_page(
 
 
 def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
-    """Load the filter options for the cases of the newest runs."""
+    """Load the values of the filters for the cases of the newest runs."""
     table = store.query(
         f"{_SHOWN_SQL} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours
         " from assessments a join shown r on r.run_id = a.run_id",
@@ -215,7 +216,7 @@ def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
 def list_case_answers(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
-    """List a page of a case's answers, newest first, and the number of answers that match the filters."""
+    """List one page of a case's answers, newest first. Also return the number of answers that match the filters."""
     table = store.query(
         "with history as ("  # noqa: S608 - ours
         "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
@@ -241,7 +242,7 @@ def list_case_answers(
 
 
 def load_case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
-    """Load a case of a stored suite; ``None`` if there is none."""
+    """Load a case of a stored suite, or ``None`` if there is no such case."""
     table = store.query(
         "select turns, gold, expected_refusal, severity, type, language from cases"
         " where suite_sha256 = $suite and case_id = $case",

@@ -1,7 +1,7 @@
-"""Two runs case by case: cases right in one and wrong in the other, and the runs' settings.
+"""Compare two runs case by case: cases that are right in only one of them, and the runs' settings.
 
-A case counts as a pair if both runs graded it and it is the same case in both suites. A case asked several times
-is right if it was right each time; an answer that is missing by the application's own fault is wrong.
+A case is compared if both runs graded it and it is the same case in both suites. A case that was asked several
+times is right if it was right each time. An answer that is missing by the application's own fault is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from warehouse.queries.site.runs import RunHead
 
 
 class RunSide(RunHead):
-    """One of the two runs: its settings, and its scores (``None`` without grades)."""
+    """One of the two runs: its settings and its scores. A score is ``None`` if nothing was graded."""
 
     suite_name: str
     suite_sha256: str
@@ -32,7 +32,7 @@ class RunSide(RunHead):
 
 
 class CasePair(Record):
-    """A case that both runs graded. ``cluster`` is the group of related cases."""
+    """A case that both runs graded. ``cluster`` is the group of related cases that it belongs to."""
 
     case_id: str
     severity: Severity
@@ -42,7 +42,10 @@ class CasePair(Record):
 
 
 class PairCounts(Record):
-    """Cases outside the pairs: in one run alone, left ungraded by one, or another case in the other's suite."""
+    """Counts of cases that cannot be compared.
+
+    These cases were asked in only one run, were left ungraded in one run, or are different in the two suites.
+    """
 
     only_before: int
     only_now: int
@@ -51,7 +54,10 @@ class PairCounts(Record):
 
 
 class FlippedAnswer(Record):
-    """A case with different outcomes, with both answers (``None`` if missing) and the reasons."""
+    """A case with different outcomes in the two runs, with both answers and the reasons.
+
+    A missing answer is ``None``.
+    """
 
     case_id: str
     severity: Severity
@@ -106,7 +112,7 @@ _IS_PAIR = "same_case and before is not null and now is not null"
 
 
 def load_run_side(store: Store, run_id: str) -> RunSide | None:
-    """Load the settings and scores of a run; ``None`` if there is no such run."""
+    """Load the settings and scores of a run, or ``None`` if there is no such run."""
     table = store.query(_SIDE, {"run": run_id})
     if not table.rows:
         return None
@@ -115,7 +121,7 @@ def load_run_side(store: Store, run_id: str) -> RunSide | None:
 
 
 def find_newest_run(store: Store, target: str | None, suite: str | None) -> str | None:
-    """Find the run that finished last, optionally of one target and over one suite."""
+    """Find the run that finished last. ``target`` and ``suite`` limit the search."""
     table = store.query(
         "select run_id from runs where not interrupted and ($target is null or target = $target)"
         " and ($suite is null or suite_name = $suite) order by finished_at desc, run_id desc limit 1",
@@ -136,7 +142,7 @@ def find_run_before(store: Store, run_id: str) -> str | None:
 
 
 def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
-    """Load every case that both runs graded, and the counts of other cases."""
+    """Load all cases that both runs graded, and the counts of the other cases."""
     runs = {"before": before, "now": now}
     table = store.query(
         f"{_PAIRS} select case_id, severity, cluster, before, now from pairs where {_IS_PAIR} order by case_id",  # noqa: S608 - ours
@@ -157,7 +163,10 @@ def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...
 def load_flips_page(
     store: Store, before: str, now: str, *, broke: bool | None, rows: int, offset: int
 ) -> tuple[tuple[FlippedAnswer, ...], int]:
-    """Load a page of answers that changed, broken ones first, most severe first; ``broke`` selects a direction."""
+    """Load one page of answers that changed: broken ones first, then by severity.
+
+    ``broke`` selects one direction.
+    """
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
     table = store.query(
         f"{_PAIRS}, page as ("  # noqa: S608 - ours

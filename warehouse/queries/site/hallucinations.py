@@ -1,4 +1,4 @@
-"""The application's own hallucination log in the form for a page."""
+"""The entries of the application's own hallucination log, as a page shows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warehouse.database.store import Store
 
 
 class LogEntryShown(Record):
-    """An entry of a hallucination log, with the state of its incident; ``None`` is a value that the log lacks."""
+    """An entry of a hallucination log, with the state of its incident. A value that the log lacks is ``None``."""
 
     target: str
     fingerprint: str
@@ -38,7 +38,7 @@ _ENTRIES = (
 def load_log_entries_page(
     store: Store, target: str | None, since: datetime | None, until: datetime | None, *, rows: int, offset: int
 ) -> tuple[tuple[LogEntryShown, ...], int]:
-    """Load a page of log entries from ``since`` to before ``until``, newest first, and their number."""
+    """Load one page of log entries from ``since`` to before ``until``, newest first. Also return their number."""
     wanted = {
         "target": target,
         "since": since.isoformat() if since else None,
@@ -59,5 +59,5 @@ def load_log_entries_page(
 
 
 def list_log_targets(store: Store) -> tuple[str, ...]:
-    """List the targets with log entries."""
+    """List the targets that have log entries."""
     return tuple(str(row[0]) for row in store.query("select distinct target from hallucinations order by 1").rows)

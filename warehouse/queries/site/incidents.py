@@ -1,4 +1,4 @@
-"""Incidents in the form for pages, and the links of a page about one of them."""
+"""Incidents as pages show them, and the links of a page about one incident."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.database.store import Store
 
 
 class IncidentRowShown(Record):
-    """An incident in a list, in its present state."""
+    """An incident in a list, in its current state."""
 
     fingerprint: str
     kind: IncidentKind
@@ -28,7 +28,7 @@ class IncidentRowShown(Record):
 
 
 class IncidentFilter(Record):
-    """The incidents to show; ``None`` is any. ``unresolved`` leaves out resolved ones."""
+    """Which incidents to show. ``None`` selects all. ``unresolved`` hides resolved incidents."""
 
     target: str | None = None
     state: str | None = None
@@ -48,7 +48,7 @@ _WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, f
 def load_incidents_page(
     store: Store, wanted: IncidentFilter, *, rows: int, offset: int
 ) -> tuple[tuple[IncidentRowShown, ...], int]:
-    """Load a page of incidents, unresolved and worst ones first, and the number of all incidents."""
+    """Load one page of incidents, unresolved and worst ones first. Also return the number of all incidents."""
     asked = wanted.model_dump()
     names = ", ".join(IncidentRowShown.model_fields)
     total = store.query(f"select count(*) {_INCIDENTS}", asked).rows[0][0]
@@ -62,18 +62,18 @@ def load_incidents_page(
 
 
 def find_incident(store: Store, fingerprint: str) -> Incident | None:
-    """Find the current state of an incident; ``None`` if there is none with this fingerprint."""
+    """Find the current state of an incident, or ``None`` if no incident has this fingerprint."""
     table = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
     return Incident.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
 def list_incident_targets(store: Store) -> tuple[str, ...]:
-    """List the targets of all incidents, by name."""
+    """List the targets of all incidents, sorted by name."""
     return tuple(str(row[0]) for row in store.query("select distinct target from incidents order by 1").rows)
 
 
 def select_stored_runs(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
-    """Select those of ``run_ids`` that are in the warehouse and so have a page."""
+    """Select those of ``run_ids`` that are in the warehouse. Only these runs have a page."""
     table = store.query(
         "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
         {"runs": ",".join(sorted(set(run_ids)))},

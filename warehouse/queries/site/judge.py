@@ -1,4 +1,4 @@
-"""The judges' work in the newest runs and nights, a bounded part of all grades: verdicts, agreement and cost."""
+"""The judges' verdicts, agreement and cost in the newest runs and nightly runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from monitors.records.runs import Judging
 from warehouse.database.store import Store
 
 RUNS_COUNTED = 30
-"""Runs and nights whose grades are counted."""
+"""How many of the newest runs and nightly runs are counted. Older grades are ignored."""
 
 
 class JudgingRow(Record):
-    """The judging of a run, or of a night; ``None`` if it was not recorded yet."""
+    """The judging of a run or a nightly run, or ``None`` if it was not recorded."""
 
     run_id: str
     target: str
@@ -24,15 +24,15 @@ class JudgingRow(Record):
     judging: Judging | None
 
     def with_judging(self, judging: Judging | None) -> Self:
-        """Return the row with the judging in the form for a page."""
+        """Return the row with the judging as a page shows it."""
         return self.model_copy(update={"judging": judging})
 
 
 class JudgeCounts(Record):
     """A judge's verdicts on one aspect of a target's answers.
 
-    In ``both_graded`` of them the graders without a model gave a verdict too: ``agreed`` alike, ``too_mild`` if
-    the judge passed what these failed, ``too_strict`` the other way.
+    ``both_graded`` counts the answers that rule-based graders graded too. ``agreed`` of them got the same verdict.
+    In ``too_mild``, the judge passed what the rules failed; in ``too_strict``, it failed what the rules passed.
     """
 
     target: str
@@ -49,7 +49,7 @@ class JudgeCounts(Record):
 
     @property
     def verdicts(self) -> VerdictCount:
-        """The same in the form for the calibration."""
+        """Return the counts in the form that the calibration needs."""
         return VerdictCount(
             target=self.target,
             grader=self.grader,
@@ -77,7 +77,7 @@ _JUDGED = (
 def load_judging_page(
     store: Store, target: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[JudgingRow, ...], int]:
-    """Load a page of the judging of runs and nightly runs, newest first, and the number of all."""
+    """Load one page of the judging of runs and nightly runs, newest first. Also return the number of all rows."""
     table = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
         "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
@@ -103,7 +103,7 @@ def _parse_judging(written: object) -> Judging | None:
 
 
 def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
-    """Count each judge's verdicts in the newest runs and nightly runs, beside those of rule-based graders."""
+    """Count the verdicts of each judge in the newest runs and nightly runs, beside those of rule-based graders."""
     table = store.query(
         f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
         " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"

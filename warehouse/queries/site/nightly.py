@@ -1,4 +1,4 @@
-"""Nightly runs of live traffic: a list of them, one with its report, and examples of each kind of failure."""
+"""Nightly runs of live traffic: a list of them, one report, and examples of each kind of failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.database.store import Store
 
 
 class NightlyFigures(Record):
-    """The share of a night's conversations with a failure of severity 3; ``None`` if too little was graded."""
+    """The share of conversations with a failure of severity 3. It is ``None`` if too few were graded."""
 
     target: str
     run_id: str
@@ -24,7 +24,10 @@ class NightlyFigures(Record):
 
 
 class NightlyRow(NightlyFigures):
-    """A nightly run in a list. A rate is ``None`` if too little was graded, ``drift`` if it was untested."""
+    """A nightly run in a list.
+
+    A rate is ``None`` if too few were graded; ``drift`` is ``None`` if it was not tested.
+    """
 
     conversations: int
     failed_rate: float | None
@@ -36,7 +39,7 @@ class NightlyRow(NightlyFigures):
 
 
 class FailureExample(Record):
-    """A sampled conversation that failed in this way: question, answer and the reason for the failure."""
+    """A sampled conversation with this kind of failure: its question, its answer and the reason for the failure."""
 
     kind: FailureKind
     case_id: str
@@ -54,7 +57,7 @@ _NIGHTLY_RUNS = (
 def load_nightly_runs_page(
     store: Store, target: str | None, drift: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[NightlyRow, ...], int]:
-    """Load a page of nightly runs, newest first, and the number of all."""
+    """Load one page of nightly runs, newest first. Also return the number of all nightly runs."""
     wanted = {"target": target, "drift": drift}
     total = store.query(f"select count(*) {_NIGHTLY_RUNS}", wanted).rows[0][0]
     names = ", ".join(NightlyRow.model_fields)
@@ -67,13 +70,13 @@ def load_nightly_runs_page(
 
 
 def load_nightly_report(store: Store, run_id: str) -> NightlyReport | None:
-    """Load the report of a nightly run; ``None`` if there is none with this id."""
+    """Load the report of a nightly run, or ``None`` if no nightly run has this id."""
     table = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
     return NightlyReport.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
 def list_failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
-    """List up to ``each`` conversations of each kind of failure, most severe first."""
+    """List up to ``each`` conversations for each kind of failure, most severe first."""
     table = store.query(
         "with failures as ("
         "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"

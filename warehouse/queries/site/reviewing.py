@@ -1,4 +1,4 @@
-"""The agreement of people and judges for the review queue, and whether new answers can be sampled."""
+"""How much people and judges agree, for the review queue, and whether there are new answers to sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 
 
 class Agreement(Record):
-    """Plain counts: of answers that people and a judge both graded, and of ratings of the same reports."""
+    """Two counts: of answers that people and a judge both graded, and of reports that both rated."""
 
     both_graded: int
     agreed: int
@@ -22,7 +22,7 @@ class Agreement(Record):
 
 
 class PeopleVerdict(NamedTuple):
-    """People's verdict on an answer, if they agree and are sure."""
+    """People's verdict on an answer, if they agree and none is unsure."""
 
     answer_id: AnswerId
     target: str
@@ -39,7 +39,10 @@ class JudgedAnswer(NamedTuple):
 
 
 def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
-    """List people's verdicts: the part of the view `reviewed_answers` without grades, which are far more rows."""
+    """List people's verdicts.
+
+    This reads the view `reviewed_answers` without grades, which have far more rows.
+    """
     table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
         " from labels where source = 'review' and answer in ('right', 'wrong')"
@@ -76,7 +79,10 @@ def _build_lineage(row: Sequence[object]) -> JudgeLineage:
 
 
 def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
-    """Count the ratings of people and judges of the same reports, and how many agree; of all targets or of one."""
+    """Count the reports that both people and judges rated, and how many ratings agree.
+
+    ``target`` selects one target.
+    """
     table = store.query(
         "select count(*), count(*) filter (where judge_rating = people_rating)"
         " from reviewed_ratings where $target is null or target = $target",
@@ -87,6 +93,6 @@ def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
 
 
 def count_finished_runs(store: Store) -> int:
-    """Count the finished runs and nightly runs. While the number is the same, so is their sample."""
+    """Count the finished runs and nightly runs. While the number stays the same, the sample of answers does too."""
     table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
     return int(str(table.rows[0][0]))

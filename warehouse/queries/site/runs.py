@@ -1,4 +1,4 @@
-"""Runs in the form for pages, and one run's cases, a page at a time."""
+"""Runs as pages show them, and the cases of one run, one page at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 
 
 class RunHead(Record):
-    """The head of a page about a finished run."""
+    """The heading of a page about a finished run."""
 
     run_id: str
     target: str
@@ -24,7 +24,7 @@ class RunHead(Record):
 
 
 class ListedRun(RunHead):
-    """A finished run in a list. Scores are ``None`` without grades."""
+    """A finished run in a list. Scores are ``None`` if nothing was graded."""
 
     suite_name: str
     interrupted: bool
@@ -41,7 +41,7 @@ class ListedRun(RunHead):
 
 
 class RunFilter(Record):
-    """The runs to show; ``None`` is any. ``commit`` is the beginning of a commit."""
+    """Which runs to show. ``None`` selects all. ``commit`` is the beginning of a commit hash."""
 
     target: str | None = None
     verdict: str | None = None
@@ -50,7 +50,7 @@ class RunFilter(Record):
 
 
 class ListedCase(Record):
-    """A case of a run in a list: its outcome, and the reason."""
+    """A case of a run in a list: its outcome, and the reason for it."""
 
     case_id: str
     repeat: int
@@ -101,7 +101,7 @@ _RUNS = (
 
 
 def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[ListedRun, ...], int]:
-    """Load a page of runs, newest first, and the number of all."""
+    """Load one page of runs, newest first. Also return the number of all runs."""
     asked = wanted.model_dump()
     total = store.query(f"select count(*) {_WANTED}", asked).rows[0][0]
     table = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
@@ -135,7 +135,10 @@ def count_outcomes(store: Store, run_id: str) -> dict[str, int]:
 def load_cases_page(
     store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[ListedCase, ...], int]:
-    """Load a page of a run's cases of one outcome (or of all), worst first, and the number of all."""
+    """Load one page of a run's cases, worst first. ``outcome`` selects one outcome.
+
+    Also return the number of cases.
+    """
     wanted = {"run": run_id, "outcome": outcome}
     total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours
     table = store.query(

@@ -13,11 +13,14 @@ from warehouse.queries.site.nightly import NightlyFigures
 from warehouse.queries.site.runs import RunHead
 
 DEFAULT_POINTS = 30
-"""Number of runs, or nights, of a trend."""
+"""Default number of runs or nightly runs in a trend."""
 
 
 class RunPoint(RunHead):
-    """A finished run's scores. ``effective_cases`` is Kish's effective sample size under the severity weights."""
+    """A finished run's scores in a trend.
+
+    ``effective_cases`` is Kish's effective sample size for severity weights.
+    """
 
     asked: int
     graded: int
@@ -30,13 +33,13 @@ class RunPoint(RunHead):
 
 
 class NightlyPoint(NightlyFigures):
-    """A night's figures in a trend, and whether they drifted; ``None`` if untested."""
+    """A nightly run's figures in a trend, and whether they drifted. ``None``: drift was not tested."""
 
     drifted: bool | None
 
 
 class OpenIncidents(Record):
-    """A target's unresolved incidents of one severity."""
+    """The number of a target's unresolved incidents of one severity."""
 
     target: str
     severity: int
@@ -47,7 +50,7 @@ class OpenIncidents(Record):
 
 
 class LastEntry(Record):
-    """The newest entry of a target's hallucination log, and the number of entries since a given time."""
+    """The newest entry of a target's hallucination log, and the number of entries since the given time."""
 
     target: str
     logged_at: UtcTime
@@ -102,7 +105,7 @@ def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
 
 
 def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
-    """List each target's newest log entry, with the number of entries since ``since``."""
+    """List each target's newest log entry, and the number of its entries since ``since``."""
     table = store.query(
         "select target, max(coalesce(logged_at, read_at)),"
         " count(*) filter (where coalesce(logged_at, read_at) >= $since::timestamptz)"
@@ -115,7 +118,10 @@ def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
 
 
 class UnsentAlerts(Record):
-    """Unsent messages: their number, how many are of severity 3, how many were refused, the time of the oldest."""
+    """Counts of unsent messages: all, those of severity 3, and refused ones.
+
+    Also the time of the oldest message.
+    """
 
     count: int
     severe: int
@@ -124,7 +130,7 @@ class UnsentAlerts(Record):
 
 
 def count_unsent_alerts(store: Store, *, refused_since: datetime) -> UnsentAlerts:
-    """Count the alerts that wait to be sent, and those created after ``refused_since`` that Slack refused."""
+    """Count the alerts that wait to be sent, and the alerts created after ``refused_since`` that Slack refused."""
     table = store.query(
         "select count(*), count(*) filter (where severity = 3), count(*) filter (where state = 'refused'),"
         " min(created_at) from unsent_alerts where state = 'waiting' or created_at >= $since::timestamptz",
@@ -141,9 +147,10 @@ class WaitingSegments(Record):
 
 
 def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
-    """Count the segments that are not loaded, except those of the runs ``except_runs``.
+    """Count the segments that are not loaded, without those of the runs ``except_runs``.
 
-    Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` if the journal is out of reach.
+    Too slow for a page, because this reads the names of all segments. Raises `WarehouseUnwritable` if the journal
+    cannot be reached.
     """
     names = [name for name in store.journal.segments.list_segments() if name.partition("/")[0] not in except_runs]
     loaded = {str(row[0]) for row in store.query("select id from segments").rows}
@@ -153,6 +160,6 @@ def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -
 
 
 def list_known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
-    """List the configured targets and those with runs in the warehouse."""
+    """List all configured targets, and all targets with runs in the warehouse."""
     table = store.query("select distinct target from runs union select distinct target from nightly_runs")
     return tuple(sorted({*configured, *(str(row[0]) for row in table.rows)}))
