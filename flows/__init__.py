@@ -1,1 +1,1 @@
-"""The flows: orchestration only, where the monitors and the warehouse meet."""
+"""The flows. They only orchestrate: monitors compute, and the warehouse stores."""

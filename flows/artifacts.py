@@ -17,7 +17,7 @@ from monitors.config.sections import DEFAULT_SITE_PORT
 from monitors.reports.write import ReportPaths
 
 PAGE_TIMEOUT_S: Final = 10.0
-"""Timeout of one request; Prefect's client would try for a minute."""
+"""Timeout of one request in seconds. Prefect's own client would try for a minute."""
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 
 
@@ -27,7 +27,7 @@ async def continue_without_prefect_server() -> AsyncGenerator[None]:
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             yield
-    except Exception as error:  # Prefect raises its own, httpx's and sqlite's errors; all others are raised again
+    except Exception as error:  # Prefect raises its own errors, httpx's and sqlite's; all others are raised again
         if not is_server_gone(error):
             raise
 
@@ -38,7 +38,7 @@ def build_artifact_key(name: str) -> str:
 
 
 async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
-    """Publish a report's Markdown, and a link to its page on the site. Needs a flow run."""
+    """Publish a report's Markdown, and a link to its page on the site. This must be called in a flow run."""
     key = build_artifact_key(name)
     async with continue_without_prefect_server():
         await acreate_markdown_artifact(
@@ -51,9 +51,9 @@ async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | 
 
 
 def find_site_page_address(config: Config, page: str) -> str | None:
-    """Find the URL of a page of Lookout's site: its public URL if configured, else the URL on this machine.
+    """Find the URL of a page of Lookout's site: below its public URL if configured, else below its local URL.
 
-    ``page`` is a path with its query. Returns ``None`` if the site is disabled.
+    ``page`` is a path, with its query string. Returns ``None`` if the site is disabled.
     """
     if config.alerts.site_url is not None:
         return f"{str(config.alerts.site_url).rstrip('/')}{page}"
@@ -65,5 +65,5 @@ def find_site_page_address(config: Config, page: str) -> str | None:
 
 
 def build_report_page_path(run_id: str) -> str:
-    """Build the path of a run's report on the site; also for a nightly run."""
+    """Build the path of a run's report page on the site. It also works for a nightly run."""
     return f"/runs/{quote(run_id, safe='')}/report"

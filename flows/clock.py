@@ -1,4 +1,7 @@
-"""Reads the real clock. Only functions that build a context use it; all others get the clock as an argument."""
+"""Reads the real clock.
+
+Only functions that build a context use it; all other functions get a clock as an argument.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ def utc_now() -> datetime:
 
 
 def read_scheduled_time() -> datetime:
-    """Return when this flow run was due; the current time if no deployment started it."""
+    """Return when this flow run was due. If no deployment started it, return the current time."""
     from prefect.runtime import deployment, flow_run  # reads its settings at import: the server must be known
 
     if not deployment.id:
@@ -23,7 +26,7 @@ def read_scheduled_time() -> datetime:
 
 
 def read_boot_and_uptime() -> tuple[str, float] | None:
-    """Return the boot id of this machine and the seconds since boot, including sleep; ``None`` if unknown."""
+    """Return this machine's boot id and the seconds since boot, including sleep. ``None`` if they are unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

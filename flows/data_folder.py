@@ -14,18 +14,18 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""Name of the folder inside the data folder that holds one folder for each run."""
+"""Name of the folder inside the data folder that contains one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
-"""Name of the folder inside the data folder that holds the files of the local Prefect server."""
+"""Name of the folder inside the data folder that contains the files of the local Prefect server."""
 
 
 UPKEEP_WAIT_S = 600.0
-"""How long daily jobs wait while another process works on the warehouse."""
+"""How long a daily job waits for another process that uses the warehouse, in seconds."""
 
 
 def get_runs_folder(config: Config) -> Path:
-    """Return the folder that holds one folder for each run, with its screenshots and reports."""
+    """Return the folder that contains one folder for each run, with its screenshots and reports."""
     return config.data_folder / RUNS_FOLDER
 
 
@@ -40,14 +40,14 @@ def open_store(config: Config) -> Store:
 
 
 def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
-    """Open the warehouse of a data folder. Its journal is there, or in the object store ``journal_at``.
+    """Open the warehouse of a data folder. Its journal is in the folder, or in the object store ``journal_at``.
 
     Raises `ConfigError` if the path of the data folder contains a symbolic link.
     """
     refuse_links(data_folder)
     journal = None
     if journal_at is not None:
-        from warehouse.journal.object_store import ObjectSegments  # this import needs fsspec, which is optional
+        from warehouse.journal.object_store import ObjectSegments  # this import needs the optional package fsspec
 
         journal = Journal(ObjectSegments(journal_at), clock=utc_now, entropy=os.urandom)
     patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)

@@ -1,8 +1,8 @@
 """Edits Slack messages about alerts after they were sent.
 
-While a run goes on, its later failures are added to its first message. At the end of the run, the message gets both
-scores and the link to the report. When a person acknowledges an alert, the message shows who did it and when. An
-edit always replaces the whole message.
+While a run continues, its later failures are added to its first message. At the end of the run, the message gets
+both scores and the link to the report. When a person acknowledges an alert, the message shows who did it and when.
+An edit always replaces the whole message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from warehouse.queries.incidents import (
 
 
 class AlertThread(NamedTuple):
-    """A Slack message, with all alerts that it shows, oldest first."""
+    """A Slack message, with all alerts that it shows. The oldest alert comes first."""
 
     channel: str
     ts: str
@@ -37,7 +37,7 @@ class AlertThread(NamedTuple):
 
 
 async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receipt | None:
-    """Add ``alert`` to the first message of its run; return ``None`` if it must be a separate message.
+    """Add ``alert`` to the first message of its run. Return ``None`` if the alert must be a separate message.
 
     It must be a separate message if the first message was deleted or cannot be edited. The edit can be repeated
     without harm, for example after a missing reply from Slack.
@@ -73,11 +73,11 @@ async def add_summary_to_sent_alerts(
     flaky: Mapping[str, str] | None = None,
     format_recheck: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
-    """Add the summary of a finished run to the messages that it sent; return the error of each failed edit.
+    """Add the summary of a finished run to the messages that it sent. Return the error of each failed edit.
 
     The summary has the scores, the links, what failed cases have in common, and what changed since the last
-    accepted run. ``format_recheck`` returns the result of asking an alert's cases again. This result is added to
-    every message. Without it, messages that are complete or acknowledged stay as they are.
+    accepted run. ``format_recheck`` returns the result of asking an alert's cases again, which is added to every
+    message. Without ``format_recheck``, messages that are complete or acknowledged do not change.
 
     ``flaky`` maps the id of a case that was right only sometimes to a text that says how often.
     """
@@ -131,7 +131,7 @@ RECENT_WINDOW = timedelta(hours=1)
 
 
 class MessageLocation(NamedTuple):
-    """A message in a channel, and the id of its first alert."""
+    """The place of a Slack message: its channel and the id of its first alert."""
 
     channel: str
     ts: str
@@ -141,7 +141,7 @@ class MessageLocation(NamedTuple):
 async def edit_messages_after_actions(
     actions: OperatorActions, sender: AlertSender, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[str, ...]:
-    """Edit every message that the outcomes of operator actions concern; return the error of each failed edit.
+    """Edit every message that an operator action affects. Return the error of each failed edit.
 
     Each edit shows the current state, so a later edit replaces one that failed.
     """
@@ -160,7 +160,7 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages whose buttons were pressed and the first message about each incident."""
+    """Find the messages with pressed buttons, and the first message about each incident."""
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
         action = find_action(actions.store, outcome.action_id)
@@ -173,7 +173,7 @@ def _find_messages_to_edit(
 
 
 def find_action_outcome(actions: OperatorActions, action_id: str) -> ActionOutcome | None:
-    """Return the outcome of an operator action; ``None`` while it was not carried out."""
+    """Return the outcome of an operator action, or ``None`` if it was not carried out yet."""
     return next(iter(list_action_outcomes(actions.store, action_id=action_id)), None)
 
 
@@ -182,13 +182,13 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of recent operator actions, oldest first.
 
-    A receiver that was killed may not have shown them.
+    If a receiver was killed, Slack messages may not show these outcomes yet.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 
 
 def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None:
-    """Build the alert as its message must show it now; ``None`` if this store has no such alert.
+    """Build the alert as its message must show it now. Return ``None`` if this store has no such alert.
 
     It includes the alerts that were added later, the summary of the run, and the operator actions.
     """

@@ -1,4 +1,4 @@
-"""Reports faults of Lookout itself, and resolves them once they are over.
+"""Reports faults of Lookout itself, and resolves them after they have ended.
 
 The alert is sent even when the warehouse cannot be written. The part of Lookout that detects a fault also resolves
 it.
@@ -21,14 +21,14 @@ from monitors.records.incidents import IncidentKind, RunSummary
 
 
 class Fault(NamedTuple):
-    """A fault of Lookout: a fixed name, which identifies the incident, and a text for people."""
+    """A fault of Lookout: a fixed name that identifies the incident, and a text for people."""
 
     name: str
     detail: str
 
 
 def build_fault_from_error(error: BaseException) -> Fault:
-    """Build a fault from an exception; its name is the exception's class."""
+    """Build a fault from an exception. The name of the fault is the exception's class."""
     name = type(error).__name__
     return Fault(name, str(error) if isinstance(error, MonitorError) else f"{name}: {error}")
 
@@ -62,7 +62,10 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
 
 
 async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
-    """Resolve the open faults whose names are in ``endings``, and send each text. Raises `WarehouseError`."""
+    """Resolve the open faults whose names are in ``endings``, and send the text of each.
+
+    Raises `WarehouseError`.
+    """
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
         for name, text in endings.items()

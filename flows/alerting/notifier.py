@@ -1,4 +1,4 @@
-"""What the alerting functions need: the store, the sender, the target, and the operator actions.
+"""Everything that the alerting functions need: the store, the sender, the target, and the operator actions.
 
 An operator action is a person's reaction to an alert, for example "acknowledge" or "silence".
 """
@@ -23,12 +23,12 @@ from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
 
 LOCK_WAIT_S = 30.0
-"""Maximum wait for the warehouse's lock. Loading a whole nightly run takes seconds."""
+"""Maximum wait for the warehouse's lock, in seconds. Loading a whole nightly run takes several seconds."""
 
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """What is needed to store operator actions and to carry them out.
+    """Everything that is needed to store operator actions and to carry them out.
 
     ``account_patterns`` returns a target's patterns of account numbers, which are redacted in drafts. ``silences``
     and ``production_targets`` come from the configuration.
@@ -42,7 +42,7 @@ class OperatorActions:
     production_targets: frozenset[str] = frozenset()
 
     def list_silences(self) -> tuple[Silence, ...]:
-        """List all silences, also expired ones. Silences set by people are first, newest first."""
+        """List all silences, including expired ones. Silences set by people come first, newest first."""
         return (*list_all_silences(self.store), *self.silences)
 
 
@@ -66,14 +66,14 @@ def build_operator_actions(config: Config, store: Store, now: Callable[[], datet
 
 
 def store_operator_action(actions: OperatorActions, action: OperatorAction) -> None:
-    """Append an action to the journal, without waiting for a lock; `apply_waiting_actions` carries it out."""
+    """Append an action to the journal, without waiting for a lock. `apply_waiting_actions` carries it out."""
     append_action(actions.store.journal, action)
 
 
 def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
-    """Carry out the stored actions, each only once even with several processes; return results and all silences.
+    """Carry out each stored action once, even with several processes. Return the results and all silences.
 
-    Raises `WarehouseBusy`; the actions then wait for the next call.
+    Raises `WarehouseBusy` if the lock stays held; the actions then wait for the next call.
     """
 
     def resolve(context: ActionContext) -> ActionChanges:
@@ -87,11 +87,11 @@ def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT
 
 @dataclass(frozen=True)
 class Notifier:
-    """What is needed to send one target's alerts during one run.
+    """Everything that is needed to send one target's alerts during one run.
 
     ``terminal`` prints alerts that no other sender accepts. ``owner`` is the part of Lookout that opens the
     incidents. ``production`` is true for a production target. ``shared_server`` is a Prefect server that other
-    machines use too; ``None`` if this machine has its own.
+    machines use too, or ``None`` if this machine has its own server.
     """
 
     target: str

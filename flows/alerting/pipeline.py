@@ -1,9 +1,9 @@
 """Turns observations into incidents and alerts, and sends the alerts.
 
-    observe → apply operator actions → decide → group → add references → record → send
+observe → apply operator actions → decide → group → add references → record → send
 
 `monitors.alerts.observe` makes the observations. The stages from "decide" to "record" use one lock and one
-transaction. So several processes decide each alert only once, and store it before they send it.
+transaction. Therefore even several processes decide each alert only once, and store it before they send it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from warehouse.queries.incidents import (
 from warehouse.queries.outbox import open_incident_transaction
 
 ALERT_REFUSED: Final = "AlertRefused"
-"""The name of the fault that Slack, or another delivery path, refuses every message until a person fixes it."""
+"""The name of the fault that is reported if Slack, or another delivery path, permanently refuses messages."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
-"""Minimum wait before a refused message is tried again. So only a later run tries again."""
+"""Minimum wait before a refused message is tried again, so that the same run does not try it again."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
-"""How often jobs that run every minute try a refused message again. Each try adds a message to the store."""
+"""How often jobs that run every minute try a refused message again. Each attempt adds a row to the store."""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
-"""A message that was refused longer ago is not tried again."""
+"""How long a refused message is tried again. After this time, it is never sent."""
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""Stands for the target's name in alerts about the warehouse."""
+"""Replaces the target's name in alerts about the warehouse."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -59,15 +59,15 @@ async def notify(
     """Update the target's incidents from ``observations``, send the alerts, and return them.
 
     At the end of a run, ``scope`` says which incidents the run can resolve. An alert that cannot be sent now stays
-    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, that is a fault of
-    Lookout. At the end of a run, alerts that reached nobody are sent again.
+    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, this is reported as a
+    fault of Lookout. At the end of a run, alerts that reached nobody are sent again.
     """
     alerts = await asyncio.to_thread(decide_and_record_alerts, notifier, observations, summary, scope)
-    with suppress(WarehouseError):  # the next notification records them
+    with suppress(WarehouseError):  # the next call of `notify` records them
         await asyncio.to_thread(record_silence_summaries, notifier)
     await _send_outbox_and_record_refusals(notifier)
     if notifier.shared_server is not None and notifier.sender.notifies:
-        with suppress(WarehouseError):  # as above
+        with suppress(WarehouseError):  # the next call of `notify` records them
             incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
             unresolved = {incident.fingerprint for incident in incidents}
             interval = timedelta(hours=notifier.settings.reminder_interval_h)
@@ -77,7 +77,7 @@ async def notify(
 
 
 async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
-    """Send the alerts in the outbox. If one is refused, record a fault; if one is sent, resolve that fault."""
+    """Send the alerts in the outbox. A refused alert opens a fault of Lookout; a sent alert resolves that fault."""
     report = await send_outbox(notifier)
     if report.refusals:
         context = ObservationContext(
@@ -95,7 +95,7 @@ async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
 
 
 async def notify_of_load_errors(notifier: Notifier) -> None:
-    """Notify Lookout's owners once of journal data that this process could not load.
+    """Notify Lookout's owners of journal data that this process could not load. Each error is reported once.
 
     The maintenance flow resolves the fault when its check of the warehouse finds no error.
     """
@@ -153,11 +153,12 @@ def decide_and_record_alerts(
 async def resolve_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve the open incidents whose fingerprints are in ``endings``; send and return the alerts.
+    """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about it.
 
-    ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` as text, the incident is
-    resolved without an alert. ``began_at`` is the start of the check that found the incidents over. The lock is
-    acquired only if one of them is open, because this runs at every poll. Raises `WarehouseError`.
+    ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` instead of a text, the
+    incident is resolved without an alert. ``began_at`` is the start of the check that found that the incidents are
+    over. The lock is acquired only if an incident is open, because this runs at every poll. Raises
+    `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
@@ -171,7 +172,7 @@ async def resolve_incidents(
 def _record_resolved_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve each incident in ``endings`` and record one alert for each; do not send the alerts."""
+    """Resolve each incident in ``endings`` and record one alert for each. This does not send the alerts."""
     alerts: list[Alert] = []
     refused = _read_refused_alerts(notifier)
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
@@ -216,8 +217,8 @@ async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]
 async def send_waiting_alerts(notifier: Notifier) -> None:
     """Send alerts that a killed run recorded but did not send, and summaries of silences.
 
-    Jobs that run every minute call it. It skips alerts that were tried in the last minute, because Slack may be
-    down. Once an hour it tries again what Slack refused, for every target.
+    Jobs that run every minute call this function. It skips alerts that were tried in the last minute, because Slack
+    may be down. Once an hour, it tries again the messages that Slack refused, for every target.
     """
     now = notifier.now()
     summaries = await asyncio.to_thread(record_silence_summaries, notifier)
@@ -228,15 +229,15 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
         refused = await asyncio.to_thread(
             find_refused_alerts, notifier.store, since=since, tried_before=tried_before
         )
-        run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process would be another message
+        run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second attempt by this process must be another message
         for target in refused:
             await send_undelivered_alerts_again(replace(notifier, target=target, run_id=run_id))
 
 
 def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alerts about open incidents that were only printed, by fingerprint.
+    """Read the last alert about each open incident if it was only printed. The keys are fingerprints.
 
-    The result is empty if alerts can still only be printed.
+    The result is empty if there is still no other way than printing.
     """
     if not notifier.sender.notifies:
         return {}
@@ -247,10 +248,10 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 
 
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alerts about incidents that every delivery path refused, by fingerprint.
+    """Read the last alert about each incident that every delivery path refused. The keys are fingerprints.
 
-    The alert about the refusals themselves is included only if it is the only one. Sending it then shows whether
-    messages can be sent again.
+    The alert about the refusals themselves is included only if there is no other alert. Sending it then shows
+    whether messages can be sent again.
     """
     if not notifier.sender.notifies:
         return {}
@@ -262,12 +263,12 @@ def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
         )
         unresolved = {incident.fingerprint for incident in notifier.store.list_open_incidents(target)}
     except WarehouseError:
-        return {}  # as above
+        return {}  # the next call of `notify` sends them
     refusal = compute_refusal_fingerprint(target)
     others = {key: alert for key, alert in refused.items() if key != refusal}
     return others or {key: alert for key, alert in refused.items() if key in unresolved}
 
 
 def compute_refusal_fingerprint(target: str) -> str:
-    """Compute the fingerprint of the fault that messages about ``target`` are refused."""
+    """Compute the fingerprint of the fault that is reported if messages about ``target`` are refused."""
     return compute_fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)

@@ -14,23 +14,23 @@ from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
 
 MAX_EXPLAINING_LINES = 3
-"""The maximum number of lines that explain a failure: the recheck, common causes, and what changed.
+"""Maximum number of lines that explain a failure: the recheck, common causes, and what changed.
 
-The line about the last deploy that passed does not count.
+The line about the last deploy that passed is not counted.
 """
 
 
 def build_run_summary(
     report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()
 ) -> RunSummary:
-    """Build the summary of a finished run: both scores, ratings of issue reports, and common causes of failures."""
+    """Build the summary of a finished run: scores, ratings of issue reports, and common causes of failures."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = MAX_EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
-    # On-call readers do not need to read that failed cases have nothing in common.
+    # On-call readers do not need a line that says that failed cases have nothing in common.
     causes = format_common_causes(report.first_look) if report.first_look and report.first_look.causes else ()
     in_common = causes[: lines - 1]
     changed = [*format_changes_briefly(report.what_changed, limit=lines - len(in_common))]
-    # People roll back to the deploy that passed last, unless it is the one that fails now.
+    # People roll back to the last deploy that passed, unless it is the deploy that fails now.
     last_pass = report.what_changed
     if last_pass is not None and last_pass.since is not None and last_pass.since_commit is not None:
         same = last_pass.since_commit == report.commit
@@ -50,7 +50,7 @@ def build_run_summary(
 
 
 def format_alert_recheck(alert: Alert, recheck: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
-    """Format the result of asking an alert's cases again; for a gate failure, of asking all failed cases again."""
+    """Format the result of asking an alert's cases again. For a gate failure, these are all failed cases."""
     cases = [item.incident.case_id for item in alert.items if item.incident.case_id]
     of_run = alert.kind is IncidentKind.GATE_FAIL
     return redact(format_recheck_briefly(recheck, None if of_run else cases), account_patterns=account_patterns)

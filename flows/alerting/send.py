@@ -1,4 +1,4 @@
-"""Send the alerts in the outbox, and store the outcome of each attempt."""
+"""Send the alerts in the outbox, and store the result of each attempt."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ from warehouse.queries.outbox import claim_alerts, open_incident_transaction, re
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""After two failures in a row, Slack counts as down and the other alerts wait. One failure does not stop the
-others, because its message may be the cause."""
+"""After this many failures in a row, Slack counts as down, and the other alerts wait.
+
+One failure does not stop the other alerts, because the message itself may be the cause.
+"""
 LEASE = timedelta(seconds=90)
-"""How long one worker has the right to send a message. It is longer than one send with all retries, so that no
-second worker sends the same message. If the worker is a process of this machine, the lease also ends with it."""
+"""How long only one worker may send a message.
+
+The lease is longer than sending with all retries, so that no second worker sends the same message. It also ends if
+its worker was a process of this machine and has ended.
+"""
 
 
 class DeliveryReport(Record):
-    """The number of messages that were sent, and the reasons of delivery paths that refused one."""
+    """How many messages were sent, and the reasons of delivery paths that refused a message."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
 
 
 async def send_outbox(notifier: Notifier) -> DeliveryReport:
-    """Send the alerts that wait in the outbox, worst first. Stop if Slack is down.
+    """Send the alerts that wait in the outbox, the most severe first. Stop if Slack is down.
 
-    A message that cannot be sent raises no error.
+    If a message cannot be sent, no error is raised.
     """
     receipts: list[Receipt] = []
     shared = notifier.shared_server
@@ -71,10 +76,10 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
 
 
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
-    """Add ``alert`` to the first message of its run, or send it as a new message; store the receipt.
+    """Add ``alert`` to the first message of its run, or send it as a new message. Store the receipt.
 
-    If another machine has sent it, it is not sent again. If every delivery path refuses it, it is printed. Later
-    alerts about its incidents are replies in its thread.
+    If another machine has sent the alert, it is not sent again. If every delivery path refuses it, it is printed.
+    Later alerts about its incidents are replies in its thread.
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies

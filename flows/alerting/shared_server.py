@@ -1,11 +1,11 @@
-"""Makes sure that several machines that watch one target send each alert only once.
+"""Ensures that each alert is sent only once if several machines watch the same target.
 
-    take the lease → read what was sent → send what is new → record it → return the lease
+take the lease → read what was sent → send what is new → record it → return the lease
 
-A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, and leases
-and records are variables of this server. Prefect creates each name once and deletes a variable by its id, so only
-one machine can take a lease. All times are the server's, because the clocks of machines differ. If the server does
-not answer, every machine sends: a duplicate is better than a lost alert.
+A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, which
+stores leases and records as variables. Prefect creates each name once and deletes a variable by its id, so only one
+machine can take a lease. All times are the server's, because the clocks of machines differ. If the server does not
+answer, every machine sends the alert: a duplicate is better than a lost alert.
 """
 
 from __future__ import annotations
@@ -39,23 +39,29 @@ from monitors.records.incidents import (
 )
 
 LEASE_S: Final = 60.0
-"""After this time a lease ends: its machine may be dead, so another machine sends."""
+"""Duration of a lease in seconds. After it, the machine may be dead, and another machine can take the lease."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""Timeout for all answers of one step: taking the lease, or recording what was sent and returning the lease."""
+"""Timeout in seconds for one step with all its requests.
+
+One step takes the lease. Another step records what was sent and returns the lease.
+"""
 AWAY_S: Final = 60.0
-"""After the server did not answer, Lookout does not ask it again for this time."""
+"""How long Lookout does not ask the server again after the server did not answer, in seconds."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
-"""The start of a receipt's detail if another machine had sent the message."""
+"""The start of a receipt's detail if another machine has sent the message."""
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
-"""Incident kinds about Lookout on this machine; no other machine reports them."""
+"""Kinds of incidents that are about Lookout on this machine. No other machine reports them."""
 MAX_ROWS: Final = 200
-"""Prefect's maximum page size. Faults of older records are reported again."""
+"""Maximum number of records that are read, which is Prefect's page size.
+
+Faults in older records are reported again.
+"""
 MAX_FACTS: Final = 100
-"""Maximum number of facts in one variable, which can hold 5,000 characters."""
+"""Maximum number of facts in one variable. A variable can contain 5,000 characters."""
 OVER: Final = "over"
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
-"""Errors of a server that does not answer, refuses the request, or is not a Prefect server."""
+"""Errors of a server that does not answer, that refuses the request, or that is not a Prefect server."""
 
 
 class SentRecord(Record):
@@ -86,11 +92,11 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 @dataclass
 class ReportedFault:
-    """What the messages of all machines reported about one fault since it began.
+    """All that the messages of all machines have reported about one fault since it began.
 
-    ``opening`` is the first record of it. ``newest`` is the last record of another machine, written at ``at`` by
-    the server's clock. ``is_over`` is true if its end was reported. ``is_own`` is true if this machine sent one of
-    the messages. ``facts`` are those that other machines reported.
+    ``opening`` is the first record of the fault. ``newest`` is the last record of another machine, written at
+    ``at`` by the server's clock. ``is_over`` is true if the end of the fault was reported. ``is_own`` is true if
+    this machine sent one of the messages. ``facts`` are the facts that other machines reported.
     """
 
     opening: SentRecord
@@ -101,10 +107,10 @@ class ReportedFault:
     facts: set[str] = field(default_factory=set[str])
 
     def is_reported_elsewhere(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
-        """Whether another machine reported all facts of ``alert_item`` within ``interval``.
+        """Return whether another machine reported all facts of ``alert_item`` within ``interval``.
 
-        Messages of this machine do not count, because the decision has used them. For reminders only half the
-        interval counts, because the reminders of several machines are due at almost the same time.
+        Messages of this machine do not count, because the decision already considers them. For reminders only half
+        the interval counts, because the reminders of several machines are due at almost the same time.
         """
         incident = alert_item.incident
         if incident.is_resolved or self.is_over:
@@ -121,9 +127,9 @@ class ReportedFault:
 
 @dataclass(frozen=True)
 class AlertShare:
-    """The part of an alert that this machine must send; ``alert`` is ``None`` if another machine sent all of it.
+    """The part of an alert that this machine must send. ``alert`` is ``None`` if other machines sent all of it.
 
-    ``note`` is the reason, for the receipt. ``channel`` and ``thread`` are those of the fault's first message.
+    ``note`` is the reason, for the receipt. ``channel`` and ``thread`` belong to the fault's first message.
     """
 
     alert: Alert | None
@@ -131,11 +137,11 @@ class AlertShare:
     thread: str | None = None
     channel: str | None = None
     receipts: list[Receipt] = field(default_factory=list[Receipt])
-    """The caller adds the receipt; what was sent is then recorded for the other machines."""
+    """Filled by the caller with the receipt. Then the facts that were sent are recorded for the other machines."""
 
 
 class SharedServer:
-    """The Prefect server that several machines share, as used by the data folder ``folder`` on ``host``.
+    """The Prefect server that several machines share. Here, the data folder ``folder`` on ``host`` uses it.
 
     ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Machines coordinate
     their alerts only if both are the same. ``nonce`` returns a random name for a variable. ``auth`` is
@@ -165,7 +171,7 @@ class SharedServer:
 
     @asynccontextmanager
     async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertShare]:
-        """Hold the lease of the alert's target for the block; yield the part that this machine must send.
+        """Hold the lease of the alert's target for the ``with`` block. Yield the part that this machine must send.
 
         Waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
         reported again. If the server does not answer, the alert is sent without a lease; no error is raised.
@@ -187,14 +193,14 @@ class SharedServer:
                 if lease is not None:
                     try:
                         await shared.record_sent_and_return_lease(lease, share)
-                    except _NO_ANSWER:  # the lease ends by itself
+                    except _NO_ANSWER:  # the lease ends after its time
                         self._mark_server_away()
 
     async def record_ended_faults(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
-        """Record that faults of ``target`` ended for which this machine reported no end.
+        """Record that faults of ``target`` have ended, if this machine did not report their end yet.
 
         ``unresolved`` are the fingerprints of the target's unresolved incidents. If the server does not answer, the
-        next call records it.
+        next call records the end.
         """
         if time.monotonic() < self._away_until:
             return
@@ -257,7 +263,10 @@ class _SharedTarget:
     async def take_lease(
         self, alert: Alert, interval: timedelta, lease_s: float
     ) -> tuple[Variable | None, AlertShare]:
-        """Wait for the lease and take it; return it and the part to send. Return no lease if nothing is to send."""
+        """Wait for the lease and take it. Return it and the part to send.
+
+        Returns no lease if there is nothing to send.
+        """
         held_id, held_since = None, 0.0
         while True:
             self._restart_deadline()
@@ -280,7 +289,7 @@ class _SharedTarget:
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
     async def record_sent_and_return_lease(self, lease: Variable, share: AlertShare) -> None:
-        """Record what was sent, return the lease, and delete old records."""
+        """Record the facts that were sent, return the lease, and delete old records."""
         self._restart_deadline()
         for receipt in share.receipts:
             if share.alert is not None and receipt.status is DeliveryStatus.SENT:
@@ -295,7 +304,10 @@ class _SharedTarget:
             await self._delete_variable(variable_id)
 
     async def read_reported_faults(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
-        """Read what was reported about each fault within ``interval``, and the time, by the server's clock."""
+        """Read what was reported about each fault within ``interval``.
+
+        Also return the time of the server's clock.
+        """
         like = {"variables": {"name": {"like_": self._record_name}}, "sort": "CREATED_DESC", "limit": MAX_ROWS}
         response = await self._send_request("POST", "/variables/filter", like)
         now = parsedate_to_datetime(response.headers["date"])
@@ -306,7 +318,7 @@ class _SharedTarget:
             try:
                 record = SentRecord.model_validate(variable.value)
             except ValidationError:
-                continue  # a person changed it, or another version wrote it: then it is reported again
+                continue  # a person or another version changed it, so the fault is reported again
             if variable.id not in self._expired:
                 _add_sent_record(reported, record, variable.created, is_own=record.folder == self._folder)
         return reported, now
@@ -314,7 +326,7 @@ class _SharedTarget:
     async def record_facts(
         self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None
     ) -> None:
-        """Record pairs of fault and fact as reported by this machine."""
+        """Record pairs of a fault and a fact as reported by this machine."""
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):
             by_fault: dict[str, tuple[str, ...]] = {}
@@ -331,7 +343,7 @@ class _SharedTarget:
             await self._create_variable(f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json"))
 
     async def _create_variable(self, name: str, value: object) -> Variable | None:
-        """Create a variable; return ``None`` if a variable of this name exists."""
+        """Create a variable. Return ``None`` if a variable with this name exists already."""
         body = {"name": name, "value": value, "tags": ["lookout"]}
         response = await self._send_request("POST", "/variables/", body, accept=409)
         return Variable.model_validate(response.json()) if response.is_success else None
@@ -342,7 +354,10 @@ class _SharedTarget:
     async def _send_request(
         self, method: str, path: str, body: object = None, *, accept: int = 200
     ) -> httpx.Response:
-        """Send a request. Raises one of `_NO_ANSWER` on timeout, and for an error code other than ``accept``."""
+        """Send a request.
+
+        Raises an error in `_NO_ANSWER` on a timeout, or for an error status other than ``accept``.
+        """
         async with asyncio.timeout(self._deadline - time.monotonic()):
             response = await self._client.request(method, path, json=body)
             if response.status_code == 403 and "CSRF" in response.text:  # noqa: PLR2004 - Prefect's protection
@@ -360,7 +375,7 @@ class _SharedTarget:
 def _build_alert_share(
     alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta
 ) -> AlertShare:
-    """Build the part of ``alert`` that no other machine has reported."""
+    """Build the part of ``alert`` that no other machine has reported yet."""
     faults = [reported.get(_shorten_fingerprint(alert_item.incident.fingerprint)) for alert_item in alert.items]
     pairs = list(zip(alert.items, faults, strict=True))
     left = [
@@ -382,7 +397,7 @@ def _build_alert_share(
 
 
 def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
-    """Add a record to the reported faults. After the end of a fault, the next record starts it again."""
+    """Add a record to the reported faults. A record after the end of a fault begins a new fault."""
     for key, facts in record.facts.items():
         fault = reported.get(key)
         if fault is None or fault.is_over or OVER in facts:
@@ -394,16 +409,16 @@ def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at:
 
 
 def _list_reported_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts that a message with ``alert_item`` reports. Severity 3 includes severities 2 and 1."""
+    """List the facts that a message with ``alert_item`` reports. Severity 3 implies severities 2 and 1."""
     if alert_item.incident.is_resolved:
         return [OVER]
     return [*map(str, range(1, alert_item.incident.severity)), *_list_open_fault_facts(alert_item)]
 
 
 def _list_open_fault_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts in a message about an open fault: severity, failed cases, the gate's reasons, and a rise."""
+    """List the facts in a message about an open fault: severity, failed cases, the gate's reasons, or a rise."""
     observation = alert_item.observation
-    rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the same night's rise
+    rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the rise in the same nightly run
     texts = [*observation.failed_cases, *observation.verdict_reasons, *([rise] if observation.multiplied else [])]
     return [
         str(int(alert_item.incident.severity)),

@@ -1,7 +1,7 @@
-"""Sends a summary after each period of a recurring silence: what failed while alerts were silenced.
+"""Sends a summary after each period of a recurring silence. It lists what failed while alerts were silenced.
 
-There is one message for each target. If an incident is still open after the period, the next run that sees the
-fault sends its alert.
+Each target gets one message. If an incident is still open after the period, the next run that finds the fault sends
+its alert.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from warehouse.queries.incidents import list_withheld_alerts
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""A summary leaves out alerts that were withheld longer ago, for example because Lookout was off."""
+"""Alerts that were withheld longer ago than this are not in a summary. This can happen if Lookout was off."""
 DECISION_LAG: Final = timedelta(minutes=1)
-"""Maximum time between a decision and its storage. A summary waits this long after the end of its period."""
+"""Maximum time between a decision and its storage. A summary is sent this long after the end of the period."""
 
 
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
-    """Record the summaries that are due for any target, and return them. Does not send them.
+    """Record and return the summaries that are due for any target. This does not send them.
 
     A summary has the same id in every process, so it is stored and sent only once. Raises `WarehouseError`.
     """
@@ -37,7 +37,7 @@ def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
             if period and period.starts_at <= withheld_at and silence.is_about(incident):
                 if period.ends_at + DECISION_LAG <= now:
                     due.setdefault((incident.target, silence, period), []).append(incident.fingerprint)
-                break  # the first silence that withheld it sums it up
+                break  # only the first silence that withheld the alert lists it
 
     recorded: list[Alert] = []
     for (target, silence, period), fingerprints in due.items():

@@ -29,14 +29,13 @@ Result = TypeVar("Result")
 
 
 class RedactedError(MonitorError):
-    """Replaces an error of a library whose text contains secrets or personal data."""
+    """Replaces a library's error whose text contains secrets or personal data."""
 
 
 def redact_errors(step: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameters, Awaitable[Result]]:
     """Decorate an async function so that its exceptions contain no secrets or personal data.
 
-    An exception that contains any is replaced by a redacted one without its causes, because a traceback would print
-    them.
+    Such an exception is replaced by a redacted exception without its causes, because a traceback would print them.
     """
 
     @wraps(step)
@@ -59,7 +58,7 @@ def _redact_error(error: Exception) -> MonitorError:
 
 
 def _collect_error_texts(error: BaseException) -> list[str]:
-    """Collect the texts of ``error`` and its causes, as a traceback would print them."""
+    """Collect the texts of ``error`` and of its causes, as a traceback would print them."""
     texts: list[str] = []
     visited_ids: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -77,16 +76,18 @@ def _collect_error_texts(error: BaseException) -> list[str]:
 
 HUNG_RUN: Final = "HungRun"
 MONITOR_BROKE_EXIT_CODE: Final = 4
-"""The exit code of every command that failed because the monitor itself broke."""
+"""The exit code of every command that failed because Lookout itself broke."""
 REPORT_TIMEOUT_S: Final = 120.0
-"""Maximum time to report a hung run; then the process ends without an alert. It is longer than two waits for the
-warehouse's lock and one delivery."""
+"""Maximum time to report a hung run, in seconds. Then the process ends without an alert.
+
+It is longer than two waits for the warehouse's lock and one delivery.
+"""
 
 
 class HangWatchdog:
     """A thread that calls ``on_hang`` if `cancel` is not called within ``after_s`` seconds.
 
-    It also works when the event loop hangs.
+    The thread also works if the event loop hangs.
     """
 
     def __init__(self, after_s: float, on_hang: Callable[[], None]) -> None:
@@ -100,7 +101,7 @@ class HangWatchdog:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop the watchdog: the run is over."""
+        """Stop the watchdog, because the run has ended."""
         self._done.set()
 
     def _watch(self) -> None:
@@ -117,16 +118,16 @@ async def run_under_watchdog(
     stop: Callable[[int], None],
     unreported: tuple[type[Exception], ...] = (),
 ) -> AsyncGenerator[None]:
-    """Run the block; report its errors, and end the process with ``stop`` if it hangs.
+    """Run the ``with`` block and report its errors. If it hangs, end the process with ``stop``.
 
-    Errors of the types ``unreported`` send no alert, because the person who started the run sees them.
+    Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
     watchdog = HangWatchdog(end_after_s, lambda: end_hung_process(notifier, beat, after_s=end_after_s, stop=stop))
     watchdog.start()
     try:
         yield
-    except Exception as error:  # the run's owners are notified of every error; it is raised again
+    except Exception as error:  # every error is reported to the owners of the run, and raised again
         if not isinstance(error, unreported):
             await notify_fault(notifier, build_fault_from_error(error))
         await beat.ping(Beat.FAILED, run_id=notifier.run_id, note=type(error).__name__)
@@ -136,7 +137,7 @@ async def run_under_watchdog(
 
 
 def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:
-    """Report that the process hangs, then end it, even when the report hangs. Call it from a separate thread."""
+    """Report that the process hangs, then end it, even if the report hangs. Call it from a separate thread."""
     last_resort = threading.Timer(REPORT_TIMEOUT_S, stop, [MONITOR_BROKE_EXIT_CODE])
     last_resort.daemon = True
     last_resort.start()

@@ -1,4 +1,4 @@
-"""Gives a process that sends alerts a unique name, by which other processes can see whether it has ended."""
+"""Gives a process that sends alerts a unique name. Other processes can use it to find out whether it has ended."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def get_worker_name() -> str:
 
 
 def has_worker_ended(name: str) -> bool:
-    """Whether the process of this name has certainly ended.
+    """Return whether the process with this name has certainly ended.
 
-    Always false for processes of other machines, and on systems without ``/proc``.
+    The result is always false for processes of other machines, and on systems without ``/proc``.
     """
     if name == get_worker_name():
         return False
@@ -39,7 +39,7 @@ def _compute_machine_id() -> str:
 
 
 def _read_start_ticks(pid: int) -> str | None:
-    """Read the start time of a process, in clock ticks since boot; ``None`` if it does not run."""
+    """Read the start time of a process in clock ticks since boot, or ``None`` if the process does not run."""
     fields = _read_text_or_empty(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] != "Z" else None  # noqa: PLR2004 - proc(5): starttime is field 22, the third comes first here
 
@@ -59,7 +59,7 @@ def _read_link_or_empty(path: Path) -> str:
 
 
 def clear_cached_worker_name() -> None:
-    """Clear the cached name in a forked child, which is another process."""
+    """Clear the cached name in a forked child, which is a different process."""
     get_worker_name.cache_clear()
     _compute_machine_id.cache_clear()
 

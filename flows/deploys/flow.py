@@ -54,7 +54,7 @@ FILE_NAME: Final = "hub-silence"
 
 
 class HubOutage(Record):
-    """The number of polls in a row without an answer, since when, and whether Lookout's owners were notified."""
+    """How many polls in a row got no answer, since when, and whether Lookout's owners were notified."""
 
     failures: Annotated[int, Field(ge=0)] = 0
     since: UtcTime | None = None
@@ -69,26 +69,26 @@ class HubOutageStore:
         self._file = data_folder / FOLDER / target / FILE_NAME
 
     def read(self) -> HubOutage:
-        """Read the outage; a damaged or missing file counts as no outage."""
+        """Read the outage. A damaged or missing file means that there is no outage."""
         try:
             return HubOutage.model_validate_json(self._file.read_bytes())
         except (OSError, ValidationError):
             return HubOutage()
 
     def add_failed_poll(self, now: UtcTime) -> HubOutage:
-        """Add one poll without an answer and store the outage; return it."""
+        """Add one poll without an answer, store the outage and return it."""
         outage = self.read()
         updated = HubOutage(failures=outage.failures + 1, since=outage.since or now, notified=outage.notified)
         self._write(updated)
         return updated
 
     def store_owners_notified(self) -> None:
-        """Store that Lookout's owners were notified of the outage."""
+        """Store that Lookout's owners have been notified of the outage."""
         outage = self.read()
         self._write(HubOutage(failures=outage.failures, since=outage.since, notified=True))
 
     def clear(self) -> None:
-        """Remove the outage: the Hub answers again."""
+        """Delete the outage, because the Hub answers again."""
         self._file.unlink(missing_ok=True)
 
     def _write(self, outage: HubOutage) -> None:
@@ -96,7 +96,7 @@ class HubOutageStore:
 
 
 SUBJECT: Final = "deploy-watch"
-"""Stands for the target's name in alerts about polling, so that no run of a target can resolve them."""
+"""Replaces the target's name in alerts about polling, so that no run of a target can resolve them."""
 POLL: Final = "poll"
 """The value of ``reported_by`` for deploys that the poll finds."""
 
@@ -104,7 +104,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
 
 class PollResult(Record):
-    """The result of polling one target: the running commit if it is known, or the error.
+    """The result of polling one target: the running commit, or the error.
 
     ``deployment`` is GitHub's id of the running deployment.
     """
@@ -117,7 +117,7 @@ class PollResult(Record):
 
 @dataclass(frozen=True)
 class DeployPoller:
-    """What a poll needs. ``notifier`` is only called to notify Lookout's owners."""
+    """Everything that a poll needs. ``notifier`` is called only to notify Lookout's owners."""
 
     config: Config
     settings: DeploySettings
@@ -126,23 +126,23 @@ class DeployPoller:
     hub_token: str | None
     now: Callable[[], datetime]
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The environment, for GitHub's token."""
+    """The environment variables, which contain GitHub's token."""
 
     @property
     def github_triggers(self) -> dict[str, TriggerSettings]:
-        """The triggers of the targets that are polled at GitHub, by target; empty without a token."""
+        """The triggers of the targets that are polled at GitHub. The keys are targets. Empty without a token."""
         return select_triggers_polled_at_github(self.config) if self.variables.get(TOKEN_VARIABLE) else {}
 
     @property
     def targets(self) -> dict[str, TargetConfig]:
-        """The targets with a Space, which are polled at the Hub."""
+        """The targets with a Hugging Face Space, which are polled at the Hub."""
         return {
             name: configured for name, configured in self.config.targets.items() if configured.space is not None
         }
 
 
 async def poll_all_targets(poller: DeployPoller) -> tuple[PollResult, ...]:
-    """Poll every target concurrently and store the results. Raises `WarehouseUnwritable`."""
+    """Poll all targets at the same time and store the results. Raises `WarehouseUnwritable`."""
     at_hub = (
         _await_poll_result(name, _poll_hub_for_commit(poller, name, configured))
         for name, configured in poller.targets.items()
@@ -158,7 +158,7 @@ async def poll_all_targets(poller: DeployPoller) -> tuple[PollResult, ...]:
 
 
 async def _await_poll_result(name: str, poll: Awaitable[PollResult]) -> PollResult:
-    """Await ``poll`` and return its result. An exception becomes a result with the error; nothing is raised."""
+    """Await ``poll`` and return its result. An exception is returned as a result with an error, not raised."""
     try:
         return await poll
     except Exception as error:  # noqa: BLE001 - a server's answer can cause an error of any type
@@ -194,10 +194,11 @@ async def _apply_poll_result(poller: DeployPoller, result: PollResult) -> None:
 
 
 def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
-    """Store the running commit as a deploy, unless it was reported before.
+    """Store the running commit as a deploy, unless it has already been reported.
 
-    If the first poll must only store the commit, the outcome is stored first: then a kill in between starts no run.
-    The Hub does not name the deployment. There, a rollback is found because an earlier commit runs again.
+    If the first poll must only store the commit, the outcome is stored first, so that a process killed between the
+    two starts no run. The Hub does not name the deployment. A rollback at the Hub is found because an earlier
+    commit runs again.
     """
     deploys, now = poller.deploys, poller.now()
     returned = deploys.find_returned_deployment_id(target, commit) if deployment is None else None
@@ -215,7 +216,7 @@ def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deploy
 
 
 async def _count_failed_poll(poller: DeployPoller, target: str, error: str) -> None:
-    """Count a failed poll; notify Lookout's owners after each ``failures_before_alert`` failures in a row."""
+    """Count a failed poll. Notify Lookout's owners after every ``failures_before_alert`` failures in a row."""
     store = HubOutageStore(poller.config.data_folder, target)
     outage = await asyncio.to_thread(store.add_failed_poll, poller.now())
     if outage.failures % poller.settings.failures_before_alert:
@@ -251,7 +252,7 @@ def _build_hub_outage_fault_name(target: str) -> str:
 
 @flow(name="watch-deploys", description=__doc__)
 async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[str]:
-    """Poll every target of a configuration once; ``settings`` are those of its section ``[deploys]``.
+    """Poll every target of a configuration once. ``settings`` is the section ``[deploys]`` of the configuration.
 
     Raises `ConfigError` before any poll, and `WarehouseUnwritable` if nothing can be stored.
     """

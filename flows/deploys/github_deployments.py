@@ -1,7 +1,7 @@
-"""Asks GitHub for the deployed commit, because GitHub does not repeat a webhook delivery that failed.
+"""Asks GitHub which commit is deployed, because GitHub does not repeat a failed webhook delivery.
 
-This is for targets without a Space whose triggers use GitHub deployments. Targets with a Space are polled at the
-Hugging Face Hub. The token is in ``GITHUB_TOKEN``.
+This is for targets without a Hugging Face Space whose triggers use GitHub deployments. Targets with a Space are
+polled at the Hub. The token is in ``GITHUB_TOKEN``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from monitors.github.api import GitHubRetryPolicy, open_github_api
 from monitors.github.deployments import Deployment, find_newest_success
 
 GITHUB_TIMEOUT_S: Final = 20.0
-"""Timeout of one poll; the next poll starts a minute later."""
+"""Timeout of one poll in seconds. The next poll starts a minute later."""
 
 
 def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSettings]:
-    """Select the first trigger for GitHub deployments of each target without a Space; return it by target."""
+    """Return each target's first trigger that uses GitHub deployments. Targets with a Space are not included."""
     triggers: dict[str, TriggerSettings] = {}
     for trigger in config.deploys.triggers:
         hears = trigger.provider is DeploySender.GITHUB and trigger.event_name == GitHubEvent.DEPLOYMENT_STATUS
@@ -33,7 +33,7 @@ def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSetting
 async def find_newest_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> Deployment | None:
-    """Find the newest successful deployment at GitHub; ``None`` if there is none. Raises `NotifyError`."""
+    """Find the newest successful deployment at GitHub, or ``None`` without any. Raises `NotifyError`."""
     retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:

@@ -1,6 +1,6 @@
 """Posts a run's results to GitHub: the status of its commit and one comment on its pull request.
 
-The functions return errors and do not raise them, because a failed post does not change the results.
+The functions return errors instead of raising them, because a failed post does not change the results.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
 POST_TIMEOUT_S: Final = 180.0
-"""Timeout of all posts of one run, including waits for rate limits."""
+"""Timeout of all posts of one run together in seconds, including waits for rate limits."""
 MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
-"""INCONCLUSIVE is GitHub's state "error", because nothing could be decided. FAIL is the state "failure"."""
+"""GitHub's state for each verdict.
+
+INCONCLUSIVE becomes "error", because nothing could be decided. FAIL becomes "failure".
+"""
 
 
 def build_status_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
-    """Build the short retry policy for a pending status, so that it does not delay the questions."""
+    """Build the retry policy for a pending status. It is short, so that it does not delay the questions."""
     return replace(build_result_retry_policy(now), tries=2, max_wait_s=5.0, deadline_s=5.0)
 
 
@@ -81,9 +84,9 @@ class GitHubDestination:
     async def post_commit_status(
         self, state: State, text: str, *, run_id: str | None = None
     ) -> tuple[NotifyError, ...]:
-        """Set the status of the commit; return the errors. ``run_id`` is the run whose verdict this is.
+        """Set the status of the commit and return the errors. ``run_id`` is the run that has the verdict.
 
-        A final state does not replace the verdict of a newer run. A state without a verdict does not replace one.
+        A final state does not replace the verdict of a newer run. A state without a verdict replaces no verdict.
         """
         commit = self.commit
         if commit is None or not is_git_commit(commit):
