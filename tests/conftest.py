@@ -143,7 +143,7 @@ def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
     """Environment variables that point a process at one real Prefect server for all tests."""
     home = with_tables(tmp_path_factory.mktemp("prefect"))
     variables = dict(os.environ)
-    prefect_server.connect(None, home, environment=variables, start_timeout_s=180, write_line=print)
+    prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=180, write_line=print)
     yield variables
     prefect_server.stop_server(home)
 

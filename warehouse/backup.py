@@ -262,7 +262,7 @@ def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozen
     return frozenset(archived.header.id for archived in manifest.segments)
 
 
-def read_backup(file: Path, *, version: str) -> BackupManifest:
+def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
     """Verify every file in a backup, and return its manifest. Writes nothing.
 
     ``version`` is the version of the running Lookout. Raises `ConfigError` if the backup is missing, damaged,

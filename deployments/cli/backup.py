@@ -74,7 +74,7 @@ def restore_command(
     from flows.data_folder import open_store_in  # duckdb
     from flows.folder_identity import require_valid_copy_options  # duckdb
     from monitors.config.file import load_config  # every model of the configuration
-    from warehouse.backup import extract_backup, read_backup  # duckdb
+    from warehouse.backup import extract_backup, read_verified_manifest  # duckdb
     from warehouse.database.rebuild import rebuild_database  # duckdb
     from warehouse.folder_identity import IDENTITY_FILE
 
@@ -86,7 +86,7 @@ def restore_command(
             "--data-folder"
         )
     with show_waiting("Verifying the backup"):
-        manifest = read_backup(file, version=version("lookout-monitor"))
+        manifest = read_verified_manifest(file, version=version("lookout-monitor"))
     if IDENTITY_FILE in manifest.files and not (moved or copy):
         raise ConfigError(
             f"{file} is a copy of a data folder, and Lookout must know whether that folder is still used. If it is "

@@ -318,9 +318,9 @@ def build_application(
         return PlainTextResponse("ok")
 
     async def answer_readiness(_request: Request) -> Response:
-        standing = await readiness.poll()
-        status = HTTPStatus.OK if standing.ready else HTTPStatus.SERVICE_UNAVAILABLE
-        return JSONResponse(standing.model_dump(), status_code=status)
+        readiness_status = await readiness.poll()
+        status = HTTPStatus.OK if readiness_status.ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return JSONResponse(readiness_status.model_dump(), status_code=status)
 
     async def answer_metrics(_request: Request) -> Response:
         waiting = await asyncio.to_thread(starter.deploys.list_open_deploys)

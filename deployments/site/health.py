@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from deployments.up.one_installation import Holder, find_holder
 from flows.alerting.pipeline import MAX_REFUSED_AGE
 from flows.data_folder import get_prefect_home
-from flows.drill.standing import DrillState, build_drill_standing
+from flows.drill.status import DrillState, build_drill_status
 from flows.runtime.slack import read_last_ping
 from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
 from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, plan_deployments
@@ -27,7 +27,7 @@ from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 from warehouse.queries.drills import find_last_drill
-from warehouse.queries.site.standing import WaitingSegments, count_unsent_alerts, count_waiting_segments
+from warehouse.queries.site.overview import WaitingSegments, count_unsent_alerts, count_waiting_segments
 
 if TYPE_CHECKING:
     from deployments.site.page import Site
@@ -138,11 +138,11 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
     report, settings = find_last_drill(site.store), site.config.drill
     if report is None and not settings.enabled:
         return
-    standing = build_drill_standing(report, settings, site.now())
-    ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(standing.state, False)
-    command = standing.to_do if standing.to_do.startswith("lookout ") else ""
-    to_do = "To test that an alert reaches you:" if command else standing.to_do
-    text = f"{standing.text}." if to_do else standing.text
+    status = build_drill_status(report, settings, site.now())
+    ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(status.state, False)
+    command = status.to_do if status.to_do.startswith("lookout ") else ""
+    to_do = "To test that an alert reaches you:" if command else status.to_do
+    text = f"{status.text}." if to_do else status.text
     yield HealthLine(what="last drill", ok=ok, text=text, to_do=to_do, command=command)
 
 

@@ -186,7 +186,7 @@ class SharedServer:
                     raise TimeoutError
                 lease, share = await shared.take_lease(alert, interval, self.lease_s)
             except _NO_ANSWER:
-                share = AlertShare(alert, note=self._mark_server_away())
+                share = AlertShare(alert, note=self._mark_server_away_and_explain())
             try:
                 yield share
             finally:
@@ -194,7 +194,7 @@ class SharedServer:
                     try:
                         await shared.record_sent_and_return_lease(lease, share)
                     except _NO_ANSWER:  # the lease ends after its time
-                        self._mark_server_away()
+                        self._mark_server_away_and_explain()
 
     async def record_ended_faults(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
         """Record that faults of ``target`` have ended, if this machine did not report their end yet.
@@ -211,7 +211,7 @@ class SharedServer:
                 ended = [key for key, fault in reported.items() if fault.is_own and not fault.is_over]
                 await shared.record_facts("", ((key, OVER) for key in ended if key not in still_open))
             except _NO_ANSWER:
-                self._mark_server_away()
+                self._mark_server_away_and_explain()
 
     @asynccontextmanager
     async def _open_shared_target(self, target: str) -> AsyncGenerator[_SharedTarget]:
@@ -233,7 +233,7 @@ class SharedServer:
                 timeout_s=self.answer_timeout_s,
             )
 
-    def _mark_server_away(self) -> str:
+    def _mark_server_away_and_explain(self) -> str:
         self._away_until = max(self._away_until, time.monotonic() + AWAY_S)
         return (
             f"sent without a lease: the shared Prefect server did not answer within {self.answer_timeout_s:g} s; "

@@ -27,7 +27,7 @@ from flows.artifacts import build_report_page_path
 from flows.clock import read_scheduled_time, utc_now
 from flows.data_folder import UPKEEP_WAIT_S, get_prefect_home, get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT
-from flows.drill.standing import DrillState, build_drill_standing
+from flows.drill.status import DrillState, build_drill_status
 from flows.nightly.context import compute_previous_due_at
 from flows.nightly.format import format_clarifying_questions, format_rate_text, format_report_ratings
 from flows.repeatability.format import format_repeatability_for_digest
@@ -294,7 +294,7 @@ def _build_drill_figures(
     """Build the state of the last drill; nothing if drills are disabled and there was none."""
     if report is None and not settings.enabled:
         return ()
-    return (DigestFigure(label="last drill", value=redact(build_drill_standing(report, settings, now).text)),)
+    return (DigestFigure(label="last drill", value=redact(build_drill_status(report, settings, now).text)),)
 
 
 def _build_report_links(
@@ -376,10 +376,10 @@ async def notify_missing_drill(config: Config) -> None:
         report = await asyncio.to_thread(find_last_drill, notifier.store)
     except WarehouseError:
         return  # the digest has already reported the warehouse's error
-    standing = build_drill_standing(report, config.drill, notifier.now())
-    if standing.state is DrillState.OVERDUE:
+    status = build_drill_status(report, config.drill, notifier.now())
+    if status.state is DrillState.OVERDUE:
         await notify_fault(
-            notifier, Fault(MISSING_DRILL_FAULT, f"Drill missing: {standing.text}. To do: {standing.to_do}.")
+            notifier, Fault(MISSING_DRILL_FAULT, f"Drill missing: {status.text}. To do: {status.to_do}.")
         )
 
 

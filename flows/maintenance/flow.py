@@ -76,9 +76,9 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
     began_at = notifier.now()
     upkeep = Upkeep()
-    may_age = await _run_stage(upkeep, _is_clock_right(config, notifier, upkeep)) is True
-    await _run_warehouse_stages(notifier.store, config.warehouse, upkeep, wait_s, may_age=may_age)
-    if may_age:
+    may_remove_data = await _run_stage(upkeep, _is_clock_right_else_add_fault(config, notifier, upkeep)) is True
+    await _run_warehouse_stages(notifier.store, config.warehouse, upkeep, wait_s, may_remove_data=may_remove_data)
+    if may_remove_data:
         upkeep.pictures = await _run_stage(upkeep, remove_old_pictures(config, notifier.now()))
         await _run_stage(upkeep, close_incidents_of_removed_targets(config, notifier.now()))
     for fault in upkeep.faults:
@@ -89,7 +89,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     return end(name=upkeep.health.value, message=upkeep.describe())
 
 
-async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
+async def _is_clock_right_else_add_fault(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Whether this machine's clock is right enough to remove old data; if not, add the fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_time)
@@ -100,14 +100,14 @@ async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) ->
 
 
 async def _run_warehouse_stages(
-    store: Store, settings: WarehouseSettings, upkeep: Upkeep, wait_s: float, *, may_age: bool
+    store: Store, settings: WarehouseSettings, upkeep: Upkeep, wait_s: float, *, may_remove_data: bool
 ) -> None:
     upkeep.loaded = await _run_stage(upkeep, _load_or_rebuild(store, upkeep, wait_s))
     if settings.export_folder is not None:
         upkeep.exported = await _run_stage(
             upkeep, export_days(store, settings.export_folder, settings.export_days, wait_s)
         )
-    if settings.personal_data_days is not None and may_age:
+    if settings.personal_data_days is not None and may_remove_data:
         upkeep.aged = await _run_stage(upkeep, remove_old_personal_data(store, settings.personal_data_days, wait_s))
     upkeep.compacted = await _run_stage(upkeep, compact_old_segments(store, settings.compact_after_days, wait_s))
     if settings.check:

@@ -133,16 +133,16 @@ class NightlyEstimates:
 
     def is_graded(self, conversation_id: str) -> bool:
         """Whether a conversation without a failure counts as correct, because its facts were checked."""
-        standing = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _is_any_fact_counted)
-        return standing.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and standing.is_safe
+        result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _is_any_fact_counted)
+        return result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and result.is_safe
 
     def estimate_severe_rate(self) -> Rate:
         """Estimate the share of conversations with a severity-3 failure.
 
         A wrong fact counts if its case, or the target, has severity 3.
         """
-        standings = self._assess_sample(_is_severe, _is_severe_fact_counted)
-        others = [result for result in standings if not result.by_rule]
+        results = self._assess_sample(_is_severe, _is_severe_fact_counted)
+        others = [result for result in results if not result.by_rule]
         graded = [result for assessments in self._said.values() for result in assessments]
         if self._disclosing is None or any(map(_is_severe_besides_disclosure, graded)):
             return self._estimate_rate(_is_severe, _is_severe_fact_counted)
@@ -163,18 +163,16 @@ class NightlyEstimates:
 
     def count_severe_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count the conversations with a severity-3 failure, by stratum."""
-        standings = self._assess_sample(_is_severe, _is_severe_fact_counted)
+        results = self._assess_sample(_is_severe, _is_severe_fact_counted)
         return self._count_by_stratum(
-            (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in standings
+            (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in results
         )
 
     def count_fact_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count, by stratum, the conversations with a wrong fact and no failure found by rules."""
-        standings = [
-            result for result in self._assess_sample(_is_failed, _is_any_fact_counted) if not result.by_rule
-        ]
+        results = [result for result in self._assess_sample(_is_failed, _is_any_fact_counted) if not result.by_rule]
         return self._count_by_stratum(
-            (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in standings
+            (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in results
         )
 
     def count_rule_failures_by_stratum(
@@ -185,12 +183,12 @@ class NightlyEstimates:
         A kind that rules check in every conversation has its own exact rate, so that a burst of it must not count
         as drift again.
         """
-        standings = self._assess_sample(
+        results = self._assess_sample(
             lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
             _is_any_fact_counted,
         )
         return self._count_by_stratum(
-            (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in standings
+            (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in results
         )
 
     def count_facts_checked(self) -> FactsChecked:
@@ -229,22 +227,22 @@ class NightlyEstimates:
         )
 
     def _estimate_kind_rate(self, kind: FailureKind) -> Rate:
-        standings = list(
+        results = list(
             self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _is_any_fact_counted, kind)
         )
-        if not any(result.fails for result in standings):
+        if not any(result.fails for result in results):
             return estimate_rate(
                 self._count_by_stratum(
-                    (result, result.is_safe or result.by_rule, result.by_rule) for result in standings
+                    (result, result.is_safe or result.by_rule, result.by_rule) for result in results
                 )
             )
-        passed = [result for result in standings if result.is_safe]
+        passed = [result for result in results if result.is_safe]
         if sum(result.by is not FailureBasis.NOBODY for result in passed) < MIN_CHECKED_SHARE * len(passed):
-            return self._build_unknown_rate(len(standings), passed)
-        judged = any(result.by is FailureBasis.JUDGE for result in standings)
+            return self._build_unknown_rate(len(results), passed)
+        judged = any(result.by is FailureBasis.JUDGE for result in results)
         graded = (
             (result, result.by is not FailureBasis.NOBODY or result.by_rule, result.by_rule or result.fails)
-            for result in standings
+            for result in results
         )
         return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
@@ -253,20 +251,18 @@ class NightlyEstimates:
 
         ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
         """
-        standings = list(self._assess_sample(fails, open_facts))
+        results = list(self._assess_sample(fails, open_facts))
         by_rule = counted or estimate_rate(
-            self._count_by_stratum(
-                (result, result.is_safe or result.by_rule, result.by_rule) for result in standings
-            )
+            self._count_by_stratum((result, result.is_safe or result.by_rule, result.by_rule) for result in results)
         )
-        passed = [result for result in standings if result.is_safe and not result.by_rule]
+        passed = [result for result in results if result.is_safe and not result.by_rule]
         if isinstance(by_rule, RateUnknown):
             return by_rule
         graded = sum(result.by is not FailureBasis.NOBODY for result in passed)
         if graded < max(1, MIN_CHECKED_SHARE * len(passed)) and passed:
-            return self._build_unknown_rate(len(standings), passed)
+            return self._build_unknown_rate(len(results), passed)
         parts = self._estimate_rates_by_basis(passed, rest=1 - by_rule.rate)
-        settled = sum(map(_has_fact_verdict, standings))
+        settled = sum(map(_has_fact_verdict, results))
         return join_rates(by_rule, parts).with_graded_count(settled)
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:

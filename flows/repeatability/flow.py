@@ -27,7 +27,7 @@ from flows.repeatability.format import format_session_briefly
 from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import list_measured_targets
 from flows.runtime.slack import build_notifier_without_run, log_line
-from flows.server.missed_runs import hold_target, skip_missed_run
+from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
@@ -78,7 +78,7 @@ async def measure_repeatability(
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
     """Run one repeatability session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
-    async with hold_target(target, config.prefect.tag, log_line):
+    async with hold_target_exclusively(target, config.prefect.tag, log_line):
         return await RepeatabilitySession(context).run(cases)
 
 

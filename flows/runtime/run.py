@@ -214,7 +214,7 @@ def connect_to_prefect(config: Config) -> str:
     use another server.
     """
     url_before = os.environ.get("PREFECT_API_URL")
-    prefect_server.connect(
+    prefect_server.connect_or_start(
         config.prefect.api_url,
         get_prefect_home(config),
         environment=os.environ,

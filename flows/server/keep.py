@@ -30,13 +30,13 @@ def main() -> int:
     config = load_config(Path(sys.argv[1]))
     home = get_prefect_home(config)
     try:
-        server = prefect_server.connect(
+        server = prefect_server.connect_or_start(
             None,
             home,
             environment=dict(get_environment()),
             start_timeout_s=config.prefect.start_timeout_s,
             write_line=_write_server_note,
-            stays=False,
+            outlives=False,
         )
         if server is not None:
             _write_server_note(f"Prefect's pages: {server.ui_url}")

@@ -151,7 +151,7 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 
 
 @asynccontextmanager
-async def hold_target(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
+async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
     """Let this run of a deployment ask ``target`` alone; wait for a run that asks it now, on any machine.
 
     ``tag`` separates installations. Without a server that answers, the run continues: a limit must not stop a

@@ -97,28 +97,29 @@ def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
     }
 
 
-def connect(
+def connect_or_start(
     configured_url: str | None,
     home: Path,
     *,
     environment: MutableMapping[str, str],
     start_timeout_s: float,
     write_line: Callable[[str], None],
-    stays: bool = True,
+    outlives: bool = True,
 ) -> LocalServer | None:
     """Set ``environment`` for a server that answers; return the local server, or ``None`` for a configured one.
 
     A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
     that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start
-    takes time, and one for every further half minute. ``stays`` is false if the caller stops the server itself.
+    takes time, and one for every further half minute. ``outlives`` is false if
+    the caller stops the server itself.
     """
     home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
     if url is None:
-        local = _ensure_local_server(home, environment, start_timeout_s, write_line, stays=stays)
+        local = _ensure_local_server(home, environment, start_timeout_s, write_line, outlives=outlives)
         url = local.api_url
-    elif not _answers(url):
+    elif not _is_answering(url):
         raise PrefectUnavailable(
             f"no Prefect server answers at {url} (from PREFECT_API_URL or prefect.api_url). Start that server, or "
             "remove the address: then Lookout starts a local server"
@@ -175,12 +176,12 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
             None,
         )
         server = read_noted_server(home) if home else None
-        if home and server and str(server.pid) == process.name and _is_own(home) and _is_alive(server, home):
+        if home and server and str(server.pid) == process.name and _has_own_uid(home) and _is_alive(server, home):
             servers.append(ServerOnMachine(home=home, server=server, memory_mb=measure_memory_mb(server)))
     return tuple(sorted(servers, key=lambda variable: variable.home))
 
 
-def _is_own(home: Path) -> bool:
+def _has_own_uid(home: Path) -> bool:
     try:
         return home.stat().st_uid == os.getuid()
     except OSError:
@@ -259,7 +260,7 @@ def stop_server(home: Path) -> bool:
     server = find_server_process(home)
     if server is None or not (_has_proc() or _is_serving(server, home)):
         return False
-    if "prefect" in sys.modules and _answers(server.api_url):
+    if "prefect" in sys.modules and _is_answering(server.api_url):
         from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
 
         APILogHandler().flush()
@@ -290,7 +291,7 @@ def _ensure_local_server(
     start_timeout_s: float,
     write_line: Callable[[str], None],
     *,
-    stays: bool,
+    outlives: bool,
 ) -> LocalServer:
     make_private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
     with _lock_home(home):
@@ -299,12 +300,12 @@ def _ensure_local_server(
             return running
         coming = find_server_process(home)
         if coming is not None:
-            if not _answers(coming.api_url):
+            if not _is_answering(coming.api_url):
                 write_line("Waiting for the local Prefect server that another run was starting …")
                 if _wait_until_serving(coming, home, start_timeout_s, write_line):
                     return coming
             stop_server(home)  # it hangs, or the folder was renamed and it has its database by the old path
-        use = "; later runs use it too; `lookout down` ends it" if stays else ""
+        use = "; later runs use it too; `lookout down` ends it" if outlives else ""
         write_line(f"Starting a local Prefect server (about 15 s{use}) …")
         with _lock_port_choice(start_timeout_s):
             return _start_server(home, environment, start_timeout_s, write_line)
@@ -393,7 +394,7 @@ def _build_note_path(home: Path) -> Path:
     return home / "server.json"
 
 
-def _answers(api_url: str) -> bool:
+def _is_answering(api_url: str) -> bool:
     return _get_json(api_url, "health") is not None
 
 
@@ -402,7 +403,7 @@ def _is_serving(server: LocalServer, home: Path) -> bool:
 
     A server that does not show its settings is accepted.
     """
-    if not _answers(server.api_url):
+    if not _is_answering(server.api_url):
         return False
     match _get_json(server.api_url, "admin/settings"):
         case {"home": str(own)}:

@@ -62,7 +62,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
             # A server that starts sends no event.
             await asyncio.sleep(START_POLL_S)
     await asyncio.to_thread(
-        prefect_server.connect,
+        prefect_server.connect_or_start,
         config.prefect.api_url,
         get_prefect_home(config),
         environment=get_environment(),

@@ -287,7 +287,7 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
         return False, ""
     name = run.context.target.name
     try:
-        last_run = find_last_run_with_answers(run.context.store, name, before=run.context.run_id)
+        last_run = find_last_run_with_answers(run.context.store, name, except_run=run.context.run_id)
     except WarehouseError:
         return False, ""
     if last_run is None or last_run.snapshot is None:

@@ -37,7 +37,7 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
     """
     config = load_request_config(request)
     run = await prepare_run(request, listener, unreported=(ConfigError,))
-    async with _ask_early(run) as asking:
+    async with _ask_in_background(run) as asking:
         with _cancel_on_sigterm(), _show_server_wait(asking, listener):
             await _run_in_daemon_thread(lambda: connect_to_prefect(config))
             await _run_in_daemon_thread(
@@ -50,7 +50,7 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
 
 
 @asynccontextmanager
-async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
+async def _ask_in_background(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
     """Ask in a background task, which is cancelled at the end of the block.
 
     Lookout's owners are notified if no server starts, or if the server is lost before the run is complete. If

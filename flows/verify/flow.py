@@ -37,7 +37,7 @@ from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import end_process_immediately, load_request_config
 from flows.runtime.slack import build_recorded_heartbeat, log_line
-from flows.server.missed_runs import hold_target, skip_missed_run
+from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
 from flows.verify.alerts import (
     build_run_observations,
     build_run_resolution_scope,
@@ -89,7 +89,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
-    async with hold_target(request.target, config.prefect.tag, log_line):
+    async with hold_target_exclusively(request.target, config.prefect.tag, log_line):
         newer = await asyncio.to_thread(find_newer_commit, config, request)
         if newer is not None:
             message = f"not asked, because {newer} was deployed after {request.commit}"
@@ -267,7 +267,7 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
     """Read the report of the previous run and the open incidents; nothing if the warehouse cannot be read."""
     store, target = run.context.store, run.context.target.name
     try:
-        previous = store.find_last_report(target, run.context.suite.sha256, before=run.context.run_id)
+        previous = store.find_last_report(target, run.context.suite.sha256, except_run=run.context.run_id)
         return None if run.judge_changed else previous, store.list_open_incidents(target)
     except WarehouseError:
         return None, ()

@@ -263,7 +263,7 @@ def find_baseline(run: LiveRun) -> Baseline | None:
             context.suite.sha256,
             lineages=run.judging.lineages if run.judging else (),
             branch=change.target_branch if change else None,
-            before=context.run_id,
+            except_run=context.run_id,
         )
     except WarehouseError:
         return None
@@ -298,7 +298,9 @@ def store_judge_change(run: LiveRun) -> None:
         return
     context = run.context
     try:
-        previous = context.store.find_last_report(context.target.name, context.suite.sha256, before=context.run_id)
+        previous = context.store.find_last_report(
+            context.target.name, context.suite.sha256, except_run=context.run_id
+        )
     except WarehouseError:
         return
     if previous is None or previous.judging is None or not previous.judging.lineages:

@@ -90,7 +90,7 @@ def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
             context.target.name,
             context.target.environment,
             context.suite.sha256,
-            before=context.run_id,
+            except_run=context.run_id,
         )
     except WarehouseError:
         return None

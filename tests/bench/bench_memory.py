@@ -37,7 +37,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = dict(os.environ)
-        prefect_server.connect(
+        prefect_server.connect_or_start(
             None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print
         )
         try:

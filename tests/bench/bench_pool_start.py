@@ -49,7 +49,9 @@ def main() -> int:
         text = 'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
         (folder / "lookout.toml").write_text(text, encoding="utf-8")
         home, variables = with_tables(folder / "prefect"), dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-        prefect_server.connect(None, home, environment=variables, start_timeout_s=START_TIMEOUT_S, write_line=print)
+        prefect_server.connect_or_start(
+            None, home, environment=variables, start_timeout_s=START_TIMEOUT_S, write_line=print
+        )
         stack.callback(prefect_server.stop_server, home)
         for command in (
             (*PREFECT, "work-pool", "create", POOL, "--type", "process"),

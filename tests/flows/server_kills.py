@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flows.server.prefect_server import connect, stop_server
+from flows.server.prefect_server import connect_or_start, stop_server
 
 ROOT = Path(__file__).parents[2]
 STARTER = """
 import os, sys
 from pathlib import Path
-from flows.server.prefect_server import connect
+from flows.server.prefect_server import connect_or_start
 print("begun", flush=True)
-connect(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, write_line=lambda line: print(line, flush=True))
+connect_or_start(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, write_line=lambda line: print(line, flush=True))
 print("connected", flush=True)
 """
 MAX_S = 3.0
@@ -53,7 +53,7 @@ def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
                     starter.kill()
             assert starter.returncode in {0, -signal.SIGKILL}, "the starter failed by itself"
             after.append(servers_of(home))
-        server = connect(None, home, environment={}, start_timeout_s=180, write_line=lambda _line: None)
+        server = connect_or_start(None, home, environment={}, start_timeout_s=180, write_line=lambda _line: None)
         assert server is not None
         after.append(servers_of(home))
         assert server.pid in after[-1]

@@ -55,7 +55,9 @@ class Victim:
     def up(self) -> dict[str, str]:
         """Start it where it is not running; the environment that leads to it."""
         variables = dict(os.environ)
-        prefect_server.connect(None, self._home, environment=variables, start_timeout_s=180, write_line=print)
+        prefect_server.connect_or_start(
+            None, self._home, environment=variables, start_timeout_s=180, write_line=print
+        )
         variables["PREFECT_CLIENT_MAX_RETRIES"] = "0"  # else its client tries for a minute before it says so
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 

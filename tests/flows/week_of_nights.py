@@ -308,7 +308,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = dict(os.environ)
-        prefect_server.connect(
+        prefect_server.connect_or_start(
             None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print
         )
         try:

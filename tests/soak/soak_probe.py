@@ -38,7 +38,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         environment = dict(os.environ)
         home = folder / "prefect"
-        prefect_server.connect(None, home, environment=environment, start_timeout_s=180, write_line=print)
+        prefect_server.connect_or_start(None, home, environment=environment, start_timeout_s=180, write_line=print)
         try:
             return report_story(story_of(folder, given.cases, given.kills, given.seed, environment))
         finally:

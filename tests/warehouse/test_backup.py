@@ -22,7 +22,7 @@ from tests.warehouse.crash_worker import Plan, survivors, work
 from tests.warehouse.sample_nights import seen
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
 from tests.warehouse.temporary_stores import bare_store_in, count, store_in
-from warehouse.backup import MANIFEST_NAME, BackupManifest, extract_backup, read_backup, write_backup
+from warehouse.backup import MANIFEST_NAME, BackupManifest, extract_backup, read_verified_manifest, write_backup
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments
@@ -67,7 +67,7 @@ def back_up(store: Store, file: Path) -> BackupManifest:
 
 
 def restore(file: Path, folder: Path) -> Store:
-    manifest = read_backup(file, version=VERSION)
+    manifest = read_verified_manifest(file, version=VERSION)
     with extract_backup(file, manifest, folder) as beside:
         assert not folder.exists()
         rebuild_database(bare_store_in(beside), wait_s=1)
@@ -172,7 +172,7 @@ def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, sto
 def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data):
     """Any cut is refused; a changed byte is refused, unless it is in a field that no restore reads."""
     file, damaged = tmp_path / "backup.tar.gz", tmp_path / "damaged.tar.gz"
-    manifest = read_backup(file, version=VERSION) if file.exists() else back_up(store, file)
+    manifest = read_verified_manifest(file, version=VERSION) if file.exists() else back_up(store, file)
     content = bytearray(file.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     is_cut = data.draw(st.booleans())
@@ -182,7 +182,7 @@ def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data
         content[place] ^= data.draw(st.integers(1, 255))
     damaged.write_bytes(content)
     try:
-        accepted = read_backup(damaged, version=VERSION)
+        accepted = read_verified_manifest(damaged, version=VERSION)
     except ConfigError as error:
         assert "damaged.tar.gz" in str(error)  # noqa: PT017 - either outcome is allowed for a changed byte
     else:
@@ -275,9 +275,9 @@ def test_a_manifest_that_does_not_fit_is_refused(tmp_path, store, change, text):
 def test_a_file_that_is_not_a_backup_is_refused(tmp_path, content):
     (tmp_path / "other.tar.gz").write_bytes(content)
     with pytest.raises(ConfigError, match="not a complete backup"):
-        read_backup(tmp_path / "other.tar.gz", version=VERSION)
+        read_verified_manifest(tmp_path / "other.tar.gz", version=VERSION)
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_backup(tmp_path, version=VERSION)
+        read_verified_manifest(tmp_path, version=VERSION)
 
 
 def test_a_restore_that_fails_leaves_the_folder_as_it_was(tmp_path, store):

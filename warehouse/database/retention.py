@@ -73,7 +73,7 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
         for batch in _iterate_batches(
             store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
         ):
-            report = _add_reports(report, _archive_batch(connection, store.journal, batch, scratch))
+            report = _sum_reports(report, _archive_batch(connection, store.journal, batch, scratch))
     return report
 
 
@@ -114,7 +114,7 @@ def _archive_batch(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], scratch: Path
 ) -> CompactReport:
     stage_segments(connection, batch)
-    write_parquet(connection, scratch)
+    write_verified_parquet(connection, scratch)
     manifest = ArchiveManifest(
         sha256=hash_file(scratch),
         segments=tuple(
@@ -131,7 +131,7 @@ def _archive_batch(
     return CompactReport(segments=len(batch), archives=1, bytes_before=before, bytes_after=size)
 
 
-def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
+def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
     """Write the staged lines to a Parquet file, read them back and compare.
 
     Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that the new archive replaces.
@@ -179,7 +179,7 @@ def _remove_superseded_files(journal: Journal, scratch: Path, loaded: AbstractSe
                 journal.segments.delete(name)
 
 
-def _add_reports(first: CompactReport, second: CompactReport) -> CompactReport:
+def _sum_reports(first: CompactReport, second: CompactReport) -> CompactReport:
     return CompactReport(
         segments=first.segments + second.segments,
         archives=first.archives + second.archives,
@@ -327,7 +327,7 @@ def _remove_personal_data_from_archive(
         connection.execute(f"insert into staged from whole where not ({_NAMES_ID})")
     hashes = dict(_hash_segments(connection))
     scratch.unlink(missing_ok=True)
-    write_parquet(connection, scratch, replaces=manifest.sha256)
+    write_verified_parquet(connection, scratch, replaces=manifest.sha256)
     aged = ArchiveManifest(
         sha256=hash_file(scratch),
         replaces=manifest.sha256,

@@ -72,7 +72,7 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
         raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files, but a query may only read")
 
 
-class CaseStanding(Record):
+class AnswerOutcome(Record):
     """The outcome of one case in a run."""
 
     case_id: str
@@ -205,13 +205,18 @@ class Store:
             return read_incidents(connection, target)
 
     def find_last_report(
-        self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
+        self,
+        target: str,
+        suite_sha256: str,
+        *,
+        except_run: str | None = None,
+        wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> RunReport | None:
-        """Find the newest report of a finished run over the same cases, other than that of run ``before``."""
+        """Find the newest report of a finished run over the same cases, other than that of run ``except_run``."""
         table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
-            " and run_id is distinct from $before order by finished_at desc, run_id desc limit 1",
-            {"target": target, "suite": suite_sha256, "before": before},
+            " and run_id is distinct from $except_run order by finished_at desc, run_id desc limit 1",
+            {"target": target, "suite": suite_sha256, "except_run": except_run},
             wait_s=wait_s,
         )
         return _parse_report(table.rows[0]) if table.rows else None
@@ -221,7 +226,7 @@ class Store:
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(table.rows[0]) if table.rows else None
 
-    def list_case_outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
+    def list_case_outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[AnswerOutcome, ...]:
         """Return the outcome of each case of a run, ordered by case and repeat."""
         table = self.query(
             "select case_id, repeat, outcome from assessments where run_id = $run order by case_id, repeat",
@@ -229,7 +234,7 @@ class Store:
             wait_s=wait_s,
         )
         return tuple(
-            CaseStanding.model_validate({"case_id": case, "repeat": repeat, "outcome": outcome})
+            AnswerOutcome.model_validate({"case_id": case, "repeat": repeat, "outcome": outcome})
             for case, repeat, outcome in table.rows
         )
 

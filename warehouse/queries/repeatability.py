@@ -66,13 +66,13 @@ def load_recorded_repeats(
 
 
 def find_newest_session(
-    store: Store, target: str, *, except_run_id: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
+    store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """Find a target's newest session, except the one with ``except_run_id``. Raises `WarehouseDamaged`."""
+    """Find a target's newest session, except the one with ``except_run``. Raises `WarehouseDamaged`."""
     table = store.query(
-        "select record from repeatability_runs where target = $target and run_id is distinct from $except_run_id"
+        "select record from repeatability_runs where target = $target and run_id is distinct from $except_run"
         " order by finished_at desc, run_id desc limit 1",
-        {"target": target, "except_run_id": except_run_id},
+        {"target": target, "except_run": except_run},
         wait_s=wait_s,
     )
     return _parse_session(table.rows[0]) if table.rows else None

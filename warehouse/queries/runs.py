@@ -28,18 +28,18 @@ def find_baseline_run(
     lineages: Collection[JudgeLineage] = (),
     commits: Collection[str] | None = None,
     branch: str | None = None,
-    before: str | None = None,
+    except_run: str | None = None,
     wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
     """Find the newest accepted run of ``target`` that used this suite and these judges.
 
     An accepted run is finished, has the verdict PASS, and is not of a pull request. ``commits`` limits the search
     to these commits, for example those of a base branch. ``branch`` limits it to that branch; if that branch has no
-    accepted run, to runs of an unknown branch. Run ``before`` itself is skipped. If no accepted run has the same
+    accepted run, to runs of an unknown branch. The run ``except_run`` is skipped. If no accepted run has the same
     suite and judges, this returns the newest accepted run, and the gate refuses it and names the difference.
     Returns ``None`` if there is no accepted run.
     """
-    accepted = _list_accepted_runs(store, target, environment, before=before, branch=branch, wait_s=wait_s)
+    accepted = _list_accepted_runs(store, target, environment, except_run=except_run, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]
     if branch is not None:
         runs = [run for run in runs if run.branch == branch] or runs
@@ -56,14 +56,14 @@ def find_baseline_run(
 
 
 def find_last_run_with_answers(
-    store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
+    store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
-    """Find the newest finished run of ``target`` that got answers, other than run ``before``."""
+    """Find the newest finished run of ``target`` that got answers, other than run ``except_run``."""
     table = store.query(
-        "select run_id from runs where target = $target and not interrupted and run_id is distinct from $before"
+        "select run_id from runs where target = $target and not interrupted and run_id is distinct from $except_run"
         " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
         " order by finished_at desc, run_id desc limit 1",
-        {"target": target, "before": before},
+        {"target": target, "except_run": except_run},
         wait_s=wait_s,
     )
     return store.find_report(str(table.rows[0][0]), wait_s=wait_s) if table.rows else None
@@ -78,21 +78,27 @@ class _AcceptedRun(NamedTuple):
 
 
 def _list_accepted_runs(
-    store: Store, target: str, environment: Environment, *, before: str | None, branch: str | None, wait_s: float
+    store: Store,
+    target: str,
+    environment: Environment,
+    *,
+    except_run: str | None,
+    branch: str | None,
+    wait_s: float,
 ) -> list[_AcceptedRun]:
     """List the accepted runs, newest first. ``branch`` selects runs of that branch and of unknown branches."""
     table = store.query(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages'),"
         " json_extract_string(report, '$.change.branch') from runs"
         " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
-        " and run_id is distinct from $before"
+        " and run_id is distinct from $except_run"
         " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
         " and ($branch is null or coalesce(json_extract_string(report, '$.change.branch'), $branch) = $branch)"
         " order by finished_at desc, run_id desc limit $most",
         {
             "target": target,
             "environment": environment.value,
-            "before": before,
+            "except_run": except_run,
             "branch": branch,
             "most": MAX_RUNS_SEARCHED,
         },

@@ -365,13 +365,13 @@ def check_watching(context: DoctorContext) -> list[HealthCheck]:
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
     """Report when the last drill, a test of the alert path, proved that alerts arrive."""
     from flows.drill.course import read_drill_report_file  # duckdb, slack_sdk
-    from flows.drill.standing import DrillState, build_drill_standing
+    from flows.drill.status import DrillState, build_drill_status
 
     if context.config is None:
         return []
-    standing = build_drill_standing(read_drill_report_file(context.data_folder), context.config.drill, context.now)
-    health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(standing.state, Health.BROKEN)
-    return [HealthCheck(name="last drill", health=health, found=standing.text, to_do=standing.to_do, optional=True)]
+    status = build_drill_status(read_drill_report_file(context.data_folder), context.config.drill, context.now)
+    health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(status.state, Health.BROKEN)
+    return [HealthCheck(name="last drill", health=health, found=status.text, to_do=status.to_do, optional=True)]
 
 
 def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:

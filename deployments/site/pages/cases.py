@@ -25,8 +25,8 @@ from warehouse.queries.site.cases import (
     load_grid_options,
     load_grid_page,
 )
+from warehouse.queries.site.overview import list_known_targets
 from warehouse.queries.site.runs import list_suites
-from warehouse.queries.site.standing import list_known_targets
 
 MAX_RUNS: Final = 20
 DEFAULT_ANSWERS: Final = 12

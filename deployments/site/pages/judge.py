@@ -17,7 +17,7 @@ from warehouse.queries.site.judge import (
     count_judge_verdicts,
     load_judging_page,
 )
-from warehouse.queries.site.standing import list_known_targets
+from warehouse.queries.site.overview import list_known_targets
 
 
 class JudgeData(Record):

@@ -23,7 +23,7 @@ from warehouse.queries.site.nightly import (
     load_nightly_report,
     load_nightly_runs_page,
 )
-from warehouse.queries.site.standing import list_known_targets
+from warehouse.queries.site.overview import list_known_targets
 
 EXAMPLES_EACH: Final = 3
 TREND_RUNS: Final = 60

@@ -17,7 +17,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from monitors.reports.format import format_moment, format_quantity
 from monitors.stats.intervals import compute_wilson_interval
-from warehouse.queries.site.standing import (
+from warehouse.queries.site.overview import (
     LastEntry,
     NightlyPoint,
     OpenIncidents,

@@ -139,7 +139,7 @@ class OpenerPress:
 
     opener: Opener
     frame: Frame
-    standing: str
+    page_state: str
     tab: ElementHandle | None
     at: float = field(default_factory=monotonic)
 
@@ -212,7 +212,7 @@ class Opening:
 
     async def _keep_or_undo_last_press(self, last: OpenerPress, *, box: bool) -> bool:
         """Keep the last press as a step, or undo it. Return whether the page had enough time to decide."""
-        changed = await self._describe_page_state() != last.standing
+        changed = await self._describe_page_state() != last.page_state
         age_s = monotonic() - last.at
         leads_on = changed and not box and await self._has_next_step(last)
         if age_s < (BOX_TIMEOUT_S if changed and not box else REACTION_TIMEOUT_S) and not leads_on:
@@ -284,16 +284,16 @@ class Opening:
     async def _undo_press(self, last: OpenerPress) -> None:
         """Undo a wrong press: go back, select the earlier tab, or close what it opened."""
         self.undone.append(last.opener.label)
-        standing = await self._describe_page_state()
-        if standing == last.standing:
+        page_state = await self._describe_page_state()
+        if page_state == last.page_state:
             return
-        if standing.split()[0] != last.standing.split()[0]:
+        if page_state.split()[0] != last.page_state.split()[0]:
             await self._page.go_back(wait_until="domcontentloaded")
             return
         if last.tab is not None and await click_element(last.tab):
             return
         await self._page.keyboard.press("Escape")
-        if await self._describe_page_state() == last.standing:
+        if await self._describe_page_state() == last.page_state:
             return
         if not await click_element(await find_element(last.frame, "() => __lookout.closer()")):
             await click_element(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
@@ -301,7 +301,7 @@ class Opening:
     async def _describe_page_state(self) -> str:
         """Return the address of the page, the amount of its content and the number of its frames as one text."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
-        return f"{await call_in_page(self._page.main_frame, 'standing')} {len(frames)}"
+        return f"{await call_in_page(self._page.main_frame, 'describePage')} {len(frames)}"
 
 
 async def uncover_and_click(handle: ElementHandle | None) -> bool:

@@ -319,7 +319,7 @@ async def test_a_server_with_a_password_and_csrf_protection(tmp_path, slack):
         "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
     }
     try:
-        prefect_server.connect(None, home, environment=protected, start_timeout_s=180, write_line=print)
+        prefect_server.connect_or_start(None, home, environment=protected, start_timeout_s=180, write_line=print)
         api = protected["PREFECT_API_URL"]
         for name in "ab":
             machine = Machine(tmp_path / name, slack, api, auth="ada:secret")

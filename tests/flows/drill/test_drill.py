@@ -21,7 +21,7 @@ from flows.digest.flow import notify_missing_drill
 from flows.drill.context import build_drill_context
 from flows.drill.course import notify_drill_failure, write_drill_report_file
 from flows.drill.receiver import build_signed_delivery
-from flows.drill.standing import DrillState, build_drill_standing
+from flows.drill.status import DrillState, build_drill_status
 from flows.drill.wrong_answer import build_drill_notifier
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
@@ -142,7 +142,7 @@ DAYS = timedelta(days=1)
 )
 def test_how_drills_stand(report, settings, after, state, text):
     """Proved, failed, overdue or never done: four things that are never mixed up."""
-    stands = build_drill_standing(report, settings, BEGAN + after)
+    stands = build_drill_status(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text.startswith(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from flows.server.missed_runs import hold_target
+from flows.server.missed_runs import hold_target_exclusively
 from monitors.config.file import PREFECT_TAG
 
 
@@ -14,7 +14,7 @@ def write_line(line: str) -> None:
 
 
 async def main() -> None:
-    async with hold_target(sys.argv[1], PREFECT_TAG, write_line):
+    async with hold_target_exclusively(sys.argv[1], PREFECT_TAG, write_line):
         write_line("holding")
         await asyncio.to_thread(sys.stdin.readline)
     write_line("over")

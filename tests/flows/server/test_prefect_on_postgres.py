@@ -96,7 +96,7 @@ def served(home, address):
     """Prefect's server over this database; the environment of its clients."""
     url = address.replace("postgresql://", "postgresql+asyncpg://")
     variables = dict(os.environ) | {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url}
-    prefect_server.connect(None, home, environment=variables, start_timeout_s=PATIENCE_S, write_line=print)
+    prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=PATIENCE_S, write_line=print)
     try:
         yield variables
     finally:

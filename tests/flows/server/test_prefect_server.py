@@ -30,7 +30,7 @@ LISTENS, LOOPBACK = "0A", "0100007F"
 
 
 def connect(home, environment, *, configured=None, said=None):
-    return prefect_server.connect(
+    return prefect_server.connect_or_start(
         configured,
         home,
         environment=environment,
@@ -85,8 +85,8 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
         wait_until(Path(f"/proc/{silent.pid}/cmdline").read_bytes, what="the process shows its arguments")
         try:
             with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
-                prefect_server.connect(
-                    None, home, environment={}, start_timeout_s=1.2, write_line=said.append, stays=False
+                prefect_server.connect_or_start(
+                    None, home, environment={}, start_timeout_s=1.2, write_line=said.append, outlives=False
                 )
         finally:
             silent.kill()

@@ -174,7 +174,7 @@ def test_the_baseline_is_the_newest_finished_run_of_the_same_cases(tmp_path):
     last = store.find_last_report("helpdesk", SUITE_SHA)
     assert last is not None
     assert last.run_id == "new"
-    before = store.find_last_report("helpdesk", SUITE_SHA, before="new")
+    before = store.find_last_report("helpdesk", SUITE_SHA, except_run="new")
     assert before is not None
     assert before.run_id == "old"
     assert store.find_last_report("helpdesk", "0" * 64) is None

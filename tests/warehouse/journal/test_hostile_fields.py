@@ -142,5 +142,5 @@ def test_f86_sql_in_a_message_or_an_incident_is_bound_as_a_value(tmp_path, text)
     assert (back.title, back.thread) == (text, text)
     assert store.query("select detail from receipts").rows == ((text,),)
     assert store.load_incidents(text) == {}
-    assert store.find_last_report(text, text, before=text) is None
+    assert store.find_last_report(text, text, except_run=text) is None
     assert count(store, "incident_history") == 1

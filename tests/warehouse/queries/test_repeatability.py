@@ -53,7 +53,7 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.of_runs, found.sessions, found.void_sessions) == (first.cases, (), 1, 0)
     assert find_newest_session(store, "helpdesk") == later
-    assert find_newest_session(store, "helpdesk", except_run_id="session-1") is None
+    assert find_newest_session(store, "helpdesk", except_run="session-1") is None
     assert load_last_asked_times(store, "helpdesk") == {"case-0": NOON}
     rebuild_database(store, wait_s=5)
     assert load_recorded_repeats(store, SCOPE) == found

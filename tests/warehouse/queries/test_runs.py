@@ -49,7 +49,7 @@ def test_the_baseline_is_the_newest_finished_pass(tmp_path):
         ("stopped", {"interrupted": True}),
     )
     assert found(store) == "accepted"
-    assert found(store, before="accepted") == "oldest"
+    assert found(store, except_run="accepted") == "oldest"
 
 
 def test_runs_of_pull_requests_are_nobodys_baseline(tmp_path):

@@ -131,7 +131,7 @@
   });
 
   // The state of the page, to see whether a press had an effect. Counters and animations are ignored.
-  look.standing = () => {
+  look.describePage = () => {
     const controls = look.all("button, [role=button], a, input, textarea, iframe, dialog, [role=dialog]").filter(look.visible).length;
     return `${location.href} ${controls} ${look.plain(document.body?.innerText).replace(/\d+/g, "#").length >> 4}`;
   };

@@ -23,7 +23,7 @@ class DrillState(StrEnum):
     NEVER = "never"
 
 
-class DrillStanding(NamedTuple):
+class DrillStatus(NamedTuple):
     """The state of drills, a text about it, and what to do."""
 
     state: DrillState
@@ -31,25 +31,25 @@ class DrillStanding(NamedTuple):
     to_do: str = ""
 
 
-def build_drill_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
+def build_drill_status(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStatus:
     """Build the state of drills at ``now`` from the report of the newest drill."""
     if report is None:
-        return DrillStanding(DrillState.NEVER, "there was no drill yet", "lookout drill")
+        return DrillStatus(DrillState.NEVER, "there was no drill yet", "lookout drill")
     done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"
     failed = report.failed
     if failed is not None:
-        return DrillStanding(
+        return DrillStatus(
             DrillState.FAILED, f"failed at {failed.station.place}, {done}: {failed.found}", failed.to_do
         )
     age = now - report.started_at
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
         text = f"the last drill was {plural(age.days, 'day')} ago, {done}: the schedule or the worker does not run"
-        return DrillStanding(DrillState.OVERDUE, text, "lookout drill")
+        return DrillStatus(DrillState.OVERDUE, text, "lookout drill")
     if not report.finished and age < MAX_DRILL_DURATION:
-        return DrillStanding(
+        return DrillStatus(
             DrillState.NEVER, f"a drill has been active since {done}, or was killed", "lookout drill"
         )
     if not report.passed:
-        return DrillStanding(DrillState.FAILED, f"did not finish, {done}", "lookout drill")
+        return DrillStatus(DrillState.FAILED, f"did not finish, {done}", "lookout drill")
     seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"
-    return DrillStanding(DrillState.PROVED, f"passed {done}, {seconds} from a wrong answer to Slack")
+    return DrillStatus(DrillState.PROVED, f"passed {done}, {seconds} from a wrong answer to Slack")
