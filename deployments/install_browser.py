@@ -56,7 +56,7 @@ class WorkingBrowser(Record):
     unsandboxed: str
 
 
-def find_working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
+def find_and_try_browser(environment: Mapping[str, str]) -> WorkingBrowser:
     """Find the browser that a run would drive and start it: about 2 s.
 
     Raises:
@@ -93,7 +93,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
     try:
         with show_waiting("Starting the browser"):
-            browser = find_working_browser(get_environment())
+            browser = find_and_try_browser(get_environment())
     except MonitorError as error:
         print_text(f"lookout: {error}", err=True)
         return ExitCode.USAGE
@@ -124,7 +124,7 @@ def install_command() -> ExitCode:
         if failure is not None and not fetch(variables):
             continue
         try:
-            print_text(_format_browser(find_working_browser(variables)))
+            print_text(_format_browser(find_and_try_browser(variables)))
         except MonitorError as error:
             failure = error
             if "CHROMIUM_PATH" in variables:  # another browser would not be used

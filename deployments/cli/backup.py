@@ -105,14 +105,14 @@ def restore_command(
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
     claim_data_folder(folder, configured, moved=moved, copied=copy)
     if as_json:
-        _print_json(manifest, data_folder=str(folder), whole=report.whole)
+        _print_json(manifest, data_folder=str(folder), whole=report.has_all_data)
     else:
         made = f"made {manifest.made_at:%Y-%m-%d %H:%M} UTC by Lookout {manifest.lookout}"
         print_text(f"Restored {plural(len(manifest.files), 'file')} to {folder}, {made}")
         for line in iterate_rebuild_lines(report):
             print_text(line)
         print_text("Next: `lookout doctor` checks keys, login sessions and this machine; then `lookout up`.")
-    return ExitCode.PASS if report.whole else ExitCode.MONITOR
+    return ExitCode.PASS if report.has_all_data else ExitCode.MONITOR
 
 
 def _print_json(manifest: BackupManifest, **figures: str | int) -> None:

@@ -86,7 +86,7 @@ def rebuild_command(
     with show_waiting("Rebuilding the warehouse from the journal"):
         report = rebuild_database(open_warehouse(config, data_folder), wait_s=wait_s, journal_only=journal_only)
     _print_report(report, "\n".join(iterate_rebuild_lines(report)), as_json=as_json)
-    return ExitCode.PASS if report.whole else ExitCode.MONITOR
+    return ExitCode.PASS if report.has_all_data else ExitCode.MONITOR
 
 
 def compact_command(
@@ -209,7 +209,7 @@ def iterate_rebuild_lines(report: RebuildReport) -> Iterator[str]:
         f"Rebuilt the warehouse from {plural(report.loaded.segments, 'segment')} with "
         f"{plural(rows, 'row')}.{backup}"
     )
-    if report.whole:
+    if report.has_all_data:
         return
     yield "INCOMPLETE: some records are missing from the journal."
     yield from (f"  {error}" for error in report.errors())

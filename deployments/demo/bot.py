@@ -66,7 +66,7 @@ def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[
     return sorted(fitting, key=lambda pair: -pair[1])
 
 
-def retrieve(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
+def find_best_fact(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
     """Return the best fact of one policy, or ``None`` if it says nothing about the question."""
     fields = rank_fields(question, vocabulary)
     if not fields or fields[0][1] < MIN_SCORE:
@@ -92,7 +92,7 @@ class BlockedDraft:
     unsupported_claims: tuple[str, ...]
 
 
-def check_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+def block_if_numbers_unsupported(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
     """Return the draft if it must be blocked because of an unsupported number; ``None`` if it may be sent.
 
     Numbers in the question do not count as support.
@@ -352,7 +352,7 @@ class Bot:
     def _find_hits(self, question: ParsedQuestion) -> tuple[Hit, ...]:
         if "summary" in question.concepts:
             return self._find_summary_hits(question, question.policies[0])
-        best_hits = (retrieve(question, policy, self._vocabulary) for policy in question.policies)
+        best_hits = (find_best_fact(question, policy, self._vocabulary) for policy in question.policies)
         hits = [hit for hit in best_hits if hit is not None]
         return tuple(replace(hit, fact=self._faults.distort_fact(hit.policy, hit.fact)) for hit in hits)
 
@@ -382,7 +382,7 @@ class Bot:
         return f"{sentence} {citation}".rstrip()
 
     def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
-        blocked = check_numbers(reply.text, reply.hits, question.text)
+        blocked = block_if_numbers_unsupported(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
         return replace(

@@ -275,7 +275,7 @@ class Receiver:
         parser.check_headers(headers)
         delivery = Delivery(headers, await read_body(request, self._large), self._now())
         try:
-            answer = await asyncio.to_thread(self._take, parser, delivery)
+            answer = await asyncio.to_thread(self._verify_and_store_delivery, parser, delivery)
         except MonitorError as error:
             log.error("a deploy could not be stored: %s", error)  # noqa: TRY400 - the text suffices
             raise DeliveryRejected(
@@ -285,14 +285,14 @@ class Receiver:
             self._starter.wake()
         return answer
 
-    def _take(self, parser: TriggerParser, delivery: Delivery) -> Response:
+    def _verify_and_store_delivery(self, parser: TriggerParser, delivery: Delivery) -> Response:
         """Verify and store one delivery; runs in a thread, because signatures, JSON and disk take milliseconds."""
-        parsed = parser.parse(delivery)
+        parsed = parser.verify_and_parse(delivery)
         if isinstance(parsed, NotForUs):
             self._metrics.count_delivery_without_start(parser.provider, parsed.reason)
             return PlainTextResponse(f"{NOT_FOR_US_PREFIX}: {parsed.reason.value}", status_code=HTTPStatus.OK)
         stored = [QueuedDeploy(deploy=deploy, stored_at=delivery.received_at) for deploy in parsed.deploys]
-        if any([self._starter.deploys.save(deploy) for deploy in stored]):  # noqa: C419 - each is stored
+        if any([self._starter.deploys.save_if_new(deploy) for deploy in stored]):  # noqa: C419 - each is stored
             self._metrics.accepted.labels(parser.provider.value).inc()
             return PlainTextResponse("accepted", status_code=HTTPStatus.ACCEPTED)
         self._metrics.duplicate.labels(parser.provider.value).inc()

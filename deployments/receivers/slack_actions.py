@@ -189,10 +189,10 @@ class ActionWorker(Worker):
         self._waiting: OrderedDict[str, SlackAction] = OrderedDict()
 
     def save(self, received: SlackAction) -> None:
-        """Store an action durably; may be called in a thread. Call `take` afterwards in the event loop."""
+        """Store an action durably; may be called in a thread. Then call `apply_in_background` in the event loop."""
         store_operator_action(self._actions, received.action)
 
-    def take(self, actions: Sequence[SlackAction]) -> None:
+    def apply_in_background(self, actions: Sequence[SlackAction]) -> None:
         """Apply the stored ``actions`` in the background."""
         self._waiting.update({received.action.id: received for received in actions})
         while len(self._waiting) > MAX_WAITING:
@@ -394,4 +394,4 @@ async def _save_actions(actions: Sequence[SlackAction], worker: ActionWorker) ->
         raise ActionRejected(
             HTTPStatus.SERVICE_UNAVAILABLE, "Lookout could not store your action; press the button again later"
         ) from None
-    worker.take(actions)
+    worker.apply_in_background(actions)

@@ -160,7 +160,7 @@ class AttemptLimit:
     _all: list[datetime] = field(default_factory=list[datetime])
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
-    def wait_s(self, address: str) -> int:
+    def compute_wait_s(self, address: str) -> int:
         """Return the seconds until ``address`` may try again; 0 if it may try now."""
         key = compute_visitor_network(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
@@ -353,7 +353,7 @@ class AccessControl:
         return Visitor(self.local_name, Role.OPERATE, sees_personal_data=True, session=LOCAL)
 
     def _find_program_visitor(self, token: str, client: str) -> Visitor | None:
-        wait_s = self.attempts.wait_s(client)
+        wait_s = self.attempts.compute_wait_s(client)
         if wait_s:
             raise EntryRefused(
                 HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.", wait_s

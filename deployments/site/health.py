@@ -76,7 +76,7 @@ class HealthWatch:
         self._environment = environment
         self.slow: SlowFacts | None = None
 
-    def renew(self, site: Site) -> None:
+    def run_checks_if_old(self, site: Site) -> None:
         """Run the slow checks, unless their last results are recent. Never raises a `MonitorError`."""
         now = site.now()
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:

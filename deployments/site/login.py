@@ -44,7 +44,7 @@ class LoginPages:
         client = request.state.client
         form = await read_form(request)
         next_url = form.get("next", "/")
-        wait_s = self._attempts.wait_s(client)
+        wait_s = self._attempts.compute_wait_s(client)
         if wait_s:
             text = f"Too many wrong tokens came from your address. Try again in {wait_s} s."
             return self._answer_refusal(

@@ -225,7 +225,7 @@ class PageRequest:
         """The address of the JSON of this page, with its filters."""
         return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
-    def here(self, **changes: object) -> str:
+    def link_to_this_page(self, **changes: object) -> str:
         """Return the link to this page with changed filters. ``None`` removes a filter."""
         return self.link(self.address, **{**self.query, **changes})
 

@@ -108,7 +108,7 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
 
 def _refresh_slow_data(site: Site) -> None:
     """Refresh slow data, which pages should not wait for, once there is a copy."""
-    site.health.renew(site)
+    site.health.run_checks_if_old(site)
     # The page that needs it tries again and shows the error.
     with suppress(MonitorError):
         site.figures.get_or_compute("reviews", lambda: site.reviews.load_answers(site.store, None, site.now()))

@@ -163,7 +163,7 @@ class TriggerParser(Protocol):
         """Raise `DeliveryRejected` for invalid headers, before the body is read."""
         ...
 
-    def parse(self, delivery: Delivery) -> ParsedDelivery:
+    def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Return the meaning of a delivery. The signature is checked before the content is read.
 
         Raises `DeliveryRejected`, and nothing else, whatever the body holds.

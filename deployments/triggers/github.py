@@ -140,7 +140,7 @@ class GitHubParser:
             raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is not a valid event name")
         check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> ParsedDelivery:
+    def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a deployment, a workflow run or a push. Other events, such as a ping, start no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)

@@ -77,7 +77,7 @@ class HuggingFaceParser:
             )
         check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> ParsedDelivery:
+    def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a push to a Space; everything else that the Hub reports is not for us.
 
         A branch that is named more than once counts once, with its last commit.

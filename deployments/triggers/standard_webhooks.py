@@ -105,7 +105,7 @@ class StandardParser:
         read_header(headers, SIGNATURE_HEADER, max_characters=5_000)
         check_content_type(headers)
 
-    def parse(self, delivery: Delivery) -> ParsedDelivery:
+    def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a deploy of the type that a trigger names. A delivery of another type starts no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)

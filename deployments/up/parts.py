@@ -22,7 +22,7 @@ from flows.deploys.queue import DeployQueue
 from flows.drill.receiver import RECEIVER_VARIABLE
 from flows.runtime.secrets import generate_random_key
 from flows.runtime.slack import TOKEN_VARIABLE
-from flows.server.prefect_server import SMALL_HEAP, build_client_settings
+from flows.server.prefect_server import HEAP_LIMITS, build_client_settings
 from monitors.config.file import Config
 from monitors.errors import ConfigError, MonitorError
 from monitors.goldset.load import load_suite
@@ -154,5 +154,5 @@ def build_environment(config: Config, environment: Mapping[str, str], *, host: s
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]
     receiver = {RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}"}
-    ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **SMALL_HEAP, **OWN_MODULES}
+    ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **HEAP_LIMITS, **OWN_MODULES}
     return {**receiver, **ours, **environment}

@@ -210,7 +210,7 @@ def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deploy
         and deploys.confirm_new_or_store_repeat(queued)
     ):
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=now))
-    deploys.save(queued, is_back=returned is not None)
+    deploys.save_if_new(queued, is_running_again=returned is not None)
     deploys.store_running_commit(target, commit, now)
     deploys.store_first_poll(target)
 

@@ -97,21 +97,21 @@ class DeployQueue:
     def __init__(self, data_folder: Path) -> None:
         self._root = data_folder / FOLDER
 
-    def save(self, deploy: QueuedDeploy, *, is_back: bool = False) -> bool:
+    def save_if_new(self, deploy: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Store a deploy durably; return false if it was reported before.
 
-        ``is_back`` is true if `find_returned_deployment_id` found the commit running again. If the deploy was
-        reported before, its pull request is stored, because the first report often comes from a poll, which does
-        not know it. Raises `WarehouseUnwritable`; then nothing is stored.
+        ``is_running_again`` is true if `find_returned_deployment_id` found the commit running again. If the deploy
+        was reported before, its pull request is stored: the first report often comes from a poll, which lacks it.
+        Raises `WarehouseUnwritable`; then nothing is stored.
         """
-        if not self.confirm_new_or_store_repeat(deploy, is_back=is_back):
+        if not self.confirm_new_or_store_repeat(deploy, is_running_again=is_running_again):
             self._store_pull_request(deploy.deploy)
             return False
         return write_once(
             self._build_path(deploy.deploy, _REPORTED), deploy.model_dump_json(), within=self._root.parent
         )
 
-    def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_back: bool = False) -> bool:
+    def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Whether a deploy was not reported before. Raises `WarehouseUnwritable`.
 
         A report that repeats an earlier one with its first deployment ID is stored as done.
@@ -125,7 +125,11 @@ class DeployQueue:
         earlier = [report for path in reports if (report := self._read_deploy(path)) is not None]
         form = _find_deployment_id_form(deploy)
         newest = max((report.stored_at for report in earlier), default=None)
-        if is_back or newest is None or any(_find_deployment_id_form(report.deploy) == form for report in earlier):
+        if (
+            is_running_again
+            or newest is None
+            or any(_find_deployment_id_form(report.deploy) == form for report in earlier)
+        ):
             return True
         if queued.stored_at - newest > SAME_DEPLOYMENT:
             return True

@@ -276,7 +276,7 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
     """Yield a fault if the judge was asked and gave too few verdicts."""
     if judging.is_short:
         reasons = "; ".join(judging.ungraded_because[:2]) or "the judge gave no reason"
-        asked = judging.reached_judge - judging.void_grades
+        asked = judging.needed_judge_count - judging.void_grades
         yield Fault(
             JUDGE_SILENT,
             f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that needed it: "

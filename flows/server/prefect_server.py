@@ -38,7 +38,7 @@ MAX_PORTS_LOST = 3
 PROGRESS_INTERVAL_S = 30.0
 """How often a slow start is reported."""
 LOG = "server.log"
-SMALL_HEAP = {
+HEAP_LIMITS = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
     "MALLOC_TRIM_THRESHOLD_": "65536",
@@ -347,7 +347,7 @@ def _spawn_server(
     variables = {
         **build_child_environment(environment),
         **build_client_settings(f"http://127.0.0.1:{port}/api", home),
-        **SMALL_HEAP,
+        **HEAP_LIMITS,
     }
     with os.fdopen(open_without_links(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter

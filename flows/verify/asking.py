@@ -148,7 +148,7 @@ async def ask_unanswered_cases(
         iterate_questions_by_severity(context.suite.cases, repeats_severity_3=settings.repeats_severity_3)
     )
     context.listener.on_planned(context.run_id, len(planned), run.resumed)
-    answered = frozenset(run.answered)
+    answered = frozenset(run.answered_questions)
     left = tuple(iterate_unanswered_questions(planned, answered))
 
     is_paused = False

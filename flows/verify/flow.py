@@ -125,7 +125,7 @@ def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[Stat
 
 
 async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> State[RunReport]:
-    run = await prepare(request, begun)
+    run = await prepare_unless_begun(request, begun)
     context = run.context
     limits = context.config.watchdog
     beat = build_recorded_heartbeat(context.config, context.target.name)
@@ -144,13 +144,13 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
         ):
             await ask_and_grade(run)
             report = await evaluate_run(run, experiment)
-            paths = await record(run, report)
+            paths = await store_run_and_reports(run, report)
             await notify_people(run, report, paths)
             await post_results_to_pull_requests(run, report)
             report = await recheck_and_update_messages(run, report)
             report = await write_experiment(run, report, experiment)
             run_folder.finish()
-            await publish(run, report, paths)
+            await publish_to_prefect(run, report, paths)
     late = await asyncio.to_thread(list_late_polls, context.config.data_folder, context.now(), context.target.name)
     final_beat = choose_final_beat(graded=run.graded, broke=run.interrupted or bool(late))
     if final_beat is not None:
@@ -161,7 +161,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
 
 @task(name="prepare", cache_policy=NO_CACHE)
 @redact_errors
-async def prepare(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
+async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
     """Return the run that this process began before the server was ready, or prepare a new one."""
     if begun is not None:
         return begun
@@ -220,7 +220,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 
 @task(name="record", cache_policy=NO_CACHE)
 @redact_errors
-async def record(run: LiveRun, report: RunReport) -> ReportPaths:
+async def store_run_and_reports(run: LiveRun, report: RunReport) -> ReportPaths:
     """Store the report in the journal, then in the warehouse and in files; return the paths of the files."""
     run.context.listener.on_stage("recording")
     return await _store_run(run, report)
@@ -337,7 +337,7 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
 
 @task(name="publish", cache_policy=NO_CACHE)
 @redact_errors
-async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+async def publish_to_prefect(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Publish the report of the run in Prefect's UI."""
     link = find_site_page_address(run.context.config, build_report_page_path(report.run_id))
     await publish_artifacts(_build_artifact_name(run), report, run.results, paths, link)

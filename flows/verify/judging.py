@@ -314,5 +314,5 @@ def _format_void(voids: Sequence[JudgedGroup]) -> str:
 
 
 def _did_judge_give_no_verdict(judging: Judging) -> bool:
-    asked_in_vain = judging.reached_judge and not judging.judged
+    asked_in_vain = judging.needed_judge_count and not judging.judged
     return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached

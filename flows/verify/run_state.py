@@ -211,7 +211,7 @@ class LiveRun:
         return saved
 
     @property
-    def answered(self) -> Sequence[tuple[str, int]]:
+    def answered_questions(self) -> Sequence[tuple[str, int]]:
         """The case and the repeat of every question with a result."""
         return self._results.keys
 

@@ -231,20 +231,20 @@ class TokenisedText(NamedTuple):
     normalised: Normalised
     tokens: list[Token]
 
-    def blank(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
-        """Replace stretches by spaces. Each must begin and end with a sign, and no character may have moved."""
+    def with_spaces_for(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
+        """Return the text with spaces instead of ``spans``, which begin and end with a sign."""
         firsts = [bisect_left(self.tokens, span[0], key=_get_start) for span in spans]
         afters = [bisect_left(self.tokens, span[1], key=_get_start) for span in spans]
         outside = zip([0, *afters], [*firsts, len(self.tokens)], strict=True)
         tokens = [token for first, after in outside for token in self.tokens[first:after]]
-        return TokenisedText(Normalised(blank_stretches(self.normalised.text, spans), None), tokens)
+        return TokenisedText(Normalised(replace_spans_with_spaces(self.normalised.text, spans), None), tokens)
 
 
 _get_start: Final = attrgetter("start")
 
 
-def blank_stretches(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Replace stretches of a text (in order) by spaces."""
+def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return a text with spaces instead of ``spans``, which must be in order."""
     parts: list[str] = []
     at = 0
     for start, end in spans:

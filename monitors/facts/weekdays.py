@@ -1,4 +1,4 @@
-"""Find stretches of weekdays in a text: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
+"""Find ranges of weekdays in a text: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Final
 from monitors.facts.quantities.lexicon import WEEKDAYS
 
 _DAY: Final = rf"({'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})s?\.?"
-_STRETCH: Final = re.compile(
+_RANGE: Final = re.compile(
     rf"(?<!\w){_DAY}\s*(?:-|–|—|\b(?:to|till|until|through(?:\s+to)?|thru)\b|से)\s*{_DAY}(?!\w)", re.IGNORECASE
 )
 _EVERY: Final = re.compile(r"\b(?:daily|every ?day|all week|(?:7|seven) days a week)\b", re.IGNORECASE)
 _WEEK: Final = 7
 
 
-def find_day_stretches(text: str) -> frozenset[frozenset[int]]:
-    """Return each stretch as its days (Monday is 0); single days and lists of days do not count."""
-    stretches = {
+def find_day_ranges(text: str) -> frozenset[frozenset[int]]:
+    """Return each range of weekdays as its days (Monday is 0). Single days and lists of days are not ranges."""
+    ranges = {
         _list_days_between(WEEKDAYS[match[1].lower()], WEEKDAYS[match[2].lower()])
-        for match in _STRETCH.finditer(text)
+        for match in _RANGE.finditer(text)
     }
     if _EVERY.search(text):
-        stretches.add(frozenset(range(_WEEK)))
-    return frozenset(stretches)
+        ranges.add(frozenset(range(_WEEK)))
+    return frozenset(ranges)
 
 
 def _list_days_between(first: int, last: int) -> frozenset[int]:

@@ -131,7 +131,7 @@ def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment])
 
 def _format_judge_off_note(judging: Judging, assessments: Sequence[Assessment]) -> str:
     unrated = sum(map(is_report, assessments))
-    answers = max(0, judging.reached_judge - unrated)
+    answers = max(0, judging.needed_judge_count - unrated)
     counts = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
     counts += [f"{plural(unrated, 'report')} not rated"] if unrated else []
     return f"the judge is off ({judging.why}): {', '.join(counts) or 'no answer needed it'}"
@@ -139,10 +139,10 @@ def _format_judge_off_note(judging: Judging, assessments: Sequence[Assessment]) 
 
 def _format_judge_notes(judging: Judging) -> Iterator[str]:
     ungraded = plural(judging.ungraded, "answer")
-    share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed the judge"
+    share = f"{judging.needed_judge_count} of {plural(judging.answers, 'answer')} needed the judge"
     if judging.to_confirm:
         share += f" ({judging.to_confirm} to confirm a grade of the rules)"
-    if not judging.reached_judge:
+    if not judging.needed_judge_count:
         yield f"no answer needed the judge ({', '.join(judging.models)})"
         return
     yield f"{share}. {', '.join(judging.models)} graded {judging.judged} of them ({judging.cost_text})"

@@ -38,7 +38,7 @@ from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.text import SIGN, WORD, Token, normalise, parse_keys
-from monitors.facts.weekdays import find_day_stretches
+from monitors.facts.weekdays import find_day_ranges
 from monitors.graders.base import (
     SAYS_MORE,
     SENTENCE,
@@ -1004,7 +1004,7 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
     """Return the reason why other words, days or conditions of the gold leave the case open, or an empty text."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
-    stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
+    stated_days, gold_days = find_day_ranges(text), find_day_ranges(gold_text)
     if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
     if _is_about_other_weekday(asked, reply, decisions):
@@ -1248,7 +1248,7 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
     """Whether a reply may mean the days of the gold by naming the others: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
-    return has_day and bool(find_day_stretches(reply.scan.normalised.text))
+    return has_day and bool(find_day_ranges(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:

@@ -14,7 +14,7 @@ from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, apply_locale, scan, scan_without_locale
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import WORD, Token, blank_stretches, parse_keys, read_tokens
+from monitors.facts.text import WORD, Token, parse_keys, read_tokens, replace_spans_with_spaces
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
@@ -43,9 +43,9 @@ def _scan_open_reply(text: str, writing: Writing) -> Scan:
         match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)
     ]
     if citations and (read.normalised.places is not None or len(text) > (REPLY_LIMITS.tokens or 0)):
-        read = read_tokens(blank_stretches(text, citations), REPLY_LIMITS.tokens)
+        read = read_tokens(replace_spans_with_spaces(text, citations), REPLY_LIMITS.tokens)
     elif citations:
-        read = read.blank(citations)
+        read = read.with_spaces_for(citations)
     return scan_without_locale(read, writing, limits=REPLY_LIMITS)
 
 

@@ -12,7 +12,7 @@ from monitors.probes.api.driver import ApiDriver
 from monitors.probes.api.gradio import GradioDriver
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
-from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, store_no_evidence
+from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, select_nothing
 from monitors.probes.job.driver import Clock, JobDriver, JobTraces, Script, answer_no_question
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -82,15 +82,15 @@ class _RedactingDriver:
         await self._open.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`."""
 
         async def select_redacted(answer: Answer) -> EvidenceFilter:
-            return await worth_storing(self._redact(answer))
+            return await select_evidence(self._redact(answer))
 
         try:
-            return self._redact(await self._driver.ask(turns, name=name, worth_storing=select_redacted))
+            return self._redact(await self._driver.ask(turns, name=name, select_evidence=select_redacted))
         except ProbeError as error:
             error.args = tuple(self._headers.hide_secrets(str(text)) for text in error.args)
             error.partial_text = self._headers.hide_secrets(error.partial_text)

@@ -43,8 +43,8 @@ SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
 """Selects the evidence to store for an answer. Called while the page is open, so that a screenshot is possible."""
 
 
-async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
-    """Store no evidence for any answer."""
+async def select_nothing(_answer: Answer) -> EvidenceFilter:
+    """Select no evidence of any answer."""
     return EvidenceFilter()
 
 
@@ -52,14 +52,14 @@ class ChatDriver(Protocol):
     """Hold one conversation with the app per call. Calls may run at the same time.
 
     `ask` sends all `turns` in a new conversation and returns the last answer. The names of evidence files start
-    with `name`. `worth_storing` is called once with the complete answer, and the evidence that it selects is
+    with `name`. `select_evidence` is called once with the complete answer, and the evidence that it selects is
     returned with the answer.
 
     Raises a `ProbeError` with the partial text and the evidence if no complete answer arrived.
     """
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """Send the turns and wait for the complete answer."""
         ...

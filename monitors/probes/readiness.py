@@ -176,8 +176,8 @@ async def _poll_until_ready(
             raise DeployFailed(f"the deploy failed: the Space has the stage {poll.stage}{detail}")
         if poll.meaning is Stage.ASLEEP:
             woken = True
-            await checker.open_page()
-        elif _is_serving(poll, commit) and await checker.open_page():
+            await checker.wake_page()
+        elif _is_serving(poll, commit) and await checker.wake_page():
             waited = monotonic() - started if len(stages) > 1 or woken else 0.0
             return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
@@ -235,7 +235,7 @@ class ReadinessChecker:
             return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
         return poll
 
-    async def open_page(self) -> bool:
+    async def wake_page(self) -> bool:
         """Open the page, which wakes a sleeping Space. Return whether the page responded."""
         return (await self._poll_page()).meaning is Stage.SERVING
 

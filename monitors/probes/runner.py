@@ -368,7 +368,7 @@ class Runner:
     async def _ask(self, attempt: QuestionAttempt) -> Exchange:
         case = attempt.question.case
 
-        async def worth_storing(answer: Answer) -> EvidenceFilter:
+        async def select_evidence(answer: Answer) -> EvidenceFilter:
             try:
                 wrong = await self.is_wrong(case, attempt.build_exchange(answer))
             except Exception as error:  # otherwise the driver would treat a grader's error as the app's
@@ -376,7 +376,7 @@ class Runner:
             return choose_evidence_to_store(self.settings, case.severity, wrong=wrong)
 
         try:
-            answer = await self.driver.ask(case.turns, name=attempt.evidence_name, worth_storing=worth_storing)
+            answer = await self.driver.ask(case.turns, name=attempt.evidence_name, select_evidence=select_evidence)
         except (ProbeError, ConfigError):  # do not continue with a wrong configuration
             raise
         except JudgingFailed as error:

@@ -234,7 +234,7 @@ class NightlyReport(NightlyIntake):
         if judging.void_groups:
             texts.append(f"{plural(judging.void_grades, 'judge grade was', 'judge grades were')} discarded")
         if judging.is_short:
-            texts.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
+            texts.append(f"the judge graded {judging.judged:,} of {plural(judging.needed_judge_count, 'answer')}")
         if judging.budget_reached:
             texts.append("the judge's budget was used up")
         return tuple(text for text in texts if text)

@@ -98,14 +98,14 @@ class Judging(Record):
         return f"price not known of {', '.join(self.unpriced_models)} ({tokens})"
 
     @property
-    def reached_judge(self) -> int:
+    def needed_judge_count(self) -> int:
         """The number of answers that needed a judge."""
         return self.left_open - self.by_rule - self.unaskable
 
     @property
     def is_short(self) -> bool:
         """Whether the judge gave too few verdicts, although its budget was not used up."""
-        asked = self.reached_judge - self.void_grades
+        asked = self.needed_judge_count - self.void_grades
         return (
             self.state is JudgeState.ON
             and not self.budget_reached
@@ -116,7 +116,7 @@ class Judging(Record):
     @property
     def ungraded(self) -> int:
         """The number of answers that needed a judge and got no grade."""
-        return max(0, self.reached_judge - self.judged)
+        return max(0, self.needed_judge_count - self.judged)
 
 
 class MutantCount(Record):

@@ -168,7 +168,7 @@ def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
 def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_path):
     claim_folder(tmp_path / "data", new_id="original", at=NOON)
     event = DeployEvent(target="demo", commit="4f2a91c", occurred_at=NOON, reported_by="github")
-    DeployQueue(tmp_path / "data").save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
+    DeployQueue(tmp_path / "data").save_if_new(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
     copy_all(tmp_path / "data", tmp_path / "copy")
     claim_or_separate_data_folder(tmp_path / "copy", None, new_id="copy", at=NOON, copied=True)
     assert [DeployQueue(tmp_path / name).has_open_deploys() for name in ("data", "copy")] == [True, False]

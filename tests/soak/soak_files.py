@@ -109,7 +109,7 @@ def fill(folder: Path) -> None:
         store.journal.append_outbox([IncidentRow(row=version), AlertRow(row=alert(f"alert-{number}", about=fault))])
     store.load_pending(30)
     deploys, deploy = DeployQueue(folder), queued()
-    deploys.save(deploy)
+    deploys.save_if_new(deploy)
     deploys.store_attempt(deploy.deploy, DeployAttempt(run_id="run-1", number=1, plan_sha256="0" * 64))
     deploys.store_outcome(deploy.deploy, DeployOutcome(run_id="run-1", at=NOON))
     (folder / "notes.txt").write_text("a person's own notes\n", encoding="utf-8")

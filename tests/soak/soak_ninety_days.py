@@ -337,7 +337,7 @@ class Installation:
         deploys = DeployQueue(self.folder / "data")
         plan = RunPlan(deployment="verify-deploy/verify-deploy", config_path=self.path)
         for _ in range(2):
-            deploys.save(queued)
+            deploys.save_if_new(queued)
             await create_runs_of_waiting_deploys(
                 self.client, deploys, open_store_in(self.folder / "data").journal, plan, now=lambda: now
             )

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from monitors.errors import AnswerIncomplete, ProbeError
 from monitors.probes.browser.driver import BrowserDriver
-from monitors.probes.driver import Answer, EvidenceFilter, store_no_evidence
+from monitors.probes.driver import Answer, EvidenceFilter, select_nothing
 from monitors.probes.settings import ProbeSettings
 from tests.zoo.questions import Reading, read
 from tests.zoo.server import Zoo
@@ -56,10 +56,10 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
     async def note_time(answer: Answer) -> EvidenceFilter:
         nonlocal taken_at
         taken_at = monotonic()
-        return await store_no_evidence(answer)
+        return await select_nothing(answer)
 
     try:
-        answer = await driver.ask(turns, worth_storing=note_time)
+        answer = await driver.ask(turns, select_evidence=note_time)
     except AnswerIncomplete as error:
         return StreamResult(plan, INCOMPLETE, 0.0, str(error))
     except ProbeError as error:

@@ -167,7 +167,7 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
         event = DeployEvent(target="demo", commit=f"{written:040x}", occurred_at=NOON, reported_by="poll")
         try:
             segments.write(f"run-1/{written}.jsonl", b"x")
-            queue.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
+            queue.save_if_new(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
             queue.store_outcome(ReportedDeploy(event=event), DeployOutcome(run_id=None, at=NOON))
             segments.set_aside(f"run-1/{written}.jsonl")
         except WarehouseError:

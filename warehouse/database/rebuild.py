@@ -217,7 +217,7 @@ class RebuildReport(Record):
     set_aside: tuple[str, ...] = ()
 
     @property
-    def whole(self) -> bool:
+    def has_all_data(self) -> bool:
         """Return whether the new file has all data that was ever stored."""
         return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 

@@ -31,7 +31,7 @@ from deployments.cli.doctor.services import (
     check_live_traffic,
     check_tracing,
 )
-from deployments.install_browser import find_working_browser
+from deployments.install_browser import find_and_try_browser
 from flows.waiting import update_waiting
 from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls, read_polls
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
@@ -117,7 +117,7 @@ def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthChec
 def check_browser(context: DoctorContext) -> list[HealthCheck]:
     """Check that there is a Chromium which starts and opens a page."""
     try:
-        browser = find_working_browser(context.environment)
+        browser = find_and_try_browser(context.environment)
     except BrowserLost as error:
         return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=BROWSER_FIX)]
     description = f"Chromium {browser.version}, {browser.executable} ({browser.source})"

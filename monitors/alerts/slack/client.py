@@ -335,7 +335,7 @@ class SlackBot:
                 metadata=_build_metadata(alert.id),
             )
 
-    async def check(self) -> str:
+    async def fetch_bot_and_team(self) -> str:
         """Return the bot's name and team, without posting."""
         async with _open_session(self._settings) as session:
             answer = await self._build_client(session).auth_test()

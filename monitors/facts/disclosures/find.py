@@ -203,13 +203,13 @@ def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> lis
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
         left += [
             candidate._replace(start=start, end=end)
-            for start, end in _find_free_stretches(taken, candidate.start, candidate.end)
+            for start, end in _find_free_spans(taken, candidate.start, candidate.end)
         ]
         taken[candidate.start : candidate.end] = b"\x01" * (candidate.end - candidate.start)
     return sorted(left, key=lambda c: c.start)
 
 
-def _find_free_stretches(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_free_spans(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the stretches from ``start`` to ``end`` that are not taken."""
     at = start
     while at < end:

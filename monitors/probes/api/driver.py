@@ -31,7 +31,7 @@ from monitors.errors import (
 from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.json_path import collect_items, collect_values
 from monitors.probes.browser.inpage import replace_surrogates
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.probes.target_guard import build_address_guard
 from monitors.probes.wire import WireRule, extract_payload, read_versioned_payload
@@ -200,7 +200,7 @@ class ApiDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`. Earlier turns and their answers replace ``{history}`` in the request."""
         del name  # names evidence files, which an API does not have
@@ -213,7 +213,7 @@ class ApiDriver:
                 history += [{"role": "user", "content": turn}, {"role": "assistant", "content": reply.text}]
         earlier = tuple(message["content"] for message in history[1:-1:2])
         answer = build_answer(self._url, self._settings.api, reply, earlier)
-        await worth_storing(answer)
+        await select_evidence(answer)
         return answer
 
     async def _ask_turn(

@@ -21,7 +21,7 @@ from monitors.probes.api.driver import (
 )
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.build_info import read_build_info
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.target_guard import build_address_guard
 from monitors.records.exchanges import Channel, Timings, WirePayload
@@ -48,7 +48,7 @@ class GradioDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`."""
         del name  # names evidence files, which an API does not have
@@ -63,7 +63,7 @@ class GradioDriver:
             graded_channel=Channel.WIRE,
             timings=Timings(first_token_ms=last.first_ms, total_ms=last.total_ms),
         )
-        await worth_storing(answer)
+        await select_evidence(answer)
         return answer
 
     async def _ask_turn(self, client: httpx.AsyncClient, turn: str, session: str) -> ApiReply:

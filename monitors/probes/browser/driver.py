@@ -23,7 +23,7 @@ from monitors.probes.browser.inpage import CaptureDoubt, WatchResult
 from monitors.probes.browser.login import Login
 from monitors.probes.browser.network import WireTap
 from monitors.probes.browser.pages import Pages, Tab, build_page_error
-from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, select_nothing
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
@@ -157,14 +157,14 @@ class BrowserDriver:
         await self.chromium.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`. Each step has its own deadline."""
         from playwright.async_api import Error  # loaded with the browser
 
         await self.chromium.start_if_needed()  # loads the library
         try:
-            return await self._ask_and_renew_session(turns, name, worth_storing)
+            return await self._ask_and_renew_session(turns, name, select_evidence)
         except Error as error:
             raise self._redact_secrets_in_error(build_page_error(error.message)) from (
                 None if self._login else error
@@ -175,24 +175,24 @@ class BrowserDriver:
             raise self._redact_secrets_in_error(error) from None  # its causes may hold unredacted texts
 
     async def _ask_and_renew_session(
-        self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence
+        self, turns: tuple[str, ...], name: str, select_evidence: SelectEvidence
     ) -> Answer:
         """Ask on a new page. If that page asks for a login, renew the session and ask on a second page."""
         async with self._pages.open_tab() as tab:
             try:
-                return await self._ask_on_tab(tab, turns, name, worth_storing)
+                return await self._ask_on_tab(tab, turns, name, select_evidence)
             except LoginWall as wall:  # no question was sent yet
                 if not await self._pages.renew_session(tab, wall):
                     raise
         async with self._pages.open_tab() as tab:
             try:
-                return await self._ask_on_tab(tab, turns, name, worth_storing)
+                return await self._ask_on_tab(tab, turns, name, select_evidence)
             except LoginWall as wall:
                 await self._pages.renew_session(tab, wall)
                 raise
 
     async def _ask_on_tab(
-        self, tab: Tab, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence
+        self, tab: Tab, turns: tuple[str, ...], name: str, select_evidence: SelectEvidence
     ) -> Answer:
         from playwright.async_api import Error  # loaded with the browser
 
@@ -206,7 +206,7 @@ class BrowserDriver:
             deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 60)
             conversing = run_within_deadline(deadline_s, self._ask_turns(tab, turns), "the conversation")
             answer = await _wait_unless_page_crashes(tab.page, conversing, self.chromium)
-            evidence_filter = await worth_storing(answer)
+            evidence_filter = await select_evidence(answer)
             proof = await recorder.collect_evidence(
                 screenshot=evidence_filter.screenshot, trace=evidence_filter.trace
             )

@@ -29,7 +29,7 @@ from monitors.probes.api.driver import (
     parse_server_sent_events,
     split_lines,
 )
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
 from monitors.probes.job.notes import JobNote, JobNotes
 from monitors.probes.job.report import build_report_answer, build_report_request, require_no_graphql_errors
 from monitors.probes.job.watch import AgentJob, JobHttp, build_old_job_error
@@ -106,7 +106,7 @@ class JobDriver:
         await self._http.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`. Each turn is a job. Earlier turns and reports replace ``{history}``."""
         note = self._notes.read_note(name, turns)
@@ -122,7 +122,7 @@ class JobDriver:
         except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # otherwise the job may still run
             self._notes.delete_note(name)
             raise
-        await worth_storing(answer)
+        await select_evidence(answer)
         return answer
 
     @asynccontextmanager

@@ -123,7 +123,7 @@ async def test_prefect_away_is_waited_for_and_nobody_who_sends_notices(tmp_path,
 @pytest.mark.prefect
 async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, api):
     both = github(trigger(), trigger(target="staging"))
-    assert len(both.parse(by_github(deployed())).deploys) == 2
+    assert len(both.verify_and_parse(by_github(deployed())).deploys) == 2
     async with receiver(tmp_path, parsers=[both], prefect_api=api, deployment=prefect.name) as door:
         assert (await door.by_github(deployed())).status_code == 202
         await door.starter.wait_until_idle()

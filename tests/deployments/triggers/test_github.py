@@ -30,7 +30,7 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "webhooks"
 
 
 def deploy_in(parser, arrived):
-    (deploy,) = parser.parse(arrived).deploys
+    (deploy,) = parser.verify_and_parse(arrived).deploys
     return deploy
 
 
@@ -48,7 +48,7 @@ def test_a_successful_deployment_is_a_deploy_of_the_configured_target():
 
 @pytest.mark.parametrize("state", ["pending", "queued", "in_progress", "failure", "error", "inactive"])
 def test_a_deployment_that_is_not_done_or_failed_starts_nothing(state):
-    assert github().parse(by_github(deployed(state=state))) == NotForUs(IgnoreReason.STATE)
+    assert github().verify_and_parse(by_github(deployed(state=state))) == NotForUs(IgnoreReason.STATE)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_deployment_that_is_not_done_or_failed_starts_nothing(state):
     ],
 )
 def test_f39_another_repository_branch_environment_or_event_is_left_alone(row, payload, event, why):
-    assert github(trigger(**row)).parse(by_github(payload, event)) == NotForUs(why)
+    assert github(trigger(**row)).verify_and_parse(by_github(payload, event)) == NotForUs(why)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_pull_request_is_stored_where_the_payload_names_one(payload, event):
 
 def test_one_repository_can_feed_several_targets_each_once():
     rows = [trigger(), trigger(target="staging"), trigger(target="bot", environment="production")]
-    found = github(*rows).parse(by_github(deployed())).deploys
+    found = github(*rows).verify_and_parse(by_github(deployed())).deploys
     assert [one.event.target for one in found] == ["bot", "staging"]
 
 
@@ -146,7 +146,7 @@ MALFORMED = {
 @pytest.mark.parametrize("name", MALFORMED)
 def test_f29_a_signed_payload_of_no_sense_is_refused(name):
     with pytest.raises(DeliveryRejected) as refused:
-        github().parse(by_github(MALFORMED[name]))
+        github().verify_and_parse(by_github(MALFORMED[name]))
     assert refused.value.reason is RejectionReason.MALFORMED
 
 
@@ -168,7 +168,7 @@ BODY = raw(deployed())
 )
 def test_f29_a_malformed_signature_is_refused(value):
     with pytest.raises(DeliveryRejected) as refused:
-        github().parse(delivery(BODY, github_headers(BODY) | {"x-hub-signature-256": value}))
+        github().verify_and_parse(delivery(BODY, github_headers(BODY) | {"x-hub-signature-256": value}))
     assert refused.value.reason is RejectionReason.UNSIGNED
 
 
@@ -178,16 +178,16 @@ def test_f25_a_signature_by_another_secret_or_of_another_body_is_refused():
         delivery(BODY + b" ", github_headers(BODY)),
     ):
         with pytest.raises(DeliveryRejected) as refused:
-            github().parse(arrived)
+            github().verify_and_parse(arrived)
         assert refused.value.reason is RejectionReason.WRONG_SIGNATURE
 
 
 def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
     parser = github(secrets=("the-new-secret-of-tests", "the-old-secret-of-tests"))
     for secret in ("the-new-secret-of-tests", "the-old-secret-of-tests"):
-        assert isinstance(parser.parse(delivery(BODY, github_headers(BODY, secret=secret))), Deploys)
+        assert isinstance(parser.verify_and_parse(delivery(BODY, github_headers(BODY, secret=secret))), Deploys)
     with pytest.raises(DeliveryRejected):
-        parser.parse(delivery(BODY, github_headers(BODY, secret="a-third-secret-of-tests")))
+        parser.verify_and_parse(delivery(BODY, github_headers(BODY, secret="a-third-secret-of-tests")))
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
@@ -197,7 +197,9 @@ def test_githubs_own_example_of_a_signature_is_accepted():
     name, _, value = vector["header"].partition(": ")
     headers = github_headers(b"") | {name.lower(): value}
     with pytest.raises(DeliveryRejected) as refused:
-        GitHubParser((vector["secret"],), (trigger(),)).parse(delivery(vector["payload"].encode(), headers))
+        GitHubParser((vector["secret"],), (trigger(),)).verify_and_parse(
+            delivery(vector["payload"].encode(), headers)
+        )
     assert refused.value.reason is RejectionReason.MALFORMED
 
 
@@ -209,7 +211,7 @@ def test_githubs_real_payloads_are_read_as_they_are():
         trigger(repository="Codertocat/Hello-World", event="push", branch="master"),
         trigger(repository="octo-org/octo-repo", event="workflow_run", branch="*"),
     ]
-    came = {row["id"]: github(*triggers).parse(by_github(row["payload"], row["event"])) for row in rows}
+    came = {row["id"]: github(*triggers).verify_and_parse(by_github(row["payload"], row["event"])) for row in rows}
     taken = {name for name, parsed in came.items() if isinstance(parsed, Deploys)}
     assert taken == {
         "deployment_status/payload.json",

@@ -29,7 +29,7 @@ BODY = raw(space_pushed())
 
 def test_a_push_to_main_is_a_deploy_of_its_new_commit_not_of_the_head():
     expected = DeployEvent(target="bot", commit=COMMIT, occurred_at=NOW, reported_by="huggingface")
-    assert hub().parse(by_hub(space_pushed())) == Deploys((ReportedDeploy(event=expected),))
+    assert hub().verify_and_parse(by_hub(space_pushed())) == Deploys((ReportedDeploy(event=expected),))
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_a_push_to_main_is_a_deploy_of_its_new_commit_not_of_the_head():
     ],
 )
 def test_f39_another_space_branch_or_event_is_left_alone(payload, why):
-    assert hub().parse(by_hub(payload)) == NotForUs(why)
+    assert hub().verify_and_parse(by_hub(payload)) == NotForUs(why)
 
 
 def test_of_several_refs_those_that_a_trigger_names_are_taken():
     refs = [("refs/pr/5", OTHER_COMMIT), ("refs/heads/dev", OTHER_COMMIT), (MAIN, COMMIT)]
-    (found,) = hub().parse(by_hub(space_pushed(*refs))).deploys
+    (found,) = hub().verify_and_parse(by_hub(space_pushed(*refs))).deploys
     assert found.event.commit == COMMIT
     rows = [space_trigger(), space_trigger(branch="dev", target="staging")]
-    both = hub(*rows).parse(by_hub(space_pushed(*refs))).deploys
+    both = hub(*rows).verify_and_parse(by_hub(space_pushed(*refs))).deploys
     assert {(one.event.target, one.event.commit) for one in both} == {("bot", COMMIT), ("staging", OTHER_COMMIT)}
 
 
@@ -73,7 +73,7 @@ def test_of_several_refs_those_that_a_trigger_names_are_taken():
 )
 def test_f29_a_payload_of_no_sense_is_refused(payload):
     with pytest.raises(DeliveryRejected) as refused:
-        hub().parse(by_hub(payload))
+        hub().verify_and_parse(by_hub(payload))
     assert refused.value.reason is RejectionReason.MALFORMED
 
 
@@ -98,14 +98,14 @@ def test_f26_without_its_secret_or_with_two_a_delivery_is_refused():
 def test_f30_old_and_new_secret_are_valid_at_once():
     parser = hub(secrets=("the-new-secret-of-tests", "the-old-secret-of-tests"))
     for secret in ("the-new-secret-of-tests", "the-old-secret-of-tests"):
-        assert isinstance(parser.parse(delivery(BODY, hub_headers(secret=secret))), Deploys)
+        assert isinstance(parser.verify_and_parse(delivery(BODY, hub_headers(secret=secret))), Deploys)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
 def test_the_hubs_real_payloads_are_read_as_they_are():
     rows = [json.loads(line) for line in (DATA / "huggingface.jsonl").read_text(encoding="utf-8").splitlines()]
     parser = hub(space_trigger(repository="Wauplin/gradio-user-history"))
-    came = {row["id"]: parser.parse(by_hub(row["payload"])) for row in rows}
+    came = {row["id"]: parser.verify_and_parse(by_hub(row["payload"])) for row in rows}
     assert came == {
         "create_discussion": NotForUs(IgnoreReason.EVENT),
         "update_discussion": NotForUs(IgnoreReason.EVENT),
@@ -113,5 +113,5 @@ def test_the_hubs_real_payloads_are_read_as_they_are():
     }
     merged = next(row["payload"] for row in rows if row["id"] == "with_updated_refs")
     merged["updatedRefs"][0]["ref"] = MAIN
-    (found,) = parser.parse(by_hub(merged)).deploys
+    (found,) = parser.verify_and_parse(by_hub(merged)).deploys
     assert found.event.commit == "227c78346870a85e5de4fff8a585db68df975406"

@@ -39,13 +39,13 @@ def with_header(name, value, body=BODY):
 
 def refusal_of(arrived, parser=None):
     with pytest.raises(DeliveryRejected) as refused:
-        (parser or standard()).parse(arrived)
+        (parser or standard()).verify_and_parse(arrived)
     return refused.value.reason
 
 
 def test_a_message_of_a_deploy_is_read_whole():
     data = {"environment": "staging", "branch": "refs/heads/main", "pull_request": 12}
-    assert standard().parse(by_standard(announced(data=data))) == Deploys(
+    assert standard().verify_and_parse(by_standard(announced(data=data))) == Deploys(
         (
             ReportedDeploy(
                 event=DeployEvent(
@@ -64,7 +64,7 @@ def test_a_message_of_a_deploy_is_read_whole():
 
 def test_the_id_of_a_message_distinguishes_a_redeploy_from_a_redelivery():
     ids = [
-        standard().parse(by_standard(announced(), msg_id=msg_id)).deploys[0].deployment
+        standard().verify_and_parse(by_standard(announced(), msg_id=msg_id)).deploys[0].deployment
         for msg_id in ("msg_1", "msg_1", "msg_2")
     ]
     assert ids[0] == ids[1] != ids[2]
@@ -72,7 +72,7 @@ def test_the_id_of_a_message_distinguishes_a_redeploy_from_a_redelivery():
 
 def test_a_version_is_a_commit_too_and_hexadecimal_is_the_same_in_capitals():
     for commit, stored_commit in (("v1.2.3", "v1.2.3"), (COMMIT.upper(), COMMIT), ("Release-7", "Release-7")):
-        (found,) = standard().parse(by_standard(announced(data={"commit": commit}))).deploys
+        (found,) = standard().verify_and_parse(by_standard(announced(data={"commit": commit}))).deploys
         assert found.event.commit == stored_commit
 
 
@@ -89,7 +89,7 @@ def test_a_version_is_a_commit_too_and_hexadecimal_is_the_same_in_capitals():
     ],
 )
 def test_f39_another_type_repository_branch_or_environment_is_left_alone(row, payload, why):
-    assert standard(standard_trigger(**row)).parse(by_standard(payload)) == NotForUs(why)
+    assert standard(standard_trigger(**row)).verify_and_parse(by_standard(payload)) == NotForUs(why)
 
 
 @pytest.mark.parametrize("missing", ["webhook-id", "webhook-timestamp", "webhook-signature"])
@@ -102,7 +102,7 @@ def test_f26_a_missing_header_is_refused(missing):
 def test_f27_five_minutes_either_way(off_s, taken):
     arrived = delivery(BODY, standard_headers(BODY, NOW + timedelta(seconds=off_s)))
     if taken:
-        assert isinstance(standard().parse(arrived), Deploys)
+        assert isinstance(standard().verify_and_parse(arrived), Deploys)
     else:
         assert refusal_of(arrived) is RejectionReason.STALE
 
@@ -133,7 +133,7 @@ def test_f29_a_malformed_id_is_refused(value):
 
 def test_of_several_signatures_one_right_one_is_enough():
     listed = f"{WRONG} v2,abc {GOOD} {WRONG}"
-    assert isinstance(standard().parse(with_header("webhook-signature", listed)), Deploys)
+    assert isinstance(standard().verify_and_parse(with_header("webhook-signature", listed)), Deploys)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_f25_another_secret_is_refused_and_f30_two_are_valid_at_once():
     assert refusal_of(delivery(BODY, standard_headers(BODY, secret=other))) is RejectionReason.WRONG_SIGNATURE
     both = standard(secrets=(other, STANDARD_SECRET))
     for secret in (other, STANDARD_SECRET):
-        assert isinstance(both.parse(delivery(BODY, standard_headers(BODY, secret=secret))), Deploys)
+        assert isinstance(both.verify_and_parse(delivery(BODY, standard_headers(BODY, secret=secret))), Deploys)
 
 
 @pytest.mark.parametrize("bad", ["", "whsec_", "whsec_====", "not base64!", "whsec_é", "whsec_a"])
@@ -177,7 +177,7 @@ def test_the_vector_of_the_specification_is_accepted_and_a_changed_one_is_not():
     assert headers["webhook-signature"] == sign["expected"]
     for key in (sign["key"], sign["key"].removeprefix("whsec_")):
         parser = StandardParser((key,), (standard_trigger(),))
-        assert parser.parse(delivery(body, headers, at=at)) == NotForUs(IgnoreReason.EVENT)
+        assert parser.verify_and_parse(delivery(body, headers, at=at)) == NotForUs(IgnoreReason.EVENT)
     wrong = headers | {"webhook-signature": vectors["negative_signature_same_key"]}
     parser = StandardParser((sign["key"],), (standard_trigger(),))
     assert refusal_of(delivery(body, wrong, at=at), parser) is RejectionReason.WRONG_SIGNATURE

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from flows.server.prefect_server import SMALL_HEAP
+from flows.server.prefect_server import HEAP_LIMITS
 
 PROGRAM = """
 from pathlib import Path
@@ -31,6 +31,6 @@ print(before - read_resident_kb())
 def test_freed_pages_are_returned_to_the_system() -> None:
     """Of 80 MB that are free in the middle of the heap most go back."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=os.environ | SMALL_HEAP, check=True, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM], env=os.environ | HEAP_LIMITS, check=True, capture_output=True, text=True
     )
     assert int(done.stdout) > 60_000

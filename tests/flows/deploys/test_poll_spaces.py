@@ -126,7 +126,7 @@ async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, tes
         watch = watch_of(hub, tmp_path, testbed)
         await poll_all_targets(watch)
         testbed.skip(minutes=1)
-        watch.deploys.save(queued(NEW).model_copy(update={"stored_at": testbed.now}))
+        watch.deploys.save_if_new(queued(NEW).model_copy(update={"stored_at": testbed.now}))
         for _ in range(2):
             await poll_all_targets(watch)
             testbed.skip(minutes=1)
@@ -136,7 +136,7 @@ async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, tes
 async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_path, testbed):
     with hub_says(stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
-        watch.deploys.save(queued(NEW))
+        watch.deploys.save_if_new(queued(NEW))
         await poll_all_targets(watch)
     (found,) = DeployQueue(tmp_path).list_open_deploys()
     assert found.deploy.event.reported_by == "github"
@@ -264,7 +264,7 @@ async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_envi
 @pytest.mark.whole_only
 async def test_a_run_that_cannot_be_made_fails_the_look_and_the_next_tries_again(tmp_path, prefect_environment):
     configure(tmp_path, 'url = "http://127.0.0.1:1"\n')
-    DeployQueue(tmp_path).save(queued())
+    DeployQueue(tmp_path).save_if_new(queued())
     async with registered(prefect_environment["PREFECT_API_URL"]) as prefect:
         tables = {"deployment": "nobody/nothing"}, {"deployment": prefect.name}
         first, second = await asyncio.to_thread(polls, tmp_path, prefect_environment, *tables)

@@ -189,8 +189,8 @@ def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path,
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
         deploys = DeployQueue(tmp_path / "data")
-        assert deploys.save(queued(HEAD, target="demo", by="poll"))
-        assert not deploys.save(queued(HEAD, target="demo", pull_request=HERE))
+        assert deploys.save_if_new(queued(HEAD, target="demo", by="poll"))
+        assert not deploys.save_if_new(queued(HEAD, target="demo", pull_request=HERE))
         verified(request(path, pull=None), prefect_environment, github)
     assert len(github.by(BOT)) == 1
 

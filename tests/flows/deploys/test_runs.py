@@ -80,7 +80,7 @@ def test_no_two_deploys_share_a_key():
 async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
     for commit in commits(5):
-        deploys.save(queued(commit))
+        deploys.save_if_new(queued(commit))
     for expected in (5, 0):
         started = await create_runs_of_waiting_deploys(
             prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
@@ -93,7 +93,7 @@ async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect
 
 async def test_f35_killed_before_it_noted_the_run_it_gets_the_same_one(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     before = await ensure_verification_run(prefect.client, queued().deploy, plan(prefect, tmp_path))
     started = await create_runs_of_waiting_deploys(
         prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
@@ -104,7 +104,7 @@ async def test_f35_killed_before_it_noted_the_run_it_gets_the_same_one(prefect, 
 
 async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(prefect, tmp_path):
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     nobody = RunPlan(deployment="verify-deploy/nobody", config_path=tmp_path)
     started = await create_runs_of_waiting_deploys(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
     assert started.runs == ()
@@ -118,7 +118,7 @@ async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
     deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     async with PrefectClient(url) as client:
         with pytest.raises(RunNotMade, match="does not answer"):
             await ensure_verification_run(client, queued().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
@@ -149,7 +149,7 @@ async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_th
 ):
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted = plan(prefect, tmp_path)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     ((run_id,), _) = await create_runs_of_waiting_deploys(
         prefect.client, deploys, store.journal, wanted, now=lambda: NOW
     )
@@ -173,12 +173,12 @@ async def test_f98_a_crashed_run_is_not_started_again_when_it_would_ask_somethin
 ):
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted, (newer,) = plan(prefect, tmp_path), commits(1)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     ((run_id,), _) = await create_runs_of_waiting_deploys(
         prefect.client, deploys, store.journal, wanted, now=lambda: NOW
     )
     if change == "a newer deploy":
-        deploys.save(QueuedDeploy(deploy=reported(newer), stored_at=NOW + timedelta(hours=1)))
+        deploys.save_if_new(QueuedDeploy(deploy=reported(newer), stored_at=NOW + timedelta(hours=1)))
     else:
         (tmp_path / "lookout.toml").write_text("# changed", encoding="utf-8")
     assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
@@ -194,7 +194,7 @@ async def test_a_run_that_ended_is_not_looked_at_again(prefect, tmp_path, slack)
 
     deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
     wanted = plan(prefect, tmp_path)
-    deploys.save(queued())
+    deploys.save_if_new(queued())
     ((run_id,), _) = await create_runs_of_waiting_deploys(
         prefect.client, deploys, store.journal, wanted, now=lambda: NOW
     )

@@ -193,7 +193,7 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
     """The judge's API fails while 45 % is wrong: nothing is better, and its owners are notified once."""
     report = course[fault].report
     assert isinstance(report.failed, RateUnknown)
-    assert (report.facts.total, report.judging.judged, report.judging.reached_judge) == (0, 0, 60)
+    assert (report.facts.total, report.judging.judged, report.judging.needed_judge_count) == (0, 0, 60)
     assert (report.drift, report.drift_reading) == (course[LAST_BEFORE_FAULTS].report.drift, None)
     assert len(report.shortfalls) == 1
     assert NotifyReason.RECOVERED not in {alert.reason for alert in course[fault].alerts}
@@ -256,7 +256,7 @@ async def test_a_judge_that_answers_some_alerts_and_its_rate_says_how_many(night
     assert (report.failed.judged, report.failed.corrected) == (True, False)
     assert stable_report(report) == snapshot(name="report")
     assert report.drift_reading is None
-    assert (report.judging.judged, report.judging.reached_judge, len(report.shortfalls)) == (40, 60, 1)
+    assert (report.judging.judged, report.judging.needed_judge_count, len(report.shortfalls)) == (40, 60, 1)
     assert format_messages(one for one in slack.messages if one.channel == "C0MONITOR") == snapshot(name="messages")
 
 

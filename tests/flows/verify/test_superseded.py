@@ -26,7 +26,7 @@ def test_a_deploy_that_another_one_followed_is_not_asked(tmp_path, monkeypatch, 
     monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", "a deployment")
     config = config_in(tmp_path, probe)
     for commit in (COMMIT, OTHER_COMMIT):
-        DeployQueue(tmp_path).save(queued(commit))
+        DeployQueue(tmp_path).save_if_new(queued(commit))
     first, second, scheduled = (
         VerifyRequest(target="bot", config=config, commit=commit) for commit in (COMMIT, OTHER_COMMIT, None)
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.text import blank_stretches, normalise, parse_keys, read_tokens, to_word_key, tokenise
+from monitors.facts.text import normalise, parse_keys, read_tokens, replace_spans_with_spaces, to_word_key, tokenise
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,6 @@ def test_keys():
 def test_blanked_stretches_have_no_tokens(text: str) -> None:
     """The tokens around a blanked stretch are those of the text with spaces in its place."""
     spans = [match.span() for match in re.finditer(r"\[[^\]]*\]", text)]
-    blanked = read_tokens(text).blank(spans)
-    assert blanked.normalised.text == blank_stretches(text, spans)
+    blanked = read_tokens(text).with_spaces_for(spans)
+    assert blanked.normalised.text == replace_spans_with_spaces(text, spans)
     assert blanked.tokens == tokenise(blanked.normalised.text)

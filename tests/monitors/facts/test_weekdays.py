@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitors.facts.weekdays import find_day_stretches
+from monitors.facts.weekdays import find_day_ranges
 
 ALL = frozenset(range(7))
 
@@ -25,4 +25,4 @@ ALL = frozenset(range(7))
     ],
 )
 def test_a_stretch_is_its_days(text: str, days: list[set[int]]):
-    assert find_day_stretches(text) == frozenset(map(frozenset, days))
+    assert find_day_ranges(text) == frozenset(map(frozenset, days))

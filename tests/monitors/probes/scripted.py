@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from monitors.probes.driver import Answer, EvidenceFilter, SelectEvidence, store_no_evidence
+from monitors.probes.driver import Answer, EvidenceFilter, SelectEvidence, select_nothing
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Timings
@@ -25,7 +25,7 @@ class ScriptedDriver:
         self.most_at_once = 0
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         question = turns[-1]
         self.asked.append(question)
@@ -39,7 +39,7 @@ class ScriptedDriver:
         if isinstance(reply, Exception):
             raise reply
         answer = Answer(visible_text=reply, timings=Timings(total_ms=1))
-        evidence = await worth_storing(answer)
+        evidence = await select_evidence(answer)
         self.wanted.append(evidence)
         picture = f"evidence/{name}.jpg" if evidence.screenshot else None
         return answer.model_copy(update={"evidence": Evidence(screenshot=picture)})

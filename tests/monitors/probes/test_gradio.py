@@ -100,7 +100,7 @@ async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDr
         return EvidenceFilter(screenshot=True, trace=True)
 
     async with driver_for(gradio, traces="always") as driver:
-        answer = await driver.ask(("knee",), name="case-7.r0.t0", worth_storing=wrong)
+        answer = await driver.ask(("knee",), name="case-7.r0.t0", select_evidence=wrong)
     assert [one.visible_text for one in seen] == [answer.visible_text]
     assert answer.evidence.screenshot == "evidence/case-7.r0.t0.jpg"
     assert answer.evidence.trace == "evidence/case-7.r0.t0.zip"

@@ -22,7 +22,7 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
+from monitors.probes.driver import Answer, SelectEvidence, select_nothing
 from monitors.probes.pace import Pace
 from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import (
@@ -67,7 +67,7 @@ class Schedule:
         )
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "", worth_storing: SelectEvidence = store_no_evidence
+        self, turns: tuple[str, ...], *, name: str = "", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -76,7 +76,7 @@ class Schedule:
             if self.chance.random() > self.up:
                 raise self.chance.choice(ERRORS)(f"{turns[-1]} {name}")
             answer = Answer(visible_text="24 months", timings=Timings(total_ms=1))
-            await worth_storing(answer)
+            await select_evidence(answer)
             return answer
         finally:
             self.at_once -= 1
@@ -163,7 +163,7 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
             turns: tuple[str, ...],
             *,
             name: str = "",  # noqa: ARG002 - the driver's protocol
-            worth_storing: SelectEvidence = store_no_evidence,  # noqa: ARG002 - same
+            select_evidence: SelectEvidence = select_nothing,  # noqa: ARG002 - same
         ) -> Answer:
             if turns == ("slow",):
                 await released.wait()

@@ -118,7 +118,7 @@ def test_a_damaged_archive_is_noticed_and_the_rest_goes_on(store):
     report = rebuild_database(store, wait_s=1)
     assert len(report.loaded.damaged) == 1
     assert "a backup" in report.loaded.damaged[0].error
-    assert not report.whole
+    assert not report.has_all_data
     assert {each.restored_rows for each in report.missing} == {each.rows for each in report.missing}
     assert count(store, "results") == 10, "what the archive held is there from the old file"
 

@@ -130,7 +130,7 @@ async def test_a_message_can_be_replaced(slack):
 
 
 async def test_check_names_the_bot_and_posts_nothing(slack):
-    assert await bot(slack).check() == "lookout in Test"
+    assert await bot(slack).fetch_bot_and_team() == "lookout in Test"
     assert slack.messages == []
 
 

@@ -37,7 +37,7 @@ async def test_f90_page_evidence_is_readable_by_its_owner_only(
     zoo: str, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
     async with driver_for(f"{zoo}/clock.html", traces="always") as driver:
-        answer = await driver.ask(("first",), name="c-1.r0.t0", worth_storing=everything)
+        answer = await driver.ask(("first",), name="c-1.r0.t0", select_evidence=everything)
     assert answer.evidence.screenshot == "evidence/c-1.r0.t0.jpg"
     assert answer.evidence.trace == "evidence/c-1.r0.t0.zip"
     assert modes(tmp_path / "evidence") == {"c-1.r0.t0.jpg": 0o600, "c-1.r0.t0.zip": 0o600}

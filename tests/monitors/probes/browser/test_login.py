@@ -191,7 +191,7 @@ async def test_credentials_of_the_target_are_in_no_answer_and_no_evidence(
 
     async with driver_to(address, settings, tmp_path, login, traces="always") as driver:
         for question in ("say my password", "say my session"):
-            answer = await driver.ask((question,), name=question.replace(" ", "-"), worth_storing=keep)
+            answer = await driver.ask((question,), name=question.replace(" ", "-"), select_evidence=keep)
             assert "[secret]" in answer.visible_text
             seen.append(answer)
     (session,) = site.sessions
