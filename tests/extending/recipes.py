@@ -28,15 +28,15 @@ MAX_PRODUCT_FILES_WITH_SETTING: Final = 4
 INTRODUCTION: Final = """\
 # Extending Lookout
 
-Each recipe adds one thing: it says which files you change, and which test shows that it works. The code is a whole,
-small example. Take it as a pattern and replace its content.
+Each recipe adds one thing: it lists the files to change, and the test that proves the change. The code is a complete,
+small example. Copy it and replace its content.
 
 `tests/extending` applies every recipe to a copy of the tree and runs its test there, so the recipes work on this
-version. This page is made from the same files, `tests/extending/recipes/*.toml`, by
-`python -m tests.extending.recipes`.
+version. `python -m tests.extending.recipes` generates this page from the same files, `tests/extending/recipes/*.toml`.
 
-After a change, `make docs` renews the reference pages, `make snapshots` the texts that people read, and `make check`
-runs lint, types and the tests of what you changed. A word that graders read needs no Python: [words](words.md).
+After a change, run `make docs` for the reference pages, `make snapshots` for the texts that people read, and
+`make check` for lint, types and the tests of your changes. To add a word for graders, you do not need Python: see
+[words](words.md).
 """
 
 
