@@ -23,7 +23,7 @@ _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not
 
 @asynccontextmanager
 async def continue_without_prefect_server() -> AsyncGenerator[None]:
-    """End the block without an error after ``PAGE_TIMEOUT_S``, or when the Prefect server does not answer."""
+    """End the ``with`` block without an error after ``PAGE_TIMEOUT_S``, or if no Prefect server answers."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             yield

@@ -18,7 +18,7 @@ def utc_now() -> datetime:
 
 def read_scheduled_time() -> datetime:
     """Return when this flow run was due. If no deployment started it, return the current time."""
-    from prefect.runtime import deployment, flow_run  # reads its settings at import: the server must be known
+    from prefect.runtime import deployment, flow_run  # reads its settings at import: connect before
 
     if not deployment.id:
         return utc_now()

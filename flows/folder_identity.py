@@ -1,4 +1,4 @@
-"""Claim a data folder for this installation, and separate a copied one from its original."""
+"""Claim a data folder for this installation, and separate a copied folder from its original."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def claim_or_separate_data_folder(
 ) -> None:
     """Check whether the data folder is a copy, and make it usable by this installation.
 
-    A new folder gets the identity ``new_id``. A copy is refused unless the caller says what it is. With ``moved``,
-    the original is gone, and this folder continues with its identity and incidents. With ``copied``, both are used:
-    this folder gets the identity ``new_id``, and the original sends the alerts and finishes the runs that it began.
-    Neither option changes a folder that is not a copy. ``journal_at`` is explained at `open_store_in`.
+    A new folder gets the identity ``new_id``. A copy is refused unless the caller says what happened. With
+    ``moved``, the original is gone, and this folder continues with its identity and incidents. With ``copied``,
+    both folders are used: this folder gets the identity ``new_id``, and the original sends the alerts and finishes
+    the runs that it began. Neither option changes a folder that is not a copy. See `open_store_in` for
+    ``journal_at``.
 
     Raises `ConfigError`, and `WarehouseBusy` if the warehouse of a copy is in use.
     """
@@ -42,9 +43,9 @@ def claim_or_separate_data_folder(
 
 
 def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
-    """Remove waiting alerts, reported deploys and unfinished nightly runs from a copy: the original does them."""
+    """Remove alerts, deploys and nightly runs that wait in a copy, because they belong to the original."""
     require_valid_copy_options(journal_at, moved=False, copied=True)
-    from flows.nightly.checkpoint import READING_FILE  # takes seconds, and only a copy needs it
+    from flows.nightly.checkpoint import READING_FILE  # this import takes seconds, and only a copy needs it
 
     store = open_store_in(data_folder)
     leave_messages_to_original(store, store.journal, at, wait_s=LOCK_WAIT_S)
@@ -56,7 +57,7 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
 
 
 def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
-    """Raise `ConfigError` if both options are set, or if a copy would use the original's object store."""
+    """Raise `ConfigError` if ``moved`` and ``copied`` are set, or if a copy would use the original's journal."""
     if moved and copied:
         raise ConfigError("--moved and --copy exclude each other: use --moved if the original is gone")
     if copied and journal_at is not None:

@@ -1,4 +1,4 @@
-"""Locks with which only one process on a machine does a job. A lock ends when its process ends."""
+"""Locks that let only one process on a machine do a job. A lock ends when its process ends."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PAUSE_S: Final = 0.1
 
 @contextmanager
 def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
-    """Hold the exclusive lock for ``job`` during the block; the lock file is in ``folder``.
+    """Hold the exclusive lock for ``job`` during the ``with`` block. The lock file is in ``folder``.
 
     Raises `WarehouseInUse` if another process holds the lock for longer than ``wait_s`` seconds, and
-    `WarehouseUnwritable`. A lock of Prefect would stay held for minutes after a run is killed.
+    `WarehouseUnwritable`. A lock in Prefect would stay held for minutes after a run is killed.
     """
     busy = WarehouseInUse(f"another process has been working on {job} for {wait_s:g} s")
     with _hold_lock(folder, job, wait_s, busy):
@@ -31,9 +31,10 @@ def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
 
 @contextmanager
 def refuse_second_run(folder: Path, job: str) -> Generator[None]:
-    """Hold the exclusive lock for ``job`` during the block, without waiting; the lock file is in ``folder``.
+    """Hold the exclusive lock for ``job`` during the ``with`` block, without waiting.
 
-    Raises `AlreadyRuns` if another process holds it, and `WarehouseUnwritable`.
+    The lock file is in ``folder``. Raises `AlreadyRuns` if another process holds the lock, and
+    `WarehouseUnwritable`.
     """
     with _hold_lock(
         folder, job, 0, AlreadyRuns(f"{job} already runs in another process; this process did nothing")

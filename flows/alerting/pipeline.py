@@ -1,6 +1,6 @@
 """Turns observations into incidents and alerts, and sends the alerts.
 
-observe → apply operator actions → decide → group → add references → record → send
+    observe → apply operator actions → decide → group → add references → record → send
 
 `monitors.alerts.observe` makes the observations. The stages from "decide" to "record" use one lock and one
 transaction. Therefore even several processes decide each alert only once, and store it before they send it.
@@ -123,7 +123,7 @@ def decide_and_record_alerts(
     undelivered, refused = _read_printed_alerts(notifier), _read_refused_alerts(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
-        with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
+        with suppress(WarehouseError):  # without the warehouse, the gate's message does not link alerts
             sent = find_latest_alerts(notifier.store, notifier.store.list_open_incidents(notifier.target))
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         decision = decide_alerts(

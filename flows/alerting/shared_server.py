@@ -1,6 +1,6 @@
 """Ensures that each alert is sent only once if several machines watch the same target.
 
-take the lease → read what was sent → send what is new → record it → return the lease
+    take the lease → read what was sent → send what is new → record it → return the lease
 
 A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, which
 stores leases and records as variables. Prefect creates each name once and deletes a variable by its id, so only one
@@ -221,7 +221,7 @@ class SharedServer:
             auth=self._auth,
             timeout=self.answer_timeout_s,
             trust_env=not is_local_address(self._api_url),
-            verify=not self._api_url.startswith("http:"),  # plain HTTP has no certificates; reading all takes 20 ms
+            verify=not self._api_url.startswith("http:"),  # HTTP needs no certificates; reading them takes 20 ms
         ) as client:
             key = hashlib.sha256(identity.encode()).hexdigest()[:16]
             yield _SharedTarget(

@@ -271,7 +271,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
 
 
 class DeployCheck(NamedTuple):
-    """The results of a poll, the ids of the runs that it created, and the errors of those that it could not."""
+    """The results of a poll, the ids of the runs that it created, and the errors for runs that it could not."""
 
     results: tuple[PollResult, ...]
     runs: tuple[str, ...]

@@ -113,7 +113,7 @@ class GitHubDestination:
     async def post_comment_and_verdict(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
     ) -> tuple[tuple[NotifyError, ...], CommentResult | None]:
-        """Post the comment and set the verdict as the status; return the errors and the result of the comment.
+        """Post the comment and set the verdict as the status. Return the errors and the result of the comment.
 
         Results of a newer run are not replaced.
         """

@@ -1,8 +1,8 @@
-"""Posts a run's results to the pull requests of its staging deploy: "pending" at the start, the verdict at the end.
+"""Posts a run's results to the pull requests of its staging deploy: first "pending", at the end the verdict.
 
 The webhook delivery names the pull request, and a trigger of the target must name its repository. Results are
-posted before the run is stored as finished, so a run that resumes a killed run posts them. There is one comment,
-which later runs update.
+posted before the run is stored as finished, so a run that resumes a killed run posts them. A pull request gets one
+comment, which later runs update.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from monitors.records.runs import RunReport
 from monitors.records.targets import Environment, PullRequest
 
 NOT_POSTED: Final = "ResultsNotPosted"
-"""The name of the fault of a pull request that did not get its results."""
+"""The name of the fault that a pull request did not get its results."""
 
 
 class NotForPosting(MonitorError):
@@ -38,11 +38,11 @@ class NotForPosting(MonitorError):
 
 @asynccontextmanager
 async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
-    """Post the status "pending" at the start of the block, and "error" if the block raises."""
+    """Post the status "pending" before the ``with`` block, and "error" if the block raises an exception."""
     await _post_state_to_pull_requests(run, State.PENDING, "asking the gold questions")
     try:
         yield
-    except Exception:  # GitHub shows a pending check until it gets a final status; raised again
+    except Exception:  # GitHub shows a pending check until it gets a final status; the error is raised again
         await _post_state_to_pull_requests(
             run, State.ERROR, "the monitor itself failed; Lookout notified its owners"
         )
@@ -50,7 +50,7 @@ async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
 
 
 async def post_results_to_pull_requests(run: LiveRun, report: RunReport) -> None:
-    """Post the comment and the verdict to every pull request of this run; report failed posts as a fault."""
+    """Post the comment and the verdict to every pull request of this run. Report failed posts as a fault."""
     patterns = run.context.configured.graders.account_patterns
     for pull in await _select_pull_requests_to_post(run):
         try:
@@ -79,7 +79,7 @@ async def _post_state_to_pull_requests(run: LiveRun, state: State, text: str) ->
 
 
 async def _select_pull_requests_to_post(run: LiveRun) -> tuple[PullRequest, ...]:
-    """Select the pull requests that get the results. A production target has none."""
+    """Select the pull requests that get the results. A production target posts to no pull request."""
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:
         return ()
@@ -99,7 +99,7 @@ def collect_pull_requests_of_run(run: LiveRun) -> tuple[PullRequest, ...]:
 async def _build_github_destination(
     run: LiveRun, pull: PullRequest, retry_policy: GitHubRetryPolicy
 ) -> GitHubDestination:
-    """Build the destination of results.
+    """Build the destination of results for one pull request.
 
     Raises `NotForPosting` if the repository is not configured or there is no token.
     """
@@ -123,7 +123,7 @@ async def _build_github_destination(
 
 
 def list_repositories_for_results(config: Config, target: str) -> frozenset[str]:
-    """List the configured repositories whose pull requests can get this target's results, in lower case."""
+    """List the configured repositories, in lower case, whose pull requests can get this target's results."""
     return frozenset(
         trigger.repository.casefold()
         for trigger in config.deploys.triggers

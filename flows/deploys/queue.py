@@ -1,4 +1,4 @@
-"""A queue of reported deploys, as files. A webhook's sender gets its answer after the deploy is stored.
+"""A queue of reported deploys, stored as files. A webhook is answered after its deploy is stored.
 
     deploys/TARGET/COMMIT.json      the first report of this commit without a deployment ID
     deploys/TARGET/COMMIT~ID.json   the first report of this commit with the sender's deployment ID
@@ -9,11 +9,11 @@
     deploys/TARGET/running          the commit that the last poll found running, and since when
 
 A repeated delivery has the same deployment ID as the first one. A rollback or a redeploy of a commit has another
-ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are one deploy: a report
-with the first ID of its form is not a new deploy if its commit was reported within the last day.
+ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are the same deploy: if a
+commit was reported within the last day, the first report with an ID of another form is not a new deploy.
 
 Deploys are files and not journal segments, because several processes must decide without the warehouse's lock
-whether a commit is new. Reports are never deleted, because a delivery can be repeated after a long time.
+whether a commit is new. Reports are never deleted, because a sender can repeat a delivery much later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from monitors.records.targets import PullRequest, ReportedDeploy
 from monitors.storage import write_atomically, write_once
 
 FOLDER: Final = "deploys"
-"""Inside the data folder."""
+"""Name of the folder inside the data folder that contains the queue."""
 
 _REPORTED: Final = ".json"
 _OUTCOME: Final = ".run"
@@ -42,10 +42,10 @@ _OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
 _RUNNING: Final = "running"
 _ID: Final = "~"
-"""Separates commit and deployment; identifiers do not contain this character."""
+"""Separates the commit and the deployment ID in a file name. Neither contains this character."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The start of the receiver's answer to a verified delivery that starts no run. Drills check it."""
+"""The start of the receiver's answer if a verified delivery starts no run. Drills check it."""
 
 log = logging.getLogger(__name__)
 
@@ -54,29 +54,30 @@ _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
 def _find_deployment_id_form(deploy: ReportedDeploy) -> str | None:
-    """Return the part of the deployment id that all ids of one sender and event have; ``None`` without an id."""
+    """Return the part of a deployment ID that all IDs of one sender and event share. ``None`` without an ID."""
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None
 
 
 class QueuedDeploy(Record):
-    """A reported deploy and the time when it was stored."""
+    """A reported deploy, and the time when it was stored."""
 
     deploy: ReportedDeploy
     stored_at: UtcTime
 
 
 class DeployOutcome(Record):
-    """The run of a deploy; ``run_id`` is ``None`` if the deploy needs no run."""
+    """The run that verifies a deploy. ``run_id`` is ``None`` if the deploy needs no run."""
 
     run_id: Identifier | None
     at: UtcTime
 
 
 class DeployAttempt(Record):
-    """A run of a deploy that has not ended yet.
+    """A run of a deploy, if the run has not ended yet.
 
-    ``number`` is 1 for the first run. ``plan_sha256`` is the hash of the configuration and of Lookout's version.
+    ``number`` counts the runs of this deploy from 1. ``plan_sha256`` is the hash of the configuration and of
+    Lookout's version.
     """
 
     run_id: Identifier
@@ -85,20 +86,20 @@ class DeployAttempt(Record):
 
 
 class RunningCommit(Record):
-    """The commit that a target runs, and since when, as found by polls."""
+    """The commit that a target serves, and since when, as polls have found."""
 
     commit: str
     since: UtcTime
 
 
 class DeployQueue:
-    """The stored deploys of one data folder. Several threads and processes can use it without locks."""
+    """The stored deploys of one data folder. Several threads and processes can use it without a lock."""
 
     def __init__(self, data_folder: Path) -> None:
         self._root = data_folder / FOLDER
 
     def save_if_new(self, deploy: QueuedDeploy, *, is_running_again: bool = False) -> bool:
-        """Store a deploy durably; return false if it was reported before.
+        """Store a deploy so that it survives a crash. Return false if it was reported before.
 
         ``is_running_again`` is true if `find_returned_deployment_id` found the commit running again. If the deploy
         was reported before, its pull request is stored: the first report often comes from a poll, which lacks it.
@@ -112,9 +113,9 @@ class DeployQueue:
         )
 
     def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_running_again: bool = False) -> bool:
-        """Whether a deploy was not reported before. Raises `WarehouseUnwritable`.
+        """Return whether a deploy was not reported before. Raises `WarehouseUnwritable`.
 
-        A report that repeats an earlier one with its first deployment ID is stored as done.
+        If the report repeats an earlier report with its first deployment ID, it is stored as done.
         """
         deploy = queued.deploy
         reports = self._list_report_paths(deploy.event.target, deploy.event.commit)
@@ -138,10 +139,10 @@ class DeployQueue:
         return False
 
     def find_returned_deployment_id(self, target: str, commit: str) -> str | None:
-        """Return a deployment id for ``commit`` if the target runs this earlier commit again; else ``None``.
+        """Return a deployment ID for ``commit`` if the target serves this earlier commit again, else ``None``.
 
-        It runs again, for example after a rollback, if it was reported before the commit that ran until now. The id
-        stays the same until the next `store_running_commit`.
+        A target serves a commit again, for example after a rollback, if the commit was reported before the one that
+        was served until now. The ID stays the same until the next `store_running_commit`.
         """
         before = self._read_running_commit(target)
         if before is None or before.commit == commit:
@@ -172,15 +173,15 @@ class DeployQueue:
         self._write(self._build_path(deploy, _OPEN), attempt.model_dump_json())
 
     def end_attempt(self, deploy: ReportedDeploy) -> None:
-        """Delete the unfinished run of a deploy: it has ended, or Lookout gives it up."""
+        """Delete the record of a deploy's unfinished run, because the run has ended or Lookout gives it up."""
         self._build_path(deploy, _OPEN).unlink(missing_ok=True)
 
     def has_unfinished_attempts(self) -> bool:
-        """Whether a deploy has a run that has not ended. Reads file names only."""
+        """Return whether a deploy has a run that has not ended. This reads only file names."""
         return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
 
     def list_unfinished_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
-        """List the deploys whose run has not ended, each with that run."""
+        """List the deploys whose run has not ended, with that run."""
         attempts: list[tuple[QueuedDeploy, DeployAttempt]] = []
         for path in sorted(self._root.glob(f"*/*{_OPEN}")):
             deploy = self._read_deploy(path.with_suffix(_REPORTED))
@@ -194,7 +195,7 @@ class DeployQueue:
         return tuple(attempts)
 
     def find_newest_deploy(self, target: str) -> QueuedDeploy | None:
-        """Find the deploy of ``target`` that was stored last; ``None`` without any."""
+        """Find the deploy of ``target`` that was stored last, or ``None`` without any."""
         paths = (self._root / target).glob(f"*{_REPORTED}")
         deploys = [deploy for path in paths if (deploy := self._read_deploy(path)) is not None]
         return max(deploys, key=lambda deploy: deploy.stored_at, default=None)
@@ -213,11 +214,11 @@ class DeployQueue:
             self._write(self._root / event.target / f"{event.commit}{_PULL}", pull.model_dump_json())
 
     def has_commit(self, target: str, commit: str) -> bool:
-        """Whether this commit was reported before."""
+        """Return whether this commit was reported before."""
         return bool(self._list_report_paths(target, commit))
 
     def _list_report_paths(self, target: str, commit: str) -> list[Path]:
-        """List the files with reports of a commit; the report without a deployment id is first."""
+        """List the files with reports of a commit. The report without a deployment ID comes first."""
         folder = self._root / target
         plain = folder / f"{commit}{_REPORTED}"
         try:
@@ -227,7 +228,7 @@ class DeployQueue:
         return [*([plain] if plain.exists() else ()), *with_id]
 
     def find_newest_reported_commit(self, target: str) -> str | None:
-        """Return the commit of the newest report of a target; ``None`` if there is none or it cannot be read."""
+        """Return the commit of a target's newest report. ``None`` if there is no report or it cannot be read."""
         files = [path for path in (self._root / target).glob(f"*{_REPORTED}") if not path.name.startswith(".")]
         newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
         return newest.deploy.event.commit if newest is not None else None
@@ -240,15 +241,15 @@ class DeployQueue:
         )
 
     def has_open_deploys(self) -> bool:
-        """Whether a deploy waits for a run. Reads file names only."""
+        """Return whether a deploy waits for a run. This reads only file names."""
         return next(self._list_waiting_paths(), None) is not None
 
     def has_polled(self, target: str) -> bool:
-        """Whether this target was polled before."""
+        """Return whether this target was polled before."""
         return (self._root / target / _FIRST_POLL).exists()
 
     def store_first_poll(self, target: str) -> None:
-        """Store that this target was polled. From now on, a commit that nobody reported is a new deploy.
+        """Store that this target was polled. From then on, an unreported commit is a new deploy.
 
         Raises `WarehouseUnwritable`.
         """
@@ -277,7 +278,7 @@ class DeployQueue:
                     yield folder / name
 
     def _read_deploy(self, path: Path) -> QueuedDeploy | None:
-        """Read the deploy of a file; log an error and return ``None`` if it cannot be read."""
+        """Read the deploy in a file. If it cannot be read, log an error and return ``None``."""
         try:
             return QueuedDeploy.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:

@@ -1,8 +1,8 @@
 """Creates the verification run of each deploy. A deploy gets one run, even if it is reported several times.
 
 The id of the run is stored with the deploy. Prefect creates each run with an idempotency key, so two processes get
-the same run. A run whose process was killed is restarted at most twice. After that, an alert says that the deploy
-is not verified.
+the same run. A run whose process was killed is restarted at most twice. Then an alert says that the deploy is not
+verified.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.rows import DeployRow
 
 RUN_CREATION_TIMEOUT_S: Final = 30.0
-"""Timeout of creating one run, including the client's retries."""
+"""Timeout for the creation of one run in seconds, including the client's retries."""
 SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
-"""A run that was killed three times is not restarted, because it probably causes the kill."""
+"""Maximum number of runs of one deploy. A run that was killed this often probably causes the kill."""
 RUN_LOST: Final = "RunLost"
-"""The name of the fault that a deploy is not verified. The next completed run of the target resolves it."""
+"""The name of the fault that a deploy could not be verified. The next completed run of the target resolves it."""
 
 
 class RunNotMade(MonitorError):
-    """Raised if Prefect did not create a run. The deploy stays in the queue, and Lookout tries again later."""
+    """Raised if Prefect created no run. The deploy stays in the queue, and Lookout tries again later."""
 
     retryable = True
 
@@ -50,7 +50,8 @@ class RunNotMade(MonitorError):
 class RunPlan(Record):
     """The Prefect deployment (``flow/name``) and the configuration that verify a deploy.
 
-    ``tag`` is `PrefectSettings.tag`. It is part of each run's key, because installations can share a server.
+    ``tag`` is `PrefectSettings.tag`. It is part of each run's key, because several installations can share a
+    server.
     """
 
     deployment: str
@@ -62,19 +63,19 @@ class RunPlan(Record):
         try:
             text = self.config_path.read_bytes()
         except OSError:
-            text = b""  # the run itself reports the error
+            text = b""  # the run itself reports that the file cannot be read
         return hashlib.sha256(version("lookout-monitor").encode() + b"\0" + text).hexdigest()
 
 
 class StartReport(NamedTuple):
-    """The ids of the runs that were created, and the errors for runs that could not be created."""
+    """The ids of the runs that were created, and the errors for the other runs."""
 
     runs: tuple[str, ...]
     failed: tuple[RunNotMade, ...]
 
 
 def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
-    """Build the idempotency key of a deploy's run. No part contains a slash, so keys are unique."""
+    """Build the idempotency key of a deploy's run. No part contains a slash, so each key is unique."""
     key = f"{tag}-deploy/{deploy.event.target}/{deploy.event.commit}"
     again = f"/attempt {attempt}" if attempt > 1 else ""
     return f"{key}{again}" if deploy.deployment is None else f"{key}/{deploy.deployment}{again}"
@@ -83,7 +84,7 @@ def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFEC
 async def ensure_verification_run(
     client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1
 ) -> str:
-    """Create the run that verifies ``deploy``, unless it exists; return its id. ``attempt`` counts from 1.
+    """Create the run that verifies ``deploy``, unless it exists. Return its id. ``attempt`` counts from 1.
 
     Raises `RunNotMade` if Prefect does not answer or does not have the deployment.
     """
@@ -103,7 +104,7 @@ async def ensure_verification_run(
 
 @contextmanager
 def convert_prefect_errors(deployment: str) -> Generator[None]:
-    """Raise `RunNotMade` instead of an error of Prefect's client in a request about a run of ``deployment``."""
+    """Convert errors of Prefect's client to `RunNotMade`, in a request about a run of ``deployment``."""
     try:
         yield
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
@@ -122,7 +123,7 @@ def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str,
 
 
 def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
-    """Build the tags with which people find a run in Prefect's UI."""
+    """Build the tags that help people to find a run in Prefect's UI."""
     tags = ("deploy", f"target:{deploy.event.target}", f"reported-by:{deploy.event.reported_by}")
     pull = deploy.pull_request
     return (*tags, f"pull-request:{pull.repository}#{pull.number}") if pull else tags
@@ -131,10 +132,10 @@ def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
 async def create_runs_of_waiting_deploys(
     client: PrefectClient, deploys: DeployQueue, journal: Journal, plan: RunPlan, *, now: Callable[[], datetime]
 ) -> StartReport:
-    """Create the runs of all waiting deploys. An error of one does not stop the others.
+    """Create the runs of all waiting deploys. An error of one deploy does not stop the others.
 
-    Each deploy is written to the journal before its outcome is stored. After a kill in between it is written twice,
-    but the warehouse counts it once. Raises `WarehouseUnwritable`.
+    Each deploy is written to the journal before its outcome is stored. If the process is killed between the two,
+    the deploy is written twice, but the warehouse counts it once. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
@@ -155,9 +156,9 @@ async def create_runs_of_waiting_deploys(
 async def restart_crashed_runs(
     client: PrefectClient, deploys: DeployQueue, plan: RunPlan, *, build_notifier: Callable[[str], Notifier]
 ) -> StartReport:
-    """Restart the runs whose process was killed. They continue with the answers that are stored.
+    """Restart the runs whose process was killed. They continue with their stored answers.
 
-    If a run may not be restarted, an alert is sent with the notifier of its target. Raises `WarehouseUnwritable`.
+    If a run must not be restarted, an alert is sent with the notifier of its target. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
@@ -195,7 +196,7 @@ RUNNING_STATES: Final = frozenset(
 
 
 async def _read_run_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
-    """Read the state of a run at Prefect; a run that was deleted counts as crashed. Raises `RunNotMade`."""
+    """Read the state of a run at Prefect. A deleted run counts as crashed. Raises `RunNotMade`."""
     with convert_prefect_errors(plan.deployment):
         try:
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
@@ -208,7 +209,7 @@ async def _read_run_state(client: PrefectClient, run_id: str, plan: RunPlan) -> 
 def _find_restart_obstacle(
     deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAttempt, plan: RunPlan
 ) -> str | None:
-    """Return the reason why the run of a deploy must not be restarted; ``None`` if it may be."""
+    """Return why the run of a deploy must not be restarted, or ``None`` if it may be restarted."""
     if attempt.number >= MAX_ATTEMPTS:
         return f"this was attempt {attempt.number} of {MAX_ATTEMPTS}"
     if attempt.plan_sha256 != plan.compute_digest():
@@ -220,7 +221,7 @@ def _find_restart_obstacle(
 
 
 def _format_creation_error(deployment: str, error: BaseException) -> str:
-    """Format why Prefect created no run. It does not quote the response, which can contain the parameters."""
+    """Format why Prefect created no run. The text does not quote the response, which can contain parameters."""
     if isinstance(error, httpx.HTTPStatusError):
         return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {deployment}"
     if isinstance(error, PrefectException):

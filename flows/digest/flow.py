@@ -1,8 +1,8 @@
 """Sends the daily digest: one message for each target about the last day.
 
-It is sent even when nothing is wrong, so that people notice when it is missing. Alerts that wait in the outbox are
-sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of Lookout
-itself are sent to Lookout's owners in their own channel.
+The digest is sent even if nothing is wrong, so that people notice when it is missing. Alerts that wait in the
+outbox are sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of
+Lookout itself are sent to Lookout's owners in their own channel.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""Added to the day, so that no run is left out when a digest starts some minutes late."""
+"""Time before the day that a digest also covers, so that a digest that starts late misses no run."""
 GRADING_GRACE: Final = timedelta(hours=2)
-"""A nightly run that is not graded this long after it was due counts as missing."""
+"""How long after its due time a nightly run may still be ungraded. Then it counts as missing."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 
 
@@ -104,16 +104,16 @@ def build_digest(
 ) -> Digest:
     """Build the digest of ``target`` for the day that ends at ``now``.
 
-    ``runs`` is the folder of the run folders. ``skipped_runs`` are runs that Prefect skipped after an outage, and
-    ``paused`` are schedules that a person paused. Each repeat of a digest has the same id, so it is sent once.
-    Raises `WarehouseError`.
+    ``runs`` is the folder that contains the run folders. ``skipped_runs`` are runs that Prefect skipped after an
+    outage, and ``paused`` are schedules that a person paused. Every attempt to send a digest uses the same id, so
+    the digest is sent once. Raises `WarehouseError`.
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
     waiting = count_alerts_to_send(store, target)
     all_incidents = tuple(store.load_incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
     expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
-    if not runs_of_day and setup.traffic is not None:  # a target that has only traffic may not have any runs
+    if not runs_of_day and setup.traffic is not None:  # a target with live traffic alone may have no runs
         expected = expected and has_finished_run(store, target)
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None
     graded = str(newest.run_id) if newest is not None else run_id
@@ -143,7 +143,10 @@ def build_digest(
 
 
 def build_digest_id(target: str, due_at: datetime) -> str:
-    """Build the id that readers see in the digest of ``target`` that was due at ``due_at``."""
+    """Build the id that readers see in the digest.
+
+    It contains ``target`` and ``due_at``, when the digest was due.
+    """
     digest = hashlib.sha256(f"digest/{target}/{due_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()).digest()
     return f"LK-{base64.b32encode(digest).decode('ascii')[:8]}"
 
@@ -173,7 +176,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
 
 
 def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield a figure that lists the runs that were skipped after an outage, because a newer run replaces them."""
+    """Yield a figure that lists the runs that were skipped after an outage, because a newer run replaced them."""
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
         due_times.setdefault(name, []).append(due_at.astimezone(UTC))
@@ -199,7 +202,7 @@ def _format_score(value: float | None) -> str:
 def _describe_missing_nightly_results(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> str:
-    """Describe which results of the last nightly run are missing; empty if none is missing."""
+    """Describe which results of the last nightly run are missing. Empty if all are there."""
     if traffic is None:
         return ""
     due = compute_previous_due_at(now, traffic)
@@ -213,7 +216,7 @@ def _describe_missing_nightly_results(
 def _build_nightly_figures(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> Iterator[DigestFigure]:
-    """Yield the figures of the last nightly run and the time of the next one. Say so if it is late or missing."""
+    """Yield the figures of the last nightly run and the time of the next run. Late or missing runs are named."""
     if traffic is None:
         return
     due = compute_previous_due_at(now, traffic)
@@ -266,7 +269,7 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
 
 
 def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime) -> Iterator[DigestFigure]:
-    """Yield how often repeated answers differ in the last repeatability session, if it is at most a week old."""
+    """Yield how often repeated answers differed in the last repeatability session, if it is at most a week old."""
     if session is None or now - session.finished_at > WEEK:
         return
     if session.void:
@@ -291,7 +294,7 @@ def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings)
 def _build_drill_figures(
     report: DrillReport | None, settings: DrillSettings, now: datetime
 ) -> tuple[DigestFigure, ...]:
-    """Build the state of the last drill; nothing if drills are disabled and there was none."""
+    """Build the state of the last drill. Empty if drills are disabled and there was none."""
     if report is None and not settings.enabled:
         return ()
     return (DigestFigure(label="last drill", value=redact(build_drill_status(report, settings, now).text)),)
@@ -300,7 +303,10 @@ def _build_drill_figures(
 def _build_report_links(
     runs_of_day: Sequence[RunFigures], newest: NightlyReport | None, runs: Path, site_url: str | None
 ) -> Iterator[Link]:
-    """Yield links to the reports of the newest run and the last night: on the site if it has a URL, else files."""
+    """Yield links to the reports of the newest run and the last nightly run.
+
+    Without a site URL, these are files.
+    """
     places = [("Newest report", runs_of_day[0].run_id)] if runs_of_day else []
     if newest is not None:
         places.append(("Night", newest.run_id))
@@ -308,17 +314,20 @@ def _build_report_links(
         file = build_report_paths(runs / run_id).html
         if site_url is not None:
             yield Link(label=label, href=f"{site_url.rstrip('/')}{build_report_page_path(run_id)}")
-        elif file.is_file() or label != "Night":  # nightly runs of earlier versions do not have a report
+        elif file.is_file() or label != "Night":  # nightly runs of earlier versions have no report
             yield Link(label=label, href=str(file))
 
 
 RETRY_AFTER_S = (60.0, 300.0, 900.0)
-"""Waits before each retry of sending a digest. Before a retry, Lookout checks whether the channel has it."""
+"""Waits in seconds before each retry of sending a digest.
+
+Before a retry, Lookout checks whether the channel already has the digest.
+"""
 
 
 @flow(name="digest", description=__doc__)
 async def digest(config_path: Path, target: str | None = None) -> State[tuple[str, ...]] | State[None]:
-    """Send the digest of ``target``, or of all configured targets; the state's data are the ids of the digests.
+    """Send the digest of ``target``, or of all targets. The state's data are the ids of the digests.
 
     Raises `ConfigError` before anything is sent.
     """
@@ -356,7 +365,7 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load from Prefect the paused schedules that concern ``target``."""
+    """Load from Prefect the paused schedules that affect ``target``."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (

@@ -1,6 +1,6 @@
 """The context of a drill: configuration, clock, environment and random numbers.
 
-A drill plants a wrong answer on a page of Lookout's own and checks that the alert about it arrives in Slack.
+A drill plants a wrong answer on a page of Lookout's own, and checks that the alert about it arrives in Slack.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from monitors.records.base import UtcTime
 from monitors.records.self_checks import DRILL_TARGET
 
 DRILL_FOLDER: Final = "drill"
-"""Inside the data folder: the files that a drill writes and reads."""
+"""Name of the folder inside the data folder for the files that a drill writes and reads."""
 
 
 class StationFailed(MonitorError):
-    """Raised if a station of the drill fails. ``to_do`` says how to fix it, if possible with a command."""
+    """Raised if a station of the drill fails. ``to_do`` says how to fix the fault, if possible with a command."""
 
     def __init__(self, finding: str, to_do: str) -> None:
         super().__init__(finding)
@@ -32,16 +32,16 @@ class StationFailed(MonitorError):
 
 
 class NotSetUp(Exception):
-    """Raised if this installation does not have the part that a station checks. The message says so."""
+    """Raised if this installation does not have the part that a station checks. The message names the part."""
 
 
 @dataclass
 class DrillContext:
-    """The context of a drill.
+    """Everything that a drill needs.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
-    without a worker. ``outside_at`` is the time of an external server and this machine's time at that moment; a
-    station sets it.
+    without a worker. ``outside_at`` is the time of an external server, and this machine's time at the same moment;
+    a station sets both.
     """
 
     config: Config
@@ -58,7 +58,7 @@ class DrillContext:
 
     @property
     def folder(self) -> Path:
-        """The folder for the drill's log file and screenshots."""
+        """The folder for the log file and the screenshots of the drill."""
         return self.config.data_folder / DRILL_FOLDER
 
 

@@ -1,8 +1,8 @@
-"""Runs the stations of a drill in order, until one fails, and reports the result.
+"""Runs the stations of a drill in order until one fails, and reports the result.
 
-Each station checks one part of the path from a wrong answer to Slack. The report is written to a file after each
-station, so it exists even if the drill is killed. At the end the report is stored. If a station failed, an alert is
-sent by the first delivery path that works.
+Each station checks one part of the path from a wrong answer to Slack. The report file is written after each
+station, so it exists even if the drill is killed. At the end the report is stored in the warehouse. If a station
+failed, an alert is sent by the first delivery path that works.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
 STATION_TIMEOUT_S: Final = 300.0
-"""Timeout of one station, which can wait for a slow judge or for the warehouse."""
+"""Timeout of one station in seconds. A station may wait for a slow judge or for the warehouse."""
 REPORT_FILE: Final = "drill.json"
-"""The file in the data folder with the report of the newest drill; it is read without the warehouse."""
+"""Name of the file in the data folder with the report of the newest drill. It can be read without the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
 """The name of the fault that the drill is overdue."""
@@ -69,7 +69,7 @@ class Course:
         )
 
     async def run(self) -> DrillReport:
-        """Run all stations, store the report and notify people. A station that fails raises no error."""
+        """Run all stations, store the report and notify people. If a station fails, no error is raised."""
         try:
             for name, station in self._list_stations():
                 if self._report.failed is not None:
@@ -118,7 +118,7 @@ class Course:
             message_after_s=self._answer.message_after_s,
             at=self._drill.now(),
         )
-        # If the data folder cannot be written, the first station reports it.
+        # The first station reports a data folder that cannot be written.
         write_drill_report_file(self._drill.config.data_folder, self._report)
         self._on_station(result)
 
@@ -194,16 +194,16 @@ def format_failure_text(report: DrillReport) -> str:
 
 
 def _format_finding_as_sentence(finding: str) -> str:
-    """Capitalise the first letter, unless the first word is a name or a path; remove the full stop."""
+    """Make a finding a sentence: capitalise it unless it starts with a name or a path, and remove the full stop."""
     begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
     return f"{begins}{finding[1:].rstrip('.')}"
 
 
 async def notify_drill_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
-    """Notify people which station failed; return the names of the delivery paths that accepted the message.
+    """Notify people which station failed. Return the names of the delivery paths that accepted the message.
 
     The message is sent without warehouse and outbox, by the first delivery path that accepts it. If none accepts
-    it, the message is stored, and a later process sends it.
+    the message, it is stored, and a later process sends it.
     """
     log_line(f"{format_failure_title(report)}. {format_failure_text(report)}")
     delivered_by = [*await _send_failure_without_outbox(drill, report)]
@@ -261,7 +261,7 @@ async def _store_failure_alert(drill: DrillContext, report: DrillReport) -> None
 
 
 def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:
-    """Write the report of a drill to a file in the data folder, if it can be written."""
+    """Write the report of a drill to a file in the data folder. If that fails, nothing is raised."""
     try:
         write_atomically(data_folder / REPORT_FILE, report.model_dump_json(), within=data_folder)
     except MonitorError:
@@ -269,7 +269,7 @@ def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:
 
 
 def read_drill_report_file(data_folder: Path) -> DrillReport | None:
-    """Read the report of the newest drill of a data folder; ``None`` if there is none or it cannot be read."""
+    """Read the report of the newest drill in a data folder. ``None`` if there is none or it cannot be read."""
     try:
         return DrillReport.model_validate(json.loads((data_folder / REPORT_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError):

@@ -28,7 +28,7 @@ from monitors.records.self_checks import DrillReport, StationResult
 
 @flow(name="fire-drill", description=__doc__)
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport] | State[None]:
-    """Run one drill; the state's data is its report. Raises `ConfigError` before the first station."""
+    """Run one drill. The state's data is its report. Raises `ConfigError` before the first station."""
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:

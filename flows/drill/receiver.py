@@ -18,7 +18,7 @@ from flows.drill.stations import REQUEST_TIMEOUT_S
 from monitors.config.sections import DeploySender
 
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
-"""Set by ``lookout up`` for the processes that it starts."""
+"""An environment variable with the receiver's URL. ``lookout up`` sets it for the processes that it starts."""
 DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
@@ -35,7 +35,7 @@ class SignedDelivery(NamedTuple):
 
 
 async def check_receiver(drill: DrillContext) -> str:
-    """Check that the receiver accepts a signed test delivery of each configured sender."""
+    """Check that the receiver accepts a signed test delivery from each configured sender."""
     providers = sorted(drill.config.deploys.providers)
     if not providers:
         raise NotSetUp("no [[deploys.triggers]]")
@@ -79,7 +79,7 @@ async def _send_signed_delivery(
 
 
 def build_signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
-    """Build a test delivery as ``provider`` sends it at the Unix time ``at``, signed with ``secret``."""
+    """Build a test delivery as ``provider`` sends it at the Unix time ``at``. It is signed with ``secret``."""
     content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:

@@ -1,4 +1,4 @@
-"""The stations of a drill that run before it asks a question. Each uses one part that alerts need.
+"""The stations of a drill that run before it asks a question. Each tests one part that alerts need.
 
 A station returns a text about what it found. It raises `StationFailed` if the part does not work, and `NotSetUp` if
 this installation does not have the part.
@@ -39,10 +39,13 @@ from monitors.sources.logs.tail import read_new_batches
 
 REQUEST_TIMEOUT_S: Final = 10.0
 MIN_FREE_BYTES: Final = 256_000_000
-"""A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space for a copy of its file."""
+"""Minimum free space in bytes.
+
+A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space for a copy of its file.
+"""
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
-"""Webhook senders and Slack refuse a signature whose time differs by more than five minutes."""
+"""Maximum difference between clocks in seconds. Webhook senders and Slack refuse signatures that are older."""
 
 
 async def check_data_folder(drill: DrillContext) -> str:
@@ -84,10 +87,10 @@ async def check_suites(drill: DrillContext) -> str:
 
 
 async def check_schedules(drill: DrillContext) -> str:
-    """Check that every scheduled deployment is registered and not paused."""
+    """Check that every scheduled deployment is registered at Prefect and not paused."""
     if drill.prefect_api is None:
         raise NotSetUp("schedules are not checked, because there is no worker")
-    from prefect.client.orchestration import PrefectClient  # reads its settings at import
+    from prefect.client.orchestration import PrefectClient  # Prefect reads its settings at import
     from prefect.exceptions import ObjectNotFound
 
     planned = plan_deployments(drill.config, drill.config_path, drill.config.schedules)
@@ -110,7 +113,7 @@ async def check_schedules(drill: DrillContext) -> str:
 
 
 async def check_network(drill: DrillContext) -> str:
-    """Check that Slack can be reached by name, and through the proxy if one is set."""
+    """Check that Slack's host name can be resolved and that Slack can be reached, if needed through a proxy."""
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
         raise NotSetUp("no Slack credentials, so no outside server is needed")
@@ -136,7 +139,7 @@ _API_TEST: Final = "api.test"
 
 
 def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """Return a URL of Slack without secrets, to test the connection; ``None`` without Slack credentials."""
+    """Return a URL of Slack without secrets to test the connection, or ``None`` without Slack credentials."""
     if environment.get(TOKEN_VARIABLE):
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
     webhook = urlsplit(environment.get(WEBHOOK_VARIABLE, ""))

@@ -1,4 +1,4 @@
-"""Describes the state of drills: the last drill passed, failed or is overdue, or there was none."""
+"""Describes the state of drills: whether the last drill passed, failed or is overdue, or whether there was none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.plural import plural
 from monitors.records.self_checks import DrillReport
 
 MAX_DRILL_DURATION: Final = timedelta(hours=1)
-"""A drill that has not ended after this time was killed."""
+"""A drill that has not ended after this time counts as killed."""
 
 
 class DrillState(StrEnum):
@@ -24,7 +24,7 @@ class DrillState(StrEnum):
 
 
 class DrillStatus(NamedTuple):
-    """The state of drills, a text about it, and what to do."""
+    """The state of drills, a text that describes it, and what to do."""
 
     state: DrillState
     text: str

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""If no station ends for this time, the worker has stopped or hangs. It is longer than the timeout of a station."""
+"""After this time without a result, the worker has stopped or hangs, in seconds. A station's timeout is shorter."""
 STATIONS_BEFORE_WORKER: Final = 2
-"""The number of stations before those that the worker runs: Prefect and worker."""
+"""How many stations run before those in the worker: one tests Prefect, one tests the worker."""
 REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
 UP_HINT: Final = "start `lookout up`, and read its log"
 
@@ -42,9 +42,9 @@ UP_HINT: Final = "start `lookout up`, and read its log"
 async def run_drill_in_worker(
     config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
 ) -> DrillReport:
-    """Run a drill in the worker and return its report. If Prefect or the worker fails, the report ends there.
+    """Run a drill in the worker and return its report. If Prefect or the worker fails, the drill ends there.
 
-    Sets variables in ``environment`` for Prefect's client, which reads them when it is imported.
+    Sets variables for Prefect's client in ``environment``, because the client reads them at import.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)
@@ -78,7 +78,7 @@ async def _find_prefect_api_url(config: Config, environment: Mapping[str, str]) 
 
 
 class _DrillFollower:
-    """Follows a drill that the worker runs, and calls ``on_station`` once for each station."""
+    """Follows a drill in the worker, and calls ``on_station`` once for each station."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation) -> None:
         self._drill = drill
@@ -87,7 +87,7 @@ class _DrillFollower:
         self._worker_hint = UP_HINT
 
     async def run_station(self, name: DrillStation, station: Station) -> str:
-        """Run a station in this process and add its result. Raises `StationFailed` if it fails."""
+        """Run a station in this process and add its result. Raises `StationFailed` if the station fails."""
         began_s = self._drill.monotonic()
         try:
             finding = await station()
@@ -98,8 +98,8 @@ class _DrillFollower:
         return finding
 
     async def run_to_end(self, api: str) -> DrillReport:
-        """Create the run and follow it to its end. Raises `StationFailed` if no worker runs it."""
-        from prefect.client.orchestration import PrefectClient  # reads its settings at import
+        """Create the drill's run and follow it to its end. Raises `StationFailed` if no worker executes it."""
+        from prefect.client.orchestration import PrefectClient  # Prefect reads its settings at import
 
         began_s = self._drill.monotonic()
         async with PrefectClient(api) as client:
@@ -144,7 +144,7 @@ class _DrillFollower:
             if self._drill.monotonic() > end_s:
                 await client.set_flow_run_state(run.id, Cancelled(message="no worker started it"), force=True)
                 raise StationFailed(f"no worker started the drill within {limit_s:g} s", self._worker_hint)
-            # Prefect sends no event to a client that waits.
+            # Prefect sends no event to a waiting client, so its state is polled.
             await asyncio.sleep(POLL_S)
         return run
 
@@ -163,11 +163,11 @@ class _DrillFollower:
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
                 raise self._build_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
-            # Prefect sends no event to a client that waits.
+            # Prefect sends no event to a waiting client, so its state is polled.
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """Read the report from the warehouse, for a worker with another data folder; ``None`` if it is missing."""
+        """Read the report from the warehouse, for a worker with another data folder. ``None`` if it is missing."""
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)
@@ -177,7 +177,7 @@ class _DrillFollower:
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
     def _show_new_results(self) -> DrillReport | None:
-        """Read the report file and show new results; return ``None`` if the file is from another drill."""
+        """Read the report file and show new results. Return ``None`` if the file belongs to another drill."""
         report = read_drill_report_file(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
             return None

@@ -64,14 +64,14 @@ LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
 _PAGE_COMMAND: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""Starts the drill page in its own process, like a watched application."""
+"""The command that starts the drill page in its own process, like a watched application."""
 
 
 class ShadowPage(BaseModel):
-    """What the drill page prints when it starts.
+    """The line that the drill page prints when it starts.
 
-    ``url`` is its address. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer, ``right`` the
-    id of a case that gets a right one. ``fault`` describes the wrong answer.
+    ``url`` is the address of the page. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer;
+    ``right`` is the id of a case that gets a right answer. ``fault`` describes the wrong answer.
     """
 
     url: str
@@ -98,14 +98,14 @@ class WrongAnswer:
 
     @property
     def shadow(self) -> ShadowPage:
-        """The drill page, after it was started."""
+        """The drill page. It must have been started."""
         if self.page is None:
             raise AssertionError("internal error: the shadow page must be first")
         return self.page
 
     @property
     def cases(self) -> Suite:
-        """The cases to ask, after they were loaded."""
+        """The cases to ask. They must have been loaded."""
         if self.suite is None:
             raise AssertionError("internal error: the shadow page must be first")
         return self.suite
@@ -146,7 +146,7 @@ async def stop_drill_page(answer: WrongAnswer) -> None:
 
 
 async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Ask the drill page in this installation's browser; store the answers in ``answer``."""
+    """Ask the drill page in this installation's browser. The answers are stored in ``answer``."""
     settings = ProbeSettings(
         attempts=1,
         concurrency=1,
@@ -303,7 +303,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 def format_drill_passed_message(fault: str, *, judged: bool) -> str:
-    """Format the text of the message about the planted wrong answer. ``judged``: a judge is configured."""
+    """Format the message about the planted wrong answer. ``judged`` is true if a judge is configured."""
     judge = "judge, " if judged else ""
     return (
         f"Lookout planted a wrong answer on its own page ({fault}) and tested the whole path to you: browser, "
@@ -333,7 +333,7 @@ async def check_slack(answer: WrongAnswer) -> str:
 
 
 async def check_heartbeat(drill: DrillContext) -> str:
-    """Ping the external heartbeat: a success ping if the drill has its own check, else a start ping."""
+    """Ping the external heartbeat. A drill with its own check sends a success ping, otherwise a start ping."""
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
@@ -354,7 +354,7 @@ async def check_heartbeat(drill: DrillContext) -> str:
 
 
 def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
-    """Build the notifier of a drill, which owns the incidents that it opens."""
+    """Build the notifier of a drill. The drill owns the incidents that it opens."""
     return build_notifier(
         drill.config,
         store,

@@ -1,6 +1,6 @@
-"""Asks cases again, at a target or at an earlier build of it, and grades the answers by rules.
+"""Asks cases again at a target, or at an earlier build of the target, and grades the answers by rules.
 
-Each question uses a new session. The results do not change a run's verdict, and no screenshots are stored.
+Each question uses a new session. The results do not change a run's verdict. No screenshots are stored.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from monitors.records.runs import CaseResult
 
 Clock = Callable[[], datetime]
 OnAsked = Callable[[CaseResult], Awaitable[None]]
-"""A function that gets each result. If it raises, no more questions are asked."""
+"""A function that gets each result. If it raises an exception, no more questions are asked."""
 
 MAX_FAILURES_IN_A_ROW = 3
-"""After this many questions in a row without an answer, the other questions are not asked."""
+"""After this many questions in a row without an answer, no more questions are asked."""
 
 
 @dataclass(frozen=True)
 class CaseAsker:
-    """Asks cases at one address, each in a new session. Use it in one event loop only."""
+    """Asks cases at one address, with a new session for each case. Use it in one event loop only."""
 
     driver: ChatDriver
     panel: Sequence[Grader]
@@ -46,7 +46,7 @@ class CaseAsker:
     clock: Clock
 
     async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
-        """Ask the questions in order; stop after three in a row without an answer.
+        """Ask the questions in order. Stop after three in a row without an answer.
 
         Answers that rules cannot grade stay ungraded; no judge is asked.
         """
@@ -66,7 +66,7 @@ class CaseAsker:
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
-        """Ask one case ``times`` times; return the results in the order of arrival."""
+        """Ask one case ``times`` times. Return the results in the order of their arrival."""
         results: list[CaseResult] = []
 
         async def append_result(result: CaseResult) -> None:
@@ -89,10 +89,10 @@ async def open_case_asker(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[CaseAsker]:
-    """Open a `CaseAsker` for ``target`` at ``address``: its own address, or that of another build.
+    """Open a `CaseAsker` for ``target`` at ``address``, which is the target's address or that of another build.
 
-    ``cases`` contain the replies to agents that ask a question back. ``folder`` is for files of the driver; it must
-    not be the folder of the run. Raises `ConfigError` if the target cannot be asked at ``address``.
+    ``cases`` contain the replies to an agent that asks back. ``folder`` is for files of the driver, and must not be
+    the folder of the run. Raises `ConfigError` if the target cannot be asked at ``address``.
     """
     configured = config.require_target(target)
     own_address = build_target_record(target, configured).address
@@ -117,7 +117,7 @@ async def open_case_asker(
 
 
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
-    """Grade an answer without a model: by the graders and by the rules of the judge's precheck."""
+    """Grade an answer without a model: by the graders, and by the rules that also run before a judge is asked."""
     if not isinstance(result, Exchange):
         return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)
@@ -127,7 +127,7 @@ def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult
 
 
 def build_settings_for_asking_again(settings: ProbeSettings) -> ProbeSettings:
-    """Return the settings for asking again: a new browser context each time, one try, no screenshots."""
+    """Return the settings for asking again: a new browser context each time, one attempt, no screenshots."""
     return settings.model_copy(
         update={
             "isolation": Isolation.CONTEXT,
@@ -169,7 +169,7 @@ def move_settings_to_address(settings: ProbeSettings, own_address: str, address:
 
 
 def move_url_to_address(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``address`` instead of ``own_address``; ``None`` if it is not below ``own_address``.
+    """Return ``url`` with ``address`` instead of ``own_address``, or ``None`` if it is not below ``own_address``.
 
     If both addresses end in the same path, for example ``/chat``, only the part before the path is replaced.
     """

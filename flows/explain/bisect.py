@@ -1,6 +1,6 @@
-"""Searches for the first build that gives a wrong answer. It asks one build at a time, each at its own address.
+"""Searches for the first build that gives a wrong answer. It asks one build at a time, at the build's own address.
 
-Each answer is stored, and a later search uses it again, because the build of a commit does not change. An answer
+Each answer is stored, and later searches use it again, because the build of a commit does not change. An answer
 counts only if it is right or has the failure that is searched for. A build without such answers is excluded.
 """
 
@@ -38,22 +38,22 @@ from monitors.storage import OWNER_ONLY_MODE, lock_folder, read_text_or_empty, w
 BISECT_FOLDER: Final = "bisect"
 """Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""A build is excluded after this many unusable answers in a row."""
+"""Maximum number of unusable answers in a row. Then a build is excluded."""
 
 
 class FailingCase(NamedTuple):
-    """A case, and the kinds of failure that count; empty if all count."""
+    """A case, and the kinds of failure that count. If there are none, all kinds count."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the case."""
+        """The SHA-256 of the case's content."""
         return hash_cases([self.case])
 
     def classify_failure(self, answer: BuildAnswer) -> bool | None:
-        """Return true if the answer has the failure, false if it is right, and ``None`` if it is unusable."""
+        """Return true if the answer has the failure, false if it is right, and ``None`` if it is neither."""
         if answer.outcome is CaseOutcome.CORRECT:
             return False
         has_kind = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
@@ -61,7 +61,7 @@ class FailingCase(NamedTuple):
 
 
 class BuildAnswers:
-    """Stores the answers of a target's builds in a file. Raises `ConfigError` if the file has other content."""
+    """Stores the answers of a target's builds in a file. Raises `ConfigError` if the file has another format."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
         self._data_folder = data_folder
@@ -81,7 +81,7 @@ class BuildAnswers:
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:
-        """Store an answer durably."""
+        """Store an answer so that it survives a crash."""
         with lock_folder(self._path):
             text = f"{read_text_or_empty(self._path)}{answer.model_dump_json()}\n"
             write_atomically(self._path, text, mode=OWNER_ONLY_MODE, within=self._data_folder)
@@ -93,7 +93,7 @@ OnBuildAnswer = Callable[[BuildAnswer, bool | None], None]
 
 @dataclass
 class BuildVisitor:
-    """Asks cases at builds. The page of a build stays open until another build is asked."""
+    """Asks cases at builds. A build's page stays open until another build is asked."""
 
     config: Config
     target: str
@@ -107,7 +107,7 @@ class BuildVisitor:
     _asked: int = 0
 
     async def ask(self, build: Build, case: GoldCase) -> BuildAnswer:
-        """Ask a case once. If the build does not answer, or runs another commit, the result says so."""
+        """Ask a case once. The result says if the build does not answer or serves another commit."""
         asked_at = self.clock()
         try:
             asker = await self._open_asker(build)
@@ -145,7 +145,7 @@ class BuildVisitor:
         return asker
 
     async def _require_build_commit(self, build: Build) -> None:
-        """Raise `ProbeError` if the application reports another commit than the build's."""
+        """Raise `ProbeError` if the application reports another commit than that of the build."""
         configured = self.config.require_target(self.target)
         target = build_target_record(self.target, configured)
         settings = move_settings_to_address(configured.probe, target.address, build.address)
@@ -181,7 +181,7 @@ async def open_build_visitor(
 
 
 def format_outcome_reason(result: CaseResult) -> str:
-    """Format the reason for a result's outcome in one sentence."""
+    """Format the reason for a result's outcome as one sentence."""
     return result.result.detail if isinstance(result.result, NoAnswer) else result.assessment.reason
 
 
@@ -208,10 +208,10 @@ def _build_answer(
 
 @dataclass
 class BuildBisection:
-    """Searches ``builds`` for the first one that fails ``cases``, with at most ``budget`` questions.
+    """Searches ``builds`` for the first build that fails ``cases``, with at most ``budget`` questions.
 
-    ``cases`` are sorted, worst first. ``answers`` stores the answers. ``ask`` asks a build one case. ``on_answer``
-    is called with each answer and whether it failed.
+    ``cases`` are sorted, the most severe first. ``answers`` stores the answers. ``ask`` asks a case at a build.
+    ``on_answer`` is called with each answer and whether it has the failure.
     """
 
     target: str
@@ -231,7 +231,7 @@ class BuildBisection:
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
-        """Ask until one build is likely enough to be the first bad one, or the budget is used up."""
+        """Ask until one build is the first bad build with enough certainty, or the budget is used up."""
         self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
             while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:

@@ -1,9 +1,9 @@
 """Finds the shortest form of a failing question that still fails in the same way, and drafts a case from it.
 
-"In the same way" means that the same grader finds the same kind of failure. For a wrong fact, it must also be the
-same wrong fact, if every answer to the whole question has it. A shortened question that no longer asks for anything
-also fails. To exclude such questions, a shorter question must be right at another address of the application, if
-there is one where the whole question is right.
+"In the same way" means that the same grader finds the same kind of failure. If every answer to the whole question
+has the same wrong fact, a shorter question must cause this fact too. A question that is so short that it asks for
+nothing also fails. To exclude it, a shorter question must be right at another address of the application, if there
+is an address where the whole question is right.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ DRAFT_AUTHOR: Final = "lookout shrink"
 POINTLESS_QUESTION_FAILURES: Final = frozenset(
     {FailureKind.MISSING_FACT, FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION, FailureKind.OVER_REFUSAL}
 )
-"""Failures that a question also has when it no longer asks for anything."""
+"""Kinds of failure that a question also causes if it no longer asks for anything."""
 
 
 class FailureMark(NamedTuple):
-    """Identifies a failure: its grader, its kind, and the wrong facts; without facts, any wrong fact counts."""
+    """Identifies a failure by its grader, its kind and the wrong facts. Without facts, any wrong fact counts."""
 
     grader: str
     kind: FailureKind
     claims: frozenset[str] = frozenset()
 
     def is_found_in(self, result: CaseResult) -> bool:
-        """Whether the result has this failure."""
+        """Return whether the result has this failure."""
         return any(
             grade.failure_kind is self.kind
             and grade.grader == self.grader
@@ -54,7 +54,7 @@ class FailureMark(NamedTuple):
 
 
 def find_failure_mark(result: CaseResult) -> FailureMark | None:
-    """Return the mark of the worst failure of a result; ``None`` if the result is not a failure."""
+    """Find the mark of a result's worst failure, or ``None`` if the result has no failure."""
     if result.assessment.outcome is not CaseOutcome.FAILED:
         return None
     worst = result.assessment.failure_kinds[0]
@@ -72,10 +72,11 @@ def _list_wrong_fact_claims(grade: Judged) -> frozenset[str]:
 
 @dataclass
 class CaseShrinker:
-    """Shortens the question of one case. ``asker`` asks where it fails; ``control`` asks where it is right, if any.
+    """Shortens the question of one case. ``asker`` asks where it fails, and ``control`` asks where it is right.
 
     After `run`, ``mark`` identifies the failure, and ``failing`` maps each question to its last result with this
-    failure. ``problem`` is the reason of the last answer that could not be graded.
+    failure. If an answer could not be graded, ``problem`` is the reason of the last one. ``control`` may be
+    missing.
     """
 
     case: GoldCase
@@ -90,7 +91,7 @@ class CaseShrinker:
         self.failing: dict[Turns, CaseResult] = {}
 
     async def run(self, budget: int) -> ShrunkQuestion:
-        """Find the shortest failing question. Ask ``asker`` at most ``budget`` questions."""
+        """Find the shortest failing question. ``asker`` gets at most ``budget`` questions."""
         return await shrink_question(self.case.turns, self._ask_and_check_failure, budget=budget)
 
     async def _ask_and_check_failure(self, turns: Turns) -> bool | None:
@@ -109,7 +110,10 @@ class CaseShrinker:
         return turns == self.case.turns or await self._is_right_at_control(turns)
 
     def _update_mark(self, result: CaseResult) -> None:
-        """Update the mark from an answer to the whole question; remove its wrong facts if they differ each time."""
+        """Update the mark from an answer to the whole question.
+
+        If the wrong facts differ each time, remove them.
+        """
         mark = find_failure_mark(result)
         if self.mark is None:
             self.mark = mark
@@ -134,7 +138,7 @@ def build_shrunk_draft(
 ) -> CaseDraft:
     """Build the draft of a case with the shortest question, for `lookout gold grow`.
 
-    The id depends on the question, so the same question gives the same draft.
+    The draft's id depends on the question, so the same question always gives the same draft.
     """
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))

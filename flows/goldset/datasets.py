@@ -1,7 +1,7 @@
-"""Compares a suite with the dataset of a platform, and copies changes in either direction (push and pull).
+"""Compares a suite with the dataset of a platform. Copies changes to the dataset (push) or to the suite (pull).
 
 Entries that people added to the dataset become drafts. A push that was stopped can be repeated: it then writes only
-what is missing.
+what is still missing.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from monitors.sources.traffic.settings import Fields
 from monitors.sources.traffic.turns import parse_turns
 
 OnProgress = Callable[[int], None]
-"""Called with the number of entries read or written since the last call."""
+"""Called with the number of entries that were read or written since the last call."""
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""The number of traces that are read at the same time, since reading a missing trace is slow."""
+"""How many traces are read at the same time, because reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):
-    """The comparison of a suite with a dataset; ``dataset`` is ``None`` if no dataset has that name."""
+    """The comparison of a suite with a dataset. ``dataset`` is ``None`` if no dataset has that name."""
 
     name: str
     dataset: Dataset | None
@@ -48,7 +48,7 @@ class ComparedDataset(NamedTuple):
 async def compare_dataset(
     datasets: Datasets, name: str, suite: Sequence[GoldCase], on_progress: OnProgress
 ) -> ComparedDataset:
-    """Compare the suite with the dataset of this name, page by page."""
+    """Compare the suite with the dataset of this name, one page at a time."""
     dataset = await datasets.find(name)
     if dataset is None:
         return ComparedDataset(name, None, DatasetDiff(added=tuple(suite)))
@@ -61,25 +61,25 @@ async def compare_dataset(
 
 
 class PushPlan(NamedTuple):
-    """What a push writes and deletes.
+    """The entries that a push writes and deletes.
 
-    ``blocked`` is the number of cases that it leaves, because people edited them in the dataset; `--overwrite`
+    ``blocked`` is the number of cases that the push skips, because people edited them in the dataset; `--overwrite`
     writes them.
     """
 
     cases: Sequence[tuple[GoldCase, Example | None]]
-    """Each case to write, with its entry in the dataset if there is one."""
+    """Each case to write, with its entry in the dataset. A new case has no entry."""
     deleted: Sequence[str]
     blocked: int
 
     @property
     def size(self) -> int:
-        """The number of entries that the push writes or deletes."""
+        """How many entries the push writes or deletes."""
         return len(self.cases) + len(self.deleted)
 
 
 def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
-    """Build the plan that makes the dataset equal to the suite. Entries that people added stay."""
+    """Build the plan that makes the dataset equal to the suite. Entries that people added are not deleted."""
     by_id = {case.id: case for case in suite}
     edited = diff.select_changed_by(ChangedBy.DATASET, ChangedBy.BOTH)
     cases: list[tuple[GoldCase, Example | None]] = [(case, None) for case in diff.added]
@@ -128,9 +128,9 @@ def build_dataset_tag(suite: Suite) -> str:
 
 
 class PullPlan(Record):
-    """What a pull changes in a suite's file.
+    """The changes that a pull makes in a suite's file.
 
-    ``conflicts`` is the number of cases that stay as they are, because suite and dataset both changed them.
+    ``conflicts`` is the number of cases that do not change, because suite and dataset both changed them.
     """
 
     changed: tuple[GoldCase, ...]
@@ -141,12 +141,15 @@ class PullPlan(Record):
 
     @property
     def size(self) -> int:
-        """The number of cases that the pull writes or removes."""
+        """How many cases the pull writes or removes."""
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
-    """Build the plan that copies the dataset's changes into the suite. Cases that only the suite changed stay."""
+    """Build the plan that copies the dataset's changes into the suite.
+
+    Cases that only the suite changed stay the same.
+    """
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
         changed=tuple(change.there for change in diff.select_changed_by(*changed_by)),
@@ -169,7 +172,7 @@ class DraftSource(NamedTuple):
 async def build_drafts_from_entries(
     entries: Sequence[Example], source: DraftSource, traces: Traces
 ) -> Sequence[CaseDraft]:
-    """Build a draft from each entry that has a question; read the application's reply from the entry's trace."""
+    """Build a draft from each entry that has a question. The application's reply comes from the entry's trace."""
     drafts = list[CaseDraft | None]()
     for start in range(0, len(entries), TRACES_AT_ONCE):
         batch = entries[start : start + TRACES_AT_ONCE]
@@ -181,22 +184,22 @@ async def build_drafts_from_entries(
 
 
 async def _read_trace_reply(entry: Example, traces: Traces) -> str | None:
-    """Read the application's reply from the trace of an entry; ``None`` if it cannot be read."""
+    """Read the application's reply from the trace of an entry, or ``None`` if it cannot be read."""
     if entry.source_trace is None:
         return None
-    with suppress(SourceUnavailable, ConfigError):  # the key has no access to the trace's project
+    with suppress(SourceUnavailable, ConfigError):  # the key has no access to the project of the trace
         trace = await traces.read(entry.source_trace)
         return _find_reply_in_trace(trace) if trace is not None else None
     return None
 
 
 def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
-    """Build a draft from an entry that a person added; ``None`` if the entry has no question.
+    """Build a draft from an entry that a person added. ``None`` if the entry has no question.
 
-    ``replied`` is the application's own reply. If the person expects another answer, this answer is the gold, and
-    the application's reply is the bad reply.
+    ``replied`` is the application's own reply. If the person expects another answer, the person's answer becomes
+    the gold, and the application's reply becomes the bad reply.
     """
-    # An entry need not have an answer, but `parse_turns` needs the field.
+    # An entry may have no answer, but `parse_turns` needs the field.
     turns = parse_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:
@@ -230,7 +233,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
 
 
 def build_draft_id(entry: Example) -> str:
-    """Build the id of an entry's draft. It is always the same, so a second pull creates no second draft."""
+    """Build the id of an entry's draft. The same entry always gets the same id, so a second pull adds no draft."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 
@@ -246,7 +249,7 @@ def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, d
 
 
 def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
-    """Propose the failure kind and severity of a case with this reply, and the reason."""
+    """Propose the failure kind and the severity of a case with this reply. Also return the reason."""
     disclosures = find_private_data(reply, account_patterns)
     if disclosures:
         return (

@@ -1,7 +1,8 @@
-"""Drafts gold cases: questions about a document, translations of cases, and conversations with an application.
+"""Drafts gold cases from documents, from translations of cases, and from conversations with an application.
 
-A model writes questions and translations, within a budget. A translation must keep all quantities. A draft from a
-conversation is redacted and proposes a severity. A draft becomes a gold case only when a person accepts it.
+A model writes questions and translations, within a budget. A translation must contain the same quantities. Personal
+data in a draft from a conversation is redacted, and the draft proposes a severity. A draft becomes a gold case only
+if a person accepts it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from warehouse.queries.operator_actions import GradedConversation
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """A model, and the account that limits and counts its cost."""
+    """A model with an account that counts and limits its cost."""
 
     model: JudgeModel
     account: Account
@@ -70,7 +71,7 @@ class MeteredModel:
         """Ask the model and return its complete reply.
 
         Raises `BudgetReached` before a request that could exceed the budget. Raises `JudgeRefused` or
-        `VerdictUnreadable` for an incomplete reply. Raises `JudgeUnavailable` and `JudgeMisconfigured`.
+        `VerdictUnreadable` for an incomplete reply. Also raises `JudgeUnavailable` and `JudgeMisconfigured`.
         """
         with self.account.reserve(self.model.name, prompt):
             reply = await self.model.verdict(prompt)
@@ -83,16 +84,16 @@ class MeteredModel:
 
     @property
     def cost(self) -> Cost:
-        """The cost so far."""
+        """The cost of all requests so far."""
         return self.account.total
 
 
 def select_drafting_model(
     settings: JudgeSettings | None, name: str | None
 ) -> tuple[JudgeModelSettings, JudgeSettings]:
-    """Select the configured model of this name; without a name, the first. Raises `ConfigError` if there is none.
+    """Select the configured model of this name, or the first model without a name. Raises `ConfigError` for none.
 
-    The model can be of the application's family, because it does not grade and a person reads every draft.
+    The model may be of the application's family, because it does not grade, and because a person reads every draft.
     """
     if settings is None:
         raise ConfigError(
@@ -111,17 +112,20 @@ def select_drafting_model(
 async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str]
 ) -> AsyncGenerator[MeteredModel]:
-    """Open the model with an account for its cost. Raises `ConfigError` if its key is missing."""
+    """Open the model with an account for its cost. Raises `ConfigError` if the model's key is missing."""
     account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     async with build_judge_client(chosen, settings, environment) as model:
         yield MeteredModel(model, account)
 
 
 MAX_DOCUMENT_CHARACTERS: Final = 240_000
-"""About 60,000 tokens of English: a third of the models' context, enough for a long policy with its annexes."""
+"""Maximum length of a document in characters, about 60,000 tokens of English.
+
+This is a third of the models' context, and enough for a long policy with its annexes.
+"""
 
 TOKENS_PER_DRAFT: Final = 320
-"""Tokens for the longest question, clause and gold that are allowed, with JSON."""
+"""Maximum number of tokens for a draft: the longest allowed question, clause and gold, as JSON."""
 
 _DRAFT_LAYOUT: Final = """\
 The number of this task is {nonce}.
@@ -142,7 +146,7 @@ class DraftResult:
     refused: list[RejectedProposal] = field(default_factory=list[RejectedProposal])
 
     def add_draft_or_refusal(self, draft: GoldDraft | RejectedProposal) -> None:
-        """Add a draft or a refused proposal to its list."""
+        """Add a draft to the drafts, or a refused proposal to the refused proposals."""
         if isinstance(draft, GoldDraft):
             self.drafts.append(draft)
         else:
@@ -180,7 +184,7 @@ async def draft_questions(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Ask the model once for questions about a document; return the drafts and the refused proposals.
+    """Ask the model once for questions about a document. Return the drafts and the refused proposals.
 
     A proposal is refused if the document does not support it, if the graders fail its gold, or if one of ``others``
     (existing cases and drafts) asks the same question.
@@ -203,7 +207,7 @@ async def draft_questions(
 def reject_if_gold_fails(
     draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]
 ) -> GoldDraft | RejectedProposal:
-    """Return the draft; if the graders fail its gold, return a refused proposal instead."""
+    """Return the draft. If the graders fail its gold, return a refused proposal instead."""
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(
@@ -235,10 +239,13 @@ def _build_draft_prompt(
 
 
 CASES_PER_PROMPT: Final = 10
-"""With fewer cases the instructions are paid more often. With more cases a bad reply costs more."""
+"""How many cases are translated with one prompt.
+
+With fewer cases, the instructions are paid for more often. With more cases, a bad reply wastes more.
+"""
 
 TOKENS_PER_TRANSLATION: Final = 400
-"""Devanagari needs about three times the tokens of English."""
+"""Maximum number of tokens for a translation. Devanagari needs about three times the tokens of English."""
 
 _TRANSLATION_LAYOUT: Final = """\
 The number of this task is {nonce}.
@@ -253,7 +260,7 @@ Write the translations."""
 def select_cases_to_translate(
     cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]
 ) -> Sequence[GoldCase]:
-    """Select the English cases with one turn that have no translation to ``language`` in suite or drafts."""
+    """Select the English single-turn cases without a translation to ``language`` in the suite or the drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
     drafted = {
         draft.original.id for draft in waiting if draft.original is not None and draft.case.language is language
@@ -277,7 +284,7 @@ async def translate_cases(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Translate cases, ten in each prompt. Refuse a translation that loses or adds a quantity."""
+    """Translate cases, ten with each prompt. A translation that loses or adds a quantity is refused."""
     result = DraftResult()
     for batch in _split_into_batches(cases):
         reply = await asker.ask(_build_translation_prompt(batch, language, nonce()))
@@ -299,7 +306,7 @@ async def translate_cases(
 def _select_first_translations(
     batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
-    """Yield the first translation of each case; add unknown numbers and missing translations as refused."""
+    """Yield the first translation of each case. Unknown case numbers and missing translations count as refused."""
     by_number: dict[int, ProposedTranslation] = {}
     for translation in proposed:
         if translation.number > len(batch):
@@ -369,9 +376,9 @@ def _format_translation_pair(number: int, case: GoldCase, nonce: str) -> str:
 def build_draft_from_trace(
     graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """Build a draft from a conversation. A failed reply becomes the bad reply; another reply is proposed as gold.
+    """Build a draft from a conversation. A failed reply becomes the bad reply, any other reply the proposed gold.
 
-    Raises `ConfigError` for a conversation of a verification run, because its question is a gold case already.
+    Raises `ConfigError` for a conversation of a verification run, because its question is already a gold case.
     """
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
@@ -411,7 +418,7 @@ def build_draft_from_trace(
 
 
 def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
-    """Propose a severity and give the reason: the severity of the failure, or 2 without a failure."""
+    """Propose a severity and give the reason. It is the severity of the failure, or 2 without a failure."""
     if graded.failed and graded.severity:
         return Severity(
             graded.severity

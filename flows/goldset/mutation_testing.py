@@ -1,7 +1,7 @@
 """Computes the mutation score of a suite: how many deliberately wrong answers the graders catch.
 
-A mutant is a right answer that was changed so that it is wrong. The graders of the target grade every mutant; no
-model is needed. The score is counted by kind of change, by grader and by severity.
+A mutant is a right answer that was changed so that it is wrong. The target's graders grade every mutant, without a
+model. The score is counted by kind of change, by grader and by severity.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from monitors.records.runs import MutantCount, MutationScores
 from monitors.stats.intervals import compute_wilson_interval
 
 _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time of made-up replies; graders do not read it."""
+"""The time of invented replies. Graders do not read it."""
 
 
 class GradedMutant(Record):
     """A mutant with its grades.
 
-    ``caught_by`` are the graders that failed it. ``severity`` is the severity of its failure. ``passed`` is true if
-    the graders passed it; if it is false and no grader failed it, the graders left it to the judge.
+    ``caught_by`` are the graders that failed the mutant. ``severity`` is the severity of its failure. ``passed`` is
+    true if the graders passed it. If no grader passed or failed it, the graders left it to the judge.
     """
 
     case_id: str
@@ -66,10 +66,10 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """The grades of a case's own gold.
+    """The result of grading a case's own gold as a reply.
 
-    ``wrong`` is the reason if it failed, and ``open`` the reason if no grader could pass it. ``open_otherwise`` is
-    the reason if the gold passes, but a right reply in other words stays ungraded.
+    ``wrong`` is the reason if the gold failed. ``open`` is the reason if no grader could pass it.
+    ``open_otherwise`` is the reason if the gold passes, but a right reply in other words stays ungraded.
     """
 
     case_id: str
@@ -79,7 +79,7 @@ class RightReply(Record):
 
 
 def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
-    """Grade a case's own gold as a reply. If it fails, the gold or a grader is at fault."""
+    """Grade a case's own gold as a reply. If it fails, the gold or a grader is wrong."""
     assessment = assess_reply(case, build_right_reply(case), panel)
     match assessment.outcome:
         case CaseOutcome.FAILED:
@@ -91,7 +91,7 @@ def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
 
 
 def _explain_open_facts(assessment: Assessment) -> str:
-    """Return the reasons of graders that could not grade the facts of a reply."""
+    """Return the reasons of the graders that could not grade the facts of a reply."""
     facts = [
         grade
         for grade in assessment.grades
@@ -101,20 +101,20 @@ def _explain_open_facts(assessment: Assessment) -> str:
 
 
 _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unread_reason(UNREAD_GOLD)})
-"""Reasons of graders that can pass a gold only word for word."""
+"""Reasons of graders that can pass a gold only if it is repeated word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
-"""A reply that has no word in common with a gold."""
+"""A reply that has no word in common with any gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
 """The yes or no at the start of a gold, with the punctuation after it. "No cover is given" does not match."""
 
 
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why a right reply in other words stays ungraded; empty if rules can grade it.
+    """Explain why a right reply in other words stays ungraded. Empty if rules can grade it.
 
-    Grades three replies: an unrelated one, the gold's figures alone, and the gold without its yes or no. An
-    unrelated reply can be wrong, so only the reason that a gold must be repeated word for word counts for it.
+    Grades three replies: an unrelated one, the gold's figures alone, and the gold without its yes or no. Because
+    the unrelated reply can be wrong, only one reason counts for it: that a gold must be repeated word for word.
     """
     left_open = _list_abstention_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
@@ -130,7 +130,7 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Minimum number of words for an answer: "online", the rest of "Yes, online", is not one."""
+"""Minimum number of words in an answer. For example, "online" (the rest of "Yes, online") is too short."""
 
 
 def _list_abstention_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
@@ -141,7 +141,7 @@ def _list_abstention_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]
 def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
-    """Build all mutants of ``cases`` and yield them with their grades, in order."""
+    """Build all mutants of ``cases``. Yield them in order with their grades."""
     siblings = find_sibling_cases(cases)
     for number, case in enumerate(cases):
         failing_anyway = _list_failing_graders(assess_reply(case, build_right_reply(case), panel))
@@ -156,7 +156,7 @@ def grade_mutants(
 
 
 def find_sibling_cases(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
-    """Find another case for each case: with the same field and language, but another cluster and gold."""
+    """Find another case for each case, with the same field and language, but another cluster and gold."""
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
         if case.provenance.field and case.cluster and not case.expected_refusal:
@@ -185,7 +185,7 @@ def _list_failing_graders(assessment: Assessment) -> tuple[str, ...]:
 def _grade_mutant(
     case: GoldCase, mutant: Mutant, panel: Sequence[Grader], failing_anyway: Sequence[str]
 ) -> GradedMutant:
-    """Grade one mutant. Graders in ``failing_anyway`` do not count, because they also fail the right reply."""
+    """Grade one mutant. Graders in ``failing_anyway`` are ignored, because they also fail the right reply."""
     assessment = assess_reply(case, mutant.reply, panel)
     failed = [grader for grader in _list_failing_graders(assessment) if grader not in failing_anyway]
     return GradedMutant(
@@ -200,7 +200,7 @@ def _grade_mutant(
 
 
 def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
-    """Grade a made-up reply to a case and return its assessment."""
+    """Grade an invented reply to a case, and return its assessment."""
     exchange = Exchange(
         run_id="mutants",
         case_id=case.id,
@@ -214,7 +214,10 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 
 
 class SuiteReach(Record):
-    """The number of golds, and of golds that rules can grade; ``left`` has the ids of the others, worst first."""
+    """How many golds there are, and how many of them rules can grade.
+
+    ``left`` has the ids of the others, worst first.
+    """
 
     golds: int
     by_rules: int
@@ -222,11 +225,11 @@ class SuiteReach(Record):
 
     @property
     def share(self) -> float:
-        """The share of golds that rules can grade; 1 for an empty suite."""
+        """The share of golds that rules can grade, from 0 to 1. It is 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
     def format_shortfall(self, floor: float) -> str:
-        """Explain that a run without a judge can stay below the coverage ``floor``; empty if it is reached."""
+        """Explain that a run without a judge may not reach the coverage ``floor``. Empty if it can."""
         if self.share >= floor:
             return ""
         return (
@@ -236,7 +239,7 @@ class SuiteReach(Record):
 
 
 MAX_REACH_CASES: Final = 200
-"""The maximum number of golds to try, which takes about a second. They are spread evenly over the suite."""
+"""Maximum number of golds to try, which takes about a second. They are spread evenly over the suite."""
 
 
 def compute_suite_reach(
@@ -257,7 +260,7 @@ def compute_suite_reach(
 
 
 def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
-    """Whether rules pass a right answer in other words than the gold, and fail an answer that contradicts the gold.
+    """Return whether rules pass a right answer in new words and fail an answer that contradicts the gold.
 
     For a case with `must_say`, every answer that contains these words is right.
     """
@@ -277,22 +280,25 @@ def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
 
 MAX_CONTRADICTIONS: Final = 2
-"""The number of contradictions of each gold to try. The first ones change its value, or its yes to no."""
+"""How many contradictions of each gold are tried. The first ones change its value, or its yes to no."""
 
 
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
-"""Aspects of a reply's content. Its form does not count: a gold has no citations and can be very short."""
+"""Aspects of a reply's content.
+
+Its form is ignored, because a gold has no citations and can be very short.
+"""
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
 
 FACT_FAILURE_KINDS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
 )
-"""Failure kinds that graders can only find by the gold; they find leaks and errors without it."""
+"""Failure kinds that graders can only find with a gold. They find leaks and errors without a gold."""
 
 
 class MutationVerdict(StrEnum):
-    """Whether the graders pass the gold of a case and fail its bad reply."""
+    """Whether the graders pass the gold of a case and fail its bad reply, or why not."""
 
     DETECTED = "detected"
     GOLD_FAILS = "gold_fails"
@@ -300,20 +306,20 @@ class MutationVerdict(StrEnum):
     MISSED = "missed"
     """The graders pass the bad reply."""
     UNDECIDABLE = "undecidable"
-    """Rules cannot decide; a judge is needed."""
+    """Rules cannot decide, so a judge is needed."""
 
 
 class MutationOutcome(Record):
-    """The result for a case, with the reason."""
+    """The verdict for a case, with the reason."""
 
     detection: MutationVerdict
     reason: str
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why the graders fail the gold of ``case`` as a reply; empty if they pass it.
+    """Explain why the graders fail the gold of ``case`` as a reply. Empty if they pass it.
 
-    If the case expects a refusal, the gold is not a reply, so it is not graded.
+    If the case expects a refusal, its gold is not a reply, so it is not graded.
     """
     if case.expected_refusal:
         return ""
@@ -357,7 +363,7 @@ def check_bad_reply_is_detected(
 
 
 def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
-    """Test whether the graders fail generated wrong replies. This is for a case without a known bad reply."""
+    """Test whether the graders fail generated wrong replies. Used for a case without a known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
@@ -392,13 +398,13 @@ def _format_abstentions(assessment: Assessment) -> str:
 
 
 MAX_SEVERE_CASES: Final = 60
-"""The maximum number of severity-3 cases that a run tests with mutants, which takes up to a second."""
+"""Maximum number of severity-3 cases that a run tests with mutants, which takes up to a second."""
 
 
 def compute_severe_mutation_score(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
-    """Compute the mutation score of a suite's severity-3 cases for a run's report; ``None`` if it has none."""
+    """Compute the mutation score of a suite's severity-3 cases for a run's report. ``None`` without such cases."""
     severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
     return (
@@ -407,7 +413,7 @@ def compute_severe_mutation_score(
 
 
 def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
-    """Count all mutants and the caught ones: in total, by mutation operator and by severity."""
+    """Count all mutants and the caught mutants: in total, by mutation operator and by severity."""
     severe = [mutant for mutant in graded if mutant.severity is Severity.CRITICAL]
     excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}
     contradicting = [mutant for mutant in severe if mutant.operator not in excluded_operators]

@@ -1,8 +1,8 @@
 """Encodes the lines of a long log on all cores, and returns the batches in order.
 
 Worker processes start only after a poll has read about 30 MB. A worker is `python -m
-flows.hallucination_log.encoder_pool`. It gets the settings and then batches of lines through its standard input,
-and writes the encoded rows to its standard output. It stores nothing, and ends when its input ends.
+flows.hallucination_log.encoder_pool`. It reads the settings and then batches of lines from its standard input, and
+writes the encoded rows to its standard output. It stores nothing, and ends when its input ends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from monitors.sources.logs.tail import LogBatch
 
 MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
-"""The number of batches before workers start, about 30 MB. Most polls are shorter, and a start takes a second."""
+"""How many batches this process encodes before workers start, about 30 MB.
+
+Most polls are shorter, and the start of a worker takes a second.
+"""
 MAX_WORKERS: Final = 8
-"""Each worker takes about 80 MB."""
+"""Maximum number of worker processes. Each takes about 80 MB of memory."""
 
 
 class EncoderPool:
-    """Encodes batches on ``cores`` cores; in this process if there is one core or there are few batches."""
+    """Encodes batches on ``cores`` cores. With one core, or few batches, this process encodes them itself."""
 
     def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
         self._settings, self._now = settings, now
@@ -39,7 +42,7 @@ class EncoderPool:
         self._max_workers = min(MAX_WORKERS, cores)
 
     def encode_batches(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
-        """Yield every batch with its encoded lines, in order.
+        """Yield every batch with its encoded lines, in the original order.
 
         All workers end when the generator ends or is closed.
         """
@@ -75,7 +78,7 @@ class EncoderPool:
                 OSError,
                 EOFError,
                 pickle.UnpicklingError,
-            ):  # the worker was killed, e.g. out of memory
+            ):  # the worker was killed, e.g. because memory ran out
                 return self._local_encoder.encode(batch.lines, batch.cursor, read_at)
             finally:
                 free.put(worker)
@@ -90,7 +93,7 @@ class EncoderPool:
 
 
 class _EncoderProcess:
-    """One worker process, which encodes one batch at a time."""
+    """A worker process that encodes one batch at a time."""
 
     def __init__(self, settings: LineSettings) -> None:
         self._settings = settings
@@ -105,12 +108,12 @@ class _EncoderProcess:
             pickle.dump((batch.lines, batch.cursor, read_at), process.stdin)
             process.stdin.flush()
             return cast("EncodedLines", pickle.load(process.stdout))  # noqa: S301 - from a process of our own
-        except BaseException:  # a cancellation also leaves an answer in the pipe
-            self.stop()  # else its late answer could be read as the answer to the next batch
+        except BaseException:  # after a cancellation, too, an answer is left in the pipe
+            self.stop()  # its late answer could be taken for the answer to the next batch
             raise
 
     def stop(self) -> None:
-        """End the process. The next batch starts another one."""
+        """End the process. The next batch starts a new process."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -126,9 +129,9 @@ class _EncoderProcess:
 
 def run_encoder_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Encode batches from ``source`` and write the results to ``answers`` until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
-    gc.freeze()  # imported objects stay, so the garbage collector need not scan them again
+    gc.freeze()  # imported objects are never freed, so garbage collection need not scan them
     while True:
         try:
             lines, cursor, read_at = pickle.load(source)  # noqa: S301 - from the process that started this one

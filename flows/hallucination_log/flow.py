@@ -33,14 +33,17 @@ from flows.server.missed_runs import BUSY
 from monitors.config.file import load_config
 
 MAX_FOLLOW_S: Final = 900.0
-"""A run ends after this time even if entries still come, so that the next run reads the configuration again."""
+"""Maximum duration of a run in seconds, even if entries still arrive.
+
+The next run reads the configuration again.
+"""
 
 
 @flow(name="follow-log", description=__doc__)
 async def follow_log(config_path: Path, target: str | None = None, for_s: float = 0) -> State[tuple[LogPoll, ...]]:
-    """Poll the log of ``target``, or all configured logs, until no entry came for ``for_s`` seconds.
+    """Poll the log of ``target``, or all configured logs, until no entry arrived for ``for_s`` seconds.
 
-    An error of one log does not stop the others. The state's data are the successful polls. Raises `ConfigError`
+    An error in one log does not stop the others. The state's data are the successful polls. Raises `ConfigError`
     before anything is read.
     """
     config = await asyncio.to_thread(load_config, config_path)
@@ -55,7 +58,7 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     if broken:
         return Failed(name="Broken", message=text, data=completed)
     if skipped:
-        return Cancelled(name=BUSY, message=text, data=completed)  # when no run completes, a person is notified
+        return Cancelled(name=BUSY, message=text, data=completed)  # a person is notified if no run completes
     return Completed(name=select_poll_state_name(completed), message=text, data=completed)
 
 
@@ -70,5 +73,5 @@ async def _poll_until_quiet(log_follower: LogFollower, for_s: float) -> list[Log
         end = min(last_entry, began + MAX_FOLLOW_S) + for_s
         if end - monotonic() <= (pause := log_follower.settings.poll_s):
             return polls
-        # A log file is polled; its pause is a setting.
+        # A log file sends no events, so it is polled.
         await asyncio.sleep(pause)

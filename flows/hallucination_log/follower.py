@@ -1,4 +1,4 @@
-"""Follows a hallucination log: reads it, stores new entries, sends alerts about them and about the log itself.
+"""Follows a hallucination log: reads it, stores new entries, and sends alerts about entries and about the log.
 
 The log contains replies that the application blocked as hallucinations. New entries and the new read position are
 written to the journal in one step.
@@ -54,19 +54,19 @@ from warehouse.queries.incidents import find_newest_alert
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 LOAD_WAIT_S: Final = 30.0
-"""Maximum wait for the warehouse's lock. Loading a whole nightly run takes seconds."""
+"""Maximum wait for the warehouse's lock in seconds. Loading a whole nightly run takes several seconds."""
 
 
 LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout does not follow the log"
 
 
 class LogRead(Record):
-    """The result of reading a log once. ``history`` counts entries that are older than the first poll."""
+    """The result of reading a log once. ``history`` counts the entries that are older than the first poll."""
 
     entries: int = 0
     history: int = 0
     aside: tuple[QuarantinedLine, ...] = ()
-    """The first skipped lines, which are not valid entries. All are counted in ``aside_count``."""
+    """The first invalid lines, which were skipped. ``aside_count`` counts all of them."""
     aside_count: int = 0
     issues: tuple[LogWarning, ...] = ()
 
@@ -82,7 +82,7 @@ class LogReader:
     limits: BatchLimits
 
     def poll(self) -> LogRead:
-        """Read new lines, store them durably and load them into the warehouse.
+        """Read new lines, store them in the journal and load them into the warehouse.
 
         Raises `SourceUnavailable` if the log cannot be read, and `WarehouseBusy` if the read position cannot be
         read. Raises `WarehouseDamaged` if the read position may be lost, because a new position would skip entries.
@@ -103,9 +103,10 @@ class LogReader:
         return log_read
 
     def register(self) -> None:
-        """Store the end of the log as the first read position, unless there is one. Older entries send no alerts.
+        """Store the end of the log as the first read position, unless there already is a position.
 
-        Raises `SourceUnavailable` and `WarehouseError`; then the first poll stores the position.
+        Entries before it then send no alerts. Raises `SourceUnavailable` and `WarehouseError`; then the first poll
+        stores the position.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -116,7 +117,7 @@ class LogReader:
             self.store.journal.append_row_bytes(encode_rows([CursorRow(row=cursor)]), run_id=None)
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
-        """Write a batch and its read position to the journal in one step; return the updated result."""
+        """Write a batch and its read position to the journal in one step. Return the updated result."""
         self.store.journal.append_row_bytes(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
             entries=log_read.entries + lines.entries,
@@ -128,18 +129,18 @@ class LogReader:
 
 
 MAX_ENTRIES_PER_MESSAGE: Final = 500
-"""Maximum number of entries in one message, which shows the first few and the number of all."""
+"""Maximum number of entries in one message. The message shows only the first few and the number of all."""
 NORM_DAYS: Final = 30
-"""The usual pauses between entries are computed from this many days, which include nights and weekends."""
+"""The usual pauses between entries are computed from this many days, so that they include nights and weekends."""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """The result of one poll. ``alerts`` are the ids of the alerts that were sent.
+    """The result of one poll of a log. ``alerts`` are the ids of the alerts that were sent.
 
     ``unreadable`` is the error if nothing was read. ``skipped`` is true if another run of Lookout used the
-    warehouse. ``broken`` is true if the poll failed for any other reason than the log itself.
+    warehouse. ``broken`` is true if the poll failed for a reason other than the log itself.
     """
 
     target: str
@@ -155,7 +156,8 @@ class LogFollower:
     """Follows one target's log.
 
     ``account_patterns`` are the target's patterns of account numbers, which are redacted. ``new_run`` returns a new
-    run id. Each poll has its own run id, so it sends a new message, unless it continues a burst of entries.
+    run id. Each poll has a new run id and therefore sends a new message, except a poll in the same burst of
+    entries.
     """
 
     notifier: Notifier
@@ -168,17 +170,17 @@ class LogFollower:
     async def poll(self) -> LogPoll:
         """Send waiting alerts, read new entries, and send alerts about them.
 
-        A log that cannot be read after three tries is a fault of Lookout. A log is also a fault if it is missing,
-        lost lines, has lines that are not valid entries, or has no new entries for too long. Raises
-        `WarehouseError`; then the next poll does the work.
+        It is a fault of Lookout if the log cannot be read after three attempts, if the log is missing, has lost
+        lines or has invalid lines, or if no new entry arrived for too long. Raises `WarehouseError`; then the next
+        poll does the work.
         """
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
         return await run._poll_once()  # noqa: SLF001 - its own kind
 
     async def poll_and_report_errors(self) -> LogPoll:
-        """Poll the log; report an error of any type to Lookout's owners instead of raising it.
+        """Poll the log. An error of any type is reported to Lookout's owners instead of being raised.
 
-        So an error of one log does not stop the others. The next poll tries again.
+        Therefore an error in one log does not stop the others. The next poll tries again.
         """
         try:
             return await self.poll()
@@ -207,12 +209,12 @@ class LogFollower:
             try:
                 return await asyncio.to_thread(self.reader.poll)
             except SourceUnavailable:
-                # A source that is unavailable for a moment is not a fault yet.
+                # A source that is unavailable for a moment is not a fault.
                 await asyncio.sleep(RETRY_AFTER_S)
         return await asyncio.to_thread(self.reader.poll)
 
     async def _send_alerts_about_entries(self) -> list[Alert]:
-        """Send alerts about all entries that have none, also entries of an earlier poll that was killed."""
+        """Send alerts about all entries that have none, including entries of an earlier poll that was killed."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
             list_unnotified_entries, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
@@ -226,9 +228,11 @@ class LogFollower:
         return sent
 
     def _select_burst_notifier(self) -> Notifier:
-        """Return the notifier of this poll; during a burst of entries, that of the burst's first poll.
+        """Return the notifier of this poll.
 
-        So the message about a burst grows.
+        During a burst of entries, return the notifier of the burst's first poll.
+
+        All entries of a burst are then added to the same message.
         """
         page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
@@ -260,7 +264,7 @@ class LogFollower:
         )
 
     async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
-        """Report the faults of the log itself, and resolve those that are over."""
+        """Report the faults of the log itself, and resolve the faults that have ended."""
         silence_faults = await asyncio.to_thread(self._find_silence_faults)
         faults_by_name = {
             fault.name: fault for fault in [*_build_log_faults(log_read, self.settings), *silence_faults]
@@ -291,7 +295,10 @@ _RESOLVED_TEXTS: Final = {
     LOG_LINES_UNREADABLE: "Lookout could read new entries.",
     LOG_GAP: None,
 }
-"""The text when a fault is over. A gap is resolved without a text, because its entries stay lost."""
+"""The text that is sent when a fault has ended, by the name of the fault.
+
+A gap in the log is resolved without a text, because its entries stay lost.
+"""
 
 
 def _build_log_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
@@ -317,7 +324,7 @@ def _format_unreadable_lines(log_read: LogRead, settings: HallucinationLogSettin
 
 
 def build_log_follower(config: Config, target: str) -> LogFollower:
-    """Build the follower of the log of ``target``. Raises `ConfigError` if no log is configured."""
+    """Build the follower of the log of ``target``. Raises `ConfigError` if the target has no log."""
     configured = config.require_target(target)
     settings = configured.hallucination_log
     if settings is None:
@@ -341,7 +348,7 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
 
 
 def register_logs(config: Config) -> None:
-    """Store the first read position of each configured log that can be read. For others the first poll does it."""
+    """Store the first read position of each configured log. If a log cannot be read, its first poll does this."""
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
             with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it
@@ -349,7 +356,7 @@ def register_logs(config: Config) -> None:
 
 
 def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...]:
-    """List the names of the targets whose log is followed. Raises `ConfigError` if there is none."""
+    """List the names of the targets whose log is followed. Raises `ConfigError` if no target has a log."""
     if target is not None:
         config.require_target(target)
         return (target,)
@@ -360,7 +367,7 @@ def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...
 
 
 def open_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
-    """Build the reader of a local file or a remote log. ``probe`` can allow addresses of a private network."""
+    """Build the reader of a local file or a remote log. The settings in ``probe`` can allow private addresses."""
     if settings.is_remote:
         return build_remote_log(
             settings.at,
@@ -385,14 +392,14 @@ UNREADABLE: Final = "Unreadable"
 
 
 def select_poll_state_name(polls: Sequence[LogPoll]) -> str:
-    """Return the name of the flow's state: Unreadable, Notified or Quiet, the most important first."""
+    """Select the name of the flow's state. The first that applies is used: Unreadable, Notified or Quiet."""
     if any(poll.unreadable for poll in polls):
         return UNREADABLE
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
 
 
 def format_polls(polls: Sequence[LogPoll]) -> list[str]:
-    """Format one line for each log, with the sum of its polls."""
+    """Format one line for each log, with the totals of its polls."""
     logs: dict[str, LogPoll] = {}
     for poll in polls:
         merged = logs.get(poll.target)
@@ -415,7 +422,7 @@ def _merge_polls(first: LogPoll, second: LogPoll) -> LogPoll:
 
 
 def format_poll(poll: LogPoll) -> str:
-    """Format a poll in one line."""
+    """Format the result of a poll as one line."""
     if poll.unreadable:
         return f"{poll.target}: {poll.unreadable}"
     log_read = poll.found

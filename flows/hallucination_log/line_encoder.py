@@ -23,11 +23,11 @@ from warehouse.journal.segments import EncodedRows, encode_rows
 
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
 MAX_ASIDE_SHOWN: Final = 10
-"""The maximum number of invalid lines in a result; all are counted."""
+"""Maximum number of invalid lines in a result. All invalid lines are counted."""
 
 
 class LineSettings(Record):
-    """A target's settings for storing log entries. With ``store_raw``, texts are stored without redaction."""
+    """A target's settings for storing log entries. If ``store_raw`` is true, texts are stored without redaction."""
 
     target: Identifier
     fields: LogFields = LogFields()
@@ -36,7 +36,7 @@ class LineSettings(Record):
 
 
 class EncodedLines(NamedTuple):
-    """The encoded rows of a batch of lines. ``history`` counts entries that are older than the first poll."""
+    """The encoded rows of a batch of lines. ``history`` counts the entries that are older than the first poll."""
 
     rows: EncodedRows
     entries: int
@@ -80,9 +80,9 @@ class LineEncoder:
 
 
 class _RowTemplate:
-    """The JSON of a row with gaps for the values of an entry. Filling it is faster than building a record.
+    """The JSON of a row with gaps for the values of an entry. Filling the gaps is faster than building a record.
 
-    It is made from a record's JSON, so the format is the same.
+    The template is made from a record's JSON, so both have the same format.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:
@@ -100,7 +100,7 @@ class _RowTemplate:
         self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
 
     def fill_row(self, line: LogLine, reply: BlockedReply) -> bytes:
-        """Fill the gaps with one entry; return the row as JSON with a line end."""
+        """Fill the gaps with the values of one entry. Return the row as JSON with a line break."""
         entry_id = compute_line_id(line)
         entry_fingerprint = compute_fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
         first, second, third, fourth = self._parts

@@ -1,7 +1,7 @@
-"""Makes sure that maintenance does not delete data because this machine's clock is wrong.
+"""Prevents maintenance from deleting data because this machine's clock is wrong.
 
 A file in the data folder stores the time and the uptime of the last maintenance. If the clock advanced more than
-the uptime, the clock was set ahead. Then no old data is deleted until a maintenance at least half a day later
+the uptime did, the clock was set ahead. Then no old data is deleted until a maintenance at least half a day later
 confirms the clock.
 """
 
@@ -20,41 +20,41 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""How much more than the uptime the clock may advance; far less than any retention time."""
+"""How much more than the uptime the clock may advance. This is far less than any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
-"""How much the clock may advance after a restart, when the uptime is unknown. Maintenance runs once a day."""
+"""How much the clock may advance over a restart, if the uptime is unknown. Maintenance runs once a day."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
 
 
 class Uptime(Record):
-    """The time since this machine was started, including sleep. ``boot`` identifies the start."""
+    """The time since this machine was started, including sleep. ``boot`` identifies this start."""
 
     boot: str
     seconds: float = Field(ge=0)
 
 
 class ClockReading(Record):
-    """The time of the clock and the uptime at the same moment; ``uptime`` is ``None`` if it is unknown."""
+    """The clock's time and the uptime at the same moment. ``uptime`` is ``None`` if it is unknown."""
 
     at: UtcTime
     uptime: Uptime | None = None
 
 
 def build_clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
-    """Build a reading from the clock's time and the boot id and uptime of the machine."""
+    """Build a reading from the clock's time, and from the machine's boot id and uptime."""
     up = Uptime(boot=uptime[0], seconds=uptime[1]) if uptime is not None else None
     return ClockReading(at=at, uptime=up)
 
 
 class ClockNote(Record):
-    """The last trusted reading of the clock, and the first doubted one after it."""
+    """The last trusted reading of the clock, and the first doubtful reading after it."""
 
     believed: ClockReading | None = None
     doubted: ClockReading | None = None
 
 
 def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
-    """Check the clock and store the reading; return a fault, or ``None`` if old data may be deleted.
+    """Check the clock and store the reading. Return a fault, or ``None`` if old data may be deleted.
 
     Without a stored reading, the clock is compared with ``newest``, the time of the newest journal segment. Raises
     `WarehouseUnwritable`.
@@ -83,7 +83,7 @@ def _read_clock_note(file: Path) -> ClockNote:
 
 
 def _compute_clock_gain(before: ClockReading, reading: ClockReading) -> timedelta:
-    """Compute how much more the clock advanced than the uptime."""
+    """Compute how much more the clock advanced than the uptime did."""
     clock_advance = reading.at - before.at
     if before.uptime is None or reading.uptime is None or before.uptime.boot != reading.uptime.boot:
         return clock_advance - MAX_UNSEEN_GAIN

@@ -32,7 +32,7 @@ def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> Removed
 
 
 def find_failed_case_ids(run: Path) -> frozenset[str] | None:
-    """Find the ids of the cases that were not right in a run; ``None`` if its results cannot be read."""
+    """Find the ids of the cases that were not right in a run. ``None`` if the run's results cannot be read."""
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
@@ -41,23 +41,23 @@ def find_failed_case_ids(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Problems that a rebuild from the journal repairs. Other problems, such as a missing segment, it cannot repair."""
+"""Kinds of problems that a rebuild from the journal repairs. It cannot repair others, such as a missing segment."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
 
 class WarehouseHealth(StrEnum):
-    """The health of the warehouse; the flow's state is named after it."""
+    """The health of the warehouse. The flow's state gets this name."""
 
     SOUND = "Sound"
     RESTORED = "Restored"
     """Missing or damaged data was restored from the journal."""
 
     BUSY = "Busy"
-    """Another process had locked the file. Nothing is lost, and the next maintenance tries again."""
+    """Another process held the file's lock. No data is lost, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
-    """A stage failed."""
+    """A stage of the maintenance failed."""
 
     DAMAGED = "Damaged"
     """There is a problem that only a person can repair."""
@@ -65,7 +65,10 @@ class WarehouseHealth(StrEnum):
 
 @dataclass(slots=True)
 class Upkeep:
-    """The result of each stage; ``None`` if the stage did not run or failed. ``faults`` are reported to people."""
+    """The result of each stage. It is ``None`` if the stage did not run or failed.
+
+    ``faults`` are reported to people.
+    """
 
     loaded: LoadReport | None = None
     rebuilt: LoadReport | None = None
@@ -77,7 +80,7 @@ class Upkeep:
     busy: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
     is_damaged: bool = False
-    """Whether there is damage that maintenance did not repair."""
+    """True if there is damage that maintenance did not repair."""
 
     @property
     def health(self) -> WarehouseHealth:
@@ -96,7 +99,7 @@ class Upkeep:
 
 
 def build_load_faults(report: LoadReport) -> list[Fault]:
-    """Build the faults of a load: damaged segments, restored rows, and segments of a newer Lookout."""
+    """Build the faults that a load found: damaged segments, restored rows, and segments of a newer Lookout."""
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
@@ -115,7 +118,7 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
 
 
 def build_check_faults(report: CheckReport) -> list[Fault]:
-    """Build one fault for each kind of problem, with the text of the first one."""
+    """Build one fault for each kind of problem. Its text is that of the first problem of this kind."""
     kinds: dict[str, list[str]] = {}
     for problem in report.problems:
         kinds.setdefault(problem.kind.value, []).append(problem.text)

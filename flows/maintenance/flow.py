@@ -53,7 +53,7 @@ from warehouse.database.store import Store
 from warehouse.queries.incidents import list_removed_targets
 
 SUBJECT: Final = WAREHOUSE
-"""Stands for the target's name in alerts about the warehouse."""
+"""Replaces the target's name in alerts about the warehouse."""
 
 REMOVED_AFTER: Final = timedelta(days=1)
 
@@ -64,7 +64,7 @@ Done = TypeVar("Done")
 
 @flow(name="load-warehouse", description=__doc__)
 async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> State[str] | State[None]:
-    """Maintain the warehouse of one configuration, as its section ``[warehouse]`` says.
+    """Maintain the warehouse of one configuration, according to its section ``[warehouse]``.
 
     Each stage waits up to ``wait_s`` seconds for other processes. The name of the state is the health of the
     warehouse. Raises `ConfigError` before the first stage.
@@ -90,7 +90,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
 
 
 async def _is_clock_right_else_add_fault(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
-    """Whether this machine's clock is right enough to remove old data; if not, add the fault to ``upkeep``."""
+    """Return whether the clock is right enough to remove old data. If not, add the fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_time)
     fault = await asyncio.to_thread(check_clock, config.data_folder, reading, newest)
@@ -115,7 +115,7 @@ async def _run_warehouse_stages(
 
 
 async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
-    """Run one stage and return its result. An error becomes a fault; a locked file only the first time."""
+    """Run one stage and return its result. An error becomes a fault. A locked file is reported only once."""
     try:
         return await job
     except WarehouseBusy as error:
@@ -131,7 +131,7 @@ async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
 
 
 async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadReport:
-    """Load the journal. If the database file is damaged, rebuild it from the journal."""
+    """Load the journal. If the database file is damaged, rebuild the file from the journal."""
     try:
         report = await load_pending(store, wait_s)
     except WarehouseDamaged as error:
@@ -161,13 +161,13 @@ async def load_pending(store: Store, wait_s: float) -> LoadReport:
 
 @task(name="rebuild", cache_policy=NO_CACHE)
 async def rebuild_from_journal(store: Store, wait_s: float) -> LoadReport:
-    """Rebuild the database file from the journal. The old file stays beside it under another name."""
+    """Rebuild the database file from the journal. The old file stays in the same folder under another name."""
     return (await asyncio.to_thread(rebuild_database, store, wait_s=wait_s)).loaded
 
 
 @task(name="export", cache_policy=NO_CACHE)
 async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> ExportReport:
-    """Export the last ``days`` days up to yesterday as Parquet."""
+    """Export the last ``days`` days as Parquet. The last of these days is yesterday."""
     yesterday = store.clock().date() - timedelta(days=1)
     since = yesterday - timedelta(days=days - 1)
     return await asyncio.to_thread(export_parquet, store, folder, since=since, until=yesterday, wait_s=wait_s)
@@ -189,7 +189,7 @@ async def remove_old_pictures(config: Config, now: datetime) -> RemovedEvidence:
 
 @task(name="compact", cache_policy=NO_CACHE)
 async def compact_old_segments(store: Store, days: int, wait_s: float) -> CompactReport:
-    """Move segments older than ``days`` into archives."""
+    """Move segments that are older than ``days`` days into archives."""
     before = store.clock() - timedelta(days=days)
     return await asyncio.to_thread(compact_segments, store, before=before, wait_s=wait_s)
 
@@ -204,8 +204,8 @@ async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
 async def close_incidents_of_removed_targets(config: Config, now: datetime) -> None:
     """Close the incidents of targets that are no longer in the configuration.
 
-    A target that was asked within `REMOVED_AFTER` is skipped: another configuration with the same data folder may
-    have it.
+    A target that was asked within `REMOVED_AFTER` is skipped, because another configuration with the same data
+    folder may contain it.
     """
     store = open_store(config)
     for target in await asyncio.to_thread(list_removed_targets, store, config.targets, now - REMOVED_AFTER):

@@ -37,11 +37,11 @@ from monitors.storage import make_private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
 PROOF_VALID_FOR: Final = timedelta(hours=24)
-"""A delivery path that accepted a test alert is not tested again within this time."""
+"""How long a successful test of a delivery path is valid. Within this time, the path is not tested again."""
 
 
 class PathProof(Record):
-    """When a delivery path last accepted a test alert, and the id of this alert."""
+    """When a delivery path last accepted a test alert, and the id of this test alert."""
 
     at: UtcTime
     alert_id: Identifier
@@ -55,7 +55,7 @@ class PathProofs(Record):
 
 
 def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
-    """Read which delivery paths accepted an earlier test alert; none if credentials or channels changed."""
+    """Read which delivery paths accepted an earlier test alert. Empty if credentials or channels have changed."""
     settings = config.alerts
     channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
     ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
@@ -68,10 +68,10 @@ def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str
 
 
 def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
-    """Store which delivery paths accepted a test alert. Without write access, the next test sends it again."""
+    """Store which delivery paths accepted a test alert. If that fails, the next test sends the alert again."""
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
-    # If the folder cannot be written, the next test only sends one alert more.
+    # If the folder cannot be written, the only effect is that the next test sends one alert more.
     with suppress(OSError, MonitorError):
         make_private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, updated.model_dump_json(), within=folder)
@@ -84,7 +84,7 @@ _PATH_VARIABLES: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBAC
 class PathOutcome(Record):
     """The result of testing one delivery path. ``detail`` says what happened and what to do.
 
-    ``arrived`` is also true if the alert was printed, because Slack is not configured. A path that is not
+    ``arrived`` is also true if the alert was printed because Slack is not configured. A path that is not
     ``configured`` was not tested.
     """
 
@@ -103,11 +103,11 @@ async def send_test_alert(
     now: Clock,
     proofs: Mapping[str, PathProof] = MappingProxyType({}),
 ) -> tuple[PathOutcome, ...]:
-    """Send a test alert by each delivery path, and ping the heartbeat of ``target``; store nothing.
+    """Send a test alert by each delivery path, and ping the heartbeat of ``target``. Nothing is stored.
 
-    With a Slack bot, the channels for the application and for Lookout's owners are both tested. A path that is in
-    ``proofs`` and recent is skipped. A path that fails raises no error. Raises `ConfigError` if credentials are set
-    without the settings that they need.
+    With a Slack bot, this tests the channels for the application and for Lookout's owners. A path that was tested
+    recently, according to ``proofs``, is skipped. If a path fails, no error is raised. Raises `ConfigError` if
+    credentials are set without the settings that they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
@@ -126,7 +126,7 @@ async def send_test_alert(
 
 
 def build_test_alert(config: Config, now: datetime) -> Alert:
-    """Build an alert that says clearly that it is a test."""
+    """Build an alert that clearly says that it is a test."""
     context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
     observation = build_monitor_fault_observation(
         context,
@@ -155,7 +155,7 @@ async def _test_delivery_path(
 
 
 async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
-    """Send a start ping to the heartbeat; without an end ping, no run is counted."""
+    """Send a start ping to the heartbeat. Without an end ping, the heartbeat service counts no run."""
     beat = build_heartbeat_from_environment(environment, target)
     if not beat.is_configured:
         detail = (
@@ -184,11 +184,11 @@ KNOWN_CASE: Final = GoldCase(
         reviewed_at=datetime(2026, 11, 22, tzinfo=UTC),
     ),
 )
-"""A case that is independent of any application, so that every judge can compare the sentences."""
+"""A case that does not depend on any application, so that every judge can compare its sentences."""
 
 
 class JudgeOutcome(Record):
-    """The verdicts of one model on a right and a wrong answer.
+    """The verdicts of one model on a right answer and a wrong answer.
 
     ``distinguished`` is true if both verdicts are correct, and ``None`` without a verdict. ``detail`` is the
     reason. ``cost_usd`` and ``took_s`` are for both answers together.
@@ -204,7 +204,7 @@ class JudgeOutcome(Record):
 async def check_judges_on_known_answers(
     plan: JudgePlan, environment: Mapping[str, str], *, nonce: Callable[[], str]
 ) -> tuple[JudgeOutcome, ...]:
-    """Ask each model of the judge about two known answers. A judge that fails raises no error."""
+    """Ask each model of the judge about two known answers. If a judge fails, no error is raised."""
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()

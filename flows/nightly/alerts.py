@@ -1,6 +1,6 @@
 """Builds the observations and faults of a nightly run: failures by kind, drift, a bad judge, unread sources.
 
-An observation is what a run saw; `flows.alerting.pipeline` turns it into an alert.
+An observation is something that a run found; `flows.alerting.pipeline` turns it into an alert.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ NIGHT_FAULTS: Final = {
     SCORES_UNWRITTEN: "Lookout could write the night's scores back.",
     JUDGE_SILENT: "The judge answers again.",
 }
-"""The faults of a nightly run, and the text for each once it is over."""
+"""The names of a nightly run's faults. Each has a text that is sent when the fault has ended."""
 
 GRADED_AGAIN_TEXT: Final = "Lookout could grade the night's traffic again."
 RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
 METRIC: Final = "failures in live traffic"
 USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
-"""The maximum number of kinds of failure that a drift alert names."""
+"""Maximum number of failure kinds that a drift alert names."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
-"""Kinds of failure that rules check in every conversation. Alerts about the sample leave them out."""
+"""Failure kinds that rules check in every conversation. Alerts about the sample do not include them."""
 RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
@@ -80,15 +80,15 @@ RULE_FAILURE_KINDS: Final = frozenset(
         FailureKind.WRONG_LANGUAGE,
     }
 )
-"""Kinds that rules can find in every sampled reply; other kinds need checked facts."""
+"""Failure kinds that rules can find in every sampled reply. To find other kinds, facts must be checked."""
 RESOLVE_AFTER: Final = timedelta(days=7)
-"""A kind of failure is resolved if no nightly run of a week found it again."""
+"""An incident about a failure kind is resolved if no nightly run in this period found the kind again."""
 
 
 def build_traffic_observations(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
-    """Build one observation for each kind of failure in the sample, with an example and the estimated rate."""
+    """Build one observation for each failure kind in the sample. It has an example and the estimated rate."""
     observations = build_case_observations(
         results,
         target=context.target,
@@ -113,7 +113,7 @@ def build_traffic_observations(
 
 
 def build_traffic_case_id(kind: FailureKind) -> str:
-    """Build the case id for a kind of failure. All conversations with this kind belong to one incident."""
+    """Build the case id for a failure kind. All conversations with this kind belong to the same incident."""
     return f"{TRAFFIC_CASE}{kind.value}"
 
 
@@ -130,9 +130,9 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of kinds of failure that a week of nightly runs could find but did not find.
+    """Find the case ids of failure kinds that a week of nightly runs could have found, but did not find.
 
-    Kinds that rules check in every conversation are not included.
+    Failure kinds that rules check in every conversation are not included.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         build_census_case_id(kind) for kind in CensusKind
@@ -163,7 +163,7 @@ def _can_find_kind(kind: FailureKind | None, nightly: NightlyReport) -> bool:
 def build_drift_observations(
     report: NightlyReport, results: Sequence[CaseResult], context: ObservationContext, settings: AlertSettings
 ) -> Iterator[Observation]:
-    """Build an observation, with an example, if the failure rate is higher than in earlier nightly runs."""
+    """Build an observation with an example if the failure rate is higher than in earlier nightly runs."""
     reading = report.drift_reading
     if reading is not None and reading.drifted and reading.is_worse:
         kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
@@ -194,12 +194,12 @@ def build_low_rating_observations(
 
 
 def has_low_ratings(report: NightlyReport, floor: float) -> bool:
-    """Whether the average rating of the sampled issue reports is below ``floor``."""
+    """Return whether the average rating of the sampled issue reports is below ``floor``."""
     return report.reports is not None and report.reports.mean is not None and report.reports.mean < floor
 
 
 def _find_example_exchange(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """Return a sampled conversation with one of these kinds of failure; the first kind that has one counts."""
+    """Return a sampled conversation with the first of these failure kinds that has an example."""
     for kind in kinds:
         for result in results:
             if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
@@ -216,7 +216,7 @@ def build_nightly_census_observations(
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
-    """Build one observation for each kind of failure that rules found in the night's conversations."""
+    """Build one observation for each failure kind that rules found in the conversations of the night."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return build_census_observations(
@@ -227,14 +227,14 @@ def build_nightly_census_observations(
 def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that are over, because rules no longer find their kind of failure in any conversation."""
+    """Find the incidents that have ended, because rules no longer find their failure kind in any conversation."""
     return find_ended_census_incidents(
         _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
     )
 
 
 def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
-    """List the censuses of nightly runs that were due before this one, oldest first."""
+    """List the censuses of earlier nightly runs by their due time, oldest first."""
     return [
         _build_census(nightly) for nightly in reversed(earlier) if nightly.census and nightly.due_at < report.due_at
     ]
@@ -253,7 +253,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_end(report: NightlyReport) -> str:
-    """Format the text that the failure rate is back to normal; empty if it is not."""
+    """Format a text that says that the failure rate is normal again. Empty if it is not."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
@@ -261,13 +261,13 @@ def format_drift_end(report: NightlyReport) -> str:
 
 
 def build_judge_void_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Build an observation that the judge graded known answers wrong; none if ``text`` is empty."""
+    """Build an observation that the judge graded known answers wrong. Empty if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
 
 def find_cleared_incident_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
-    """Return the incident kinds that this run resolves: an unreliable judge, if the judge's verdicts are valid."""
+    """Return the incident kinds that this run resolves: the unreliable judge, if the judge's verdicts are valid."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 
@@ -286,7 +286,7 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
 
 
 def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
-    """Find the faults of reading the sources and of the judge, at most one of each kind."""
+    """Find the faults in reading the sources and in judging. Each kind of fault occurs at most once."""
     faults: list[Fault] = []
     if report.interrupted:
         faults.append(

@@ -1,8 +1,8 @@
-"""The census of a nightly run: rules check every conversation and count how often each kind of failure occurs.
+"""The census of a nightly run: rules check every conversation and count each failure kind.
 
-It also records when each kind occurred first and last, and an example. Worker processes do this, one on each core;
-with few conversations, this process does it alone. To save memory, only the id, time and kinds of a conversation
-are stored, and the texts of conversations that may be sampled or shown as an example.
+The census also records when each kind occurred first and last, and an example. Worker processes do this, one on
+each core; with few conversations, this process does it alone. To save memory, the census stores the id, time and
+kinds of each conversation. It stores the text only of conversations that may be sampled or shown as an example.
 """
 
 from __future__ import annotations
@@ -37,24 +37,30 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""The number of conversations in one message to a worker, which takes about 0.1 s."""
+"""How many conversations one message to a worker contains. A worker needs about 0.1 s for them."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
-"""The number of chunks before workers start. Most nightly runs have fewer, and a start takes a second."""
+"""How many chunks this process classifies before workers start.
+
+Most nightly runs have fewer chunks, and the start of a worker takes a second.
+"""
 MAX_WORKERS: Final = 8
-"""Each worker takes about 60 MB."""
+"""Maximum number of worker processes. Each takes about 60 MB of memory."""
 MIN_CITING_SHARE: Final = 0.1
-"""A log names sources if more than this share of its replies does; a text such as "(see page 4)" may be none."""
+"""Minimum share of replies with a source, from which on the log counts as naming sources.
+
+A smaller share may be by chance: a text such as "(see page 4)" may not be a source.
+"""
 _LINE_LIMIT: Final = 1 << 26
-"""Maximum bytes of an answer; an answer holds no texts and is far smaller."""
+"""Maximum size of a worker's answer in bytes. An answer contains no texts and is far smaller."""
 
 ConversationsJson = Sequence[bytes]
-"""Conversations, each as JSON."""
+"""Conversations, each encoded as JSON."""
 
 
 class CensusPool:
     """Classifies conversations by rules, with one worker process for each core. Use it within ``aclosing``.
 
-    The results have the order of the conversations.
+    The results have the same order as the conversations.
     """
 
     def __init__(self, settings: CensusSettings, workers: int | None = None) -> None:
@@ -69,7 +75,7 @@ class CensusPool:
     ) -> AsyncGenerator[tuple[ConversationsJson, list[CensusResult]]]:
         """Yield each chunk with the results of its conversations.
 
-        Close the generator if you leave it early, so that the chunks in progress are cancelled.
+        If you leave the loop early, close the generator, so that the chunks in progress are cancelled.
         """
         waiting: deque[tuple[ConversationsJson, asyncio.Future[list[CensusResult]]]] = deque()
         try:
@@ -88,16 +94,19 @@ class CensusPool:
             await asyncio.gather(*(answer for _, answer in waiting), return_exceptions=True)
 
     async def aclose(self) -> None:
-        """End all workers."""
+        """End all worker processes."""
         for worker in self._workers:
             await worker.stop()
 
     async def _classify_by_worker(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
-        """Classify a chunk by a worker. The first chunks, and that of a killed worker, are classified here."""
+        """Classify a chunk in a worker.
+
+        This process classifies the first chunks, and the chunk of a killed worker.
+        """
         if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
                 self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
-            # The worker may be killed, for example if memory runs out.
+            # The worker may be killed, for example if memory runs out; its chunk is then classified here.
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):
                 return await self._workers[number % len(self._workers)].ask(chunk)
         return await asyncio.to_thread(self._classify_in_this_process, chunk)
@@ -107,7 +116,7 @@ class CensusPool:
 
 
 class _Worker:
-    """A worker process, which classifies one chunk at a time. It ends when this process ends."""
+    """A worker process that classifies one chunk at a time. It ends when this process ends."""
 
     def __init__(self, settings: CensusSettings) -> None:
         self._settings = settings
@@ -125,11 +134,11 @@ class _Worker:
                 await process.stdin.drain()
                 return parse_worker_answer(await process.stdout.readuntil(b"\n"))
             except asyncio.CancelledError:
-                await self.stop()  # else the late answer would be read as the answer to the next chunk
+                await self.stop()  # its late answer could be taken for the answer to the next chunk
                 raise
 
     async def stop(self) -> None:
-        """End the process. The next chunk starts another one."""
+        """End the process. The next chunk starts a new process."""
         process, self._process = self._process, None
         if process is not None:
             if process.returncode is None:
@@ -147,22 +156,25 @@ class _Worker:
 
 
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
-"""Maximum characters of a question or a reply in an example; a message shortens it further."""
+"""Maximum number of characters of a question or reply in an example. A message shortens the text further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""The number of possible examples of each kind; a newer version of a conversation can replace the first one."""
+"""How many possible examples of each kind are stored.
+
+A newer version of a conversation can replace the first example.
+"""
 
 
 class Census(NamedTuple):
-    """How often each kind of failure occurs in a night's conversations, with an example of each kind."""
+    """How often each failure kind occurs in a night's conversations, with an example of each kind."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Whether each source contains the citations of answers, by source; empty if citations are not graded."""
+    """For each source, whether it contains the citations of answers. Empty if citations are not graded."""
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores of a conversation. Each bit stands for a kind of failure."""
+    """What the census stores about a conversation. Each bit stands for one failure kind."""
 
     id: str
     completed_at: datetime
@@ -172,7 +184,7 @@ class TakenConversation(NamedTuple):
 
 
 class _CensusHit(NamedTuple):
-    """A conversation in which rules found a failure. Hits sort by time."""
+    """A conversation in which rules found a failure. Hits are sorted by time."""
 
     at: datetime
     id: str
@@ -181,7 +193,10 @@ class _CensusHit(NamedTuple):
 
 
 class SourceCensus:
-    """The census of one source: about 250 bytes for each conversation, and the texts of samples and examples."""
+    """The census of one source.
+
+    It has about 250 bytes for each conversation, and the texts of samples and examples.
+    """
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
         self.intake, self.candidates = Intake(known_ids), candidates
@@ -190,10 +205,10 @@ class SourceCensus:
         self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
         self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
-        """The first conversations with each kind of failure."""
+        """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
-        """Record the result of a conversation. Call it in the order in which ``intake`` took the conversations."""
+        """Record the result of a conversation. The order of calls must be that in which ``intake`` took them."""
         if offer is Offer.REPLACED:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:
@@ -216,22 +231,22 @@ class SourceCensus:
             ]
 
     def list_taken(self) -> Iterator[TakenConversation]:
-        """Yield the record of every conversation."""
+        """Yield the record of each conversation."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
             stratum = self._names[self._strata[place]]
             yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])
 
     @property
     def shows_citations(self) -> bool:
-        """Whether enough conversations show the sources of their answers."""
+        """Return whether enough conversations show the sources of their answers."""
         return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
     def questions(self) -> QuestionTally:
-        """Return the sum of the clarifying questions in all conversations."""
+        """Return the total number of clarifying questions in all conversations."""
         return QuestionTally(*map(sum, self._chunk_count))
 
     def _withdraw_earlier_version(self, key: str) -> None:
-        """Remove the earlier version of a conversation from the samples and examples."""
+        """Remove the earlier version of a conversation from the samples and the examples."""
         place = self.intake.find_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self.examples.items():
@@ -243,7 +258,7 @@ def build_census(
     to_stored: Callable[[Conversation], Conversation],
     account_patterns: Sequence[str],
 ) -> Census:
-    """Build the census of all sources. ``to_stored`` converts a conversation to the version that may be stored."""
+    """Build the census of all sources. ``to_stored`` converts a conversation to a version that may be stored."""
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
         for taken in tally.list_taken():

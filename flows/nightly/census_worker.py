@@ -1,8 +1,9 @@
-"""A worker process of the census, which classifies conversations by rules. One runs on each core.
+"""A worker process of the census. It classifies conversations by rules; each core runs one such process.
 
-It is `python -m flows.nightly.census_worker`. Its standard input has a line with the settings, and then groups: a
-line with the number of conversations, and a line for each of them. It answers each group with one line of results.
-It stores nothing. It ends when its input ends, so also when the process that started it ends.
+The command is `python -m flows.nightly.census_worker`. The standard input has a line with the settings, and then
+groups: a line with the number of conversations, and one line for each conversation. The worker answers each group
+with one line of results. It stores nothing. It ends when its input ends, for example because the process that
+started it has ended.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ class CensusSettings(Record):
     graders: GraderSettings
     sampling: SamplingSettings
     counts_citations: bool = False
-    """Whether this nightly run grades citations. The census then checks whether a source contains citations."""
+    """Whether this nightly run grades citations. If so, the census checks whether a source contains citations."""
 
 
 class CensusResult(NamedTuple):
-    """The census result of one conversation. ``graded`` and ``found`` have one bit for each kind of `KINDS`.
+    """The census result of one conversation. ``graded`` and ``found`` have one bit for each kind in `KINDS`.
 
-    The stratum is the risk group of the conversation, from which the sample is taken.
+    The stratum is the risk group of the conversation. The sample is taken from each stratum separately.
     """
 
     stratum: str
@@ -46,9 +47,9 @@ class CensusResult(NamedTuple):
     found: int
     findings: Sequence[tuple[int, CensusFinding]]
     asked: QuestionTally
-    """The clarifying questions that the application asked."""
+    """How many clarifying questions the application asked, and of what kind."""
     cites: bool
-    """Whether the conversation shows the sources of its answers; false if citations are not graded."""
+    """Whether the conversation shows the sources of its answers. False if citations are not graded."""
 
 
 class CensusScanner:
@@ -61,7 +62,7 @@ class CensusScanner:
         self._facts = TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts)
 
     def scan(self, written: bytes) -> CensusResult:
-        """Classify one conversation, given as JSON."""
+        """Classify one conversation, which is given as JSON."""
         conversation = Conversation.model_validate_json(written)
         census = self._panel.take_census(conversation)
         findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
@@ -76,12 +77,12 @@ class CensusScanner:
 
 
 def pack_conversations(conversations: Sequence[bytes]) -> bytes:
-    """Build the message to a worker from conversations, each as JSON."""
+    """Build the message to a worker from conversations that are encoded as JSON."""
     return b"%d\n" % len(conversations) + b"".join(conversation + b"\n" for conversation in conversations)
 
 
 def parse_worker_answer(line: bytes) -> list[CensusResult]:
-    """Parse the line with which a worker answers a message."""
+    """Parse the line that a worker sends as the answer to a message."""
     return [
         CensusResult(
             stratum,
@@ -96,8 +97,8 @@ def parse_worker_answer(line: bytes) -> list[CensusResult]:
 
 
 def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
-    """Classify conversations from ``source`` and write the results to ``answers`` until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
+    """Classify the conversations in ``source`` and write the results to ``answers`` until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
     while count := int(source.readline() or 0):
         results = [census.scan(source.readline()) for _ in range(count)]

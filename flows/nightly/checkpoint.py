@@ -1,4 +1,4 @@
-"""Stores the progress of a nightly run, so that a killed run can be resumed. Also reads earlier reports."""
+"""Stores the progress of a nightly run, so that a killed run can be resumed. It also reads earlier reports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from warehouse.queries.traffic import find_nightly_report, iterate_known_ids, li
 READING_FILE: Final = "reading.json"
 JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
-"""The number of conversations in one journal segment, about 1.5 MB."""
+"""How many conversations one journal segment contains. Such a segment has about 1.5 MB."""
 EARLIER_NIGHT_COUNT: Final = 30
-"""The number of earlier nightly runs from which expected rates and watermarks are computed."""
+"""How many earlier nightly runs are used to compute expected rates and watermarks."""
 
 
 class NightlyCheckpoint:
@@ -46,13 +46,13 @@ class NightlyCheckpoint:
         self._folder, self._grader = folder, grader
 
     def load_earlier_reports(self) -> tuple[NightlyReport, ...]:
-        """Load the journal into the warehouse; return the reports of earlier nightly runs, newest first."""
+        """Load the journal into the warehouse. Return the reports of earlier nightly runs, newest first."""
         self._store.load_pending(UPKEEP_WAIT_S)
         nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
     def load_known_conversation_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
-        """Load the ids of conversations that earlier nightly runs read since the given time, by source."""
+        """Load the ids of conversations that nightly runs have read since the given time. The keys are sources."""
         return {
             name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
             for name, moment in since.items()
@@ -61,7 +61,7 @@ class NightlyCheckpoint:
     def save_reading(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
         """Store the conversations that were not sampled (``counted``), then the sample with its grades.
 
-        The first are stored without the run's id, because a resumed run does not need them.
+        The conversations in ``counted`` are stored without the run's id, because a resumed run does not need them.
         """
         unsampled = (ConversationRow(row=conversation) for conversation in counted)
         while part := list[JournalRow](islice(unsampled, ROWS_PER_SEGMENT)):
@@ -75,14 +75,14 @@ class NightlyCheckpoint:
             self._store.journal.append(rows, run_id=self._run_id)
 
     def save_judged_replies(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
-        """Store the result of judging and the replies with their new grades."""
+        """Store the result of judging, and the replies with their new grades."""
         write_atomically(self._folder / JUDGED_FILE, judged.model_dump_json())
         if results:
             rows = [AssessmentRow(row=result.assessment) for result in results]
             self._store.journal.append(rows, run_id=self._run_id)
 
     def load_state_to_resume(self) -> NightlyState | None:
-        """Load the state of a killed nightly run; ``None`` if the run was killed before it had read its sources."""
+        """Load the state of a killed nightly run. ``None`` if it was killed before it had read its sources."""
         text = self._read_note_file(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
@@ -97,18 +97,18 @@ class NightlyCheckpoint:
         return state.complete(NightlyJudging.model_validate_json(text))
 
     def store_report_and_finish(self, report: NightlyReport) -> None:
-        """Store the report and delete the files of the checkpoint."""
+        """Store the report and delete the checkpoint's files."""
         self._store.journal.append([NightlyRunRow(row=report)], run_id=self._run_id)
         for name in (JUDGED_FILE, READING_FILE):
             (self._folder / name).unlink(missing_ok=True)
 
     def load_report(self) -> NightlyReport | None:
-        """Load the report of the nightly run; ``None`` if it is not finished."""
+        """Load the report of the nightly run, or ``None`` if the run is not finished."""
         saved = next((row.row for row in self._read_rows() if isinstance(row, NightlyRunRow)), None)
         return saved or find_nightly_report(self._store, self._run_id)
 
     def load_sample(self) -> tuple[SeenConversation, ...]:
-        """Load the sampled conversations. Duplicates, from a run that had to read twice, are removed."""
+        """Load the sampled conversations without duplicates. A run that had to read twice stored duplicates."""
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:
@@ -116,7 +116,7 @@ class NightlyCheckpoint:
         return tuple(sample.values())
 
     def load_results(self) -> list[CaseResult]:
-        """Load every sampled reply with its last assessment, in the order of the sample."""
+        """Load each sampled reply with its last assessment, in the order of the sample."""
         exchanges: dict[str, Exchange] = {}
         assessments: dict[str, Assessment] = {}
         for row in self._read_rows():
@@ -131,7 +131,7 @@ class NightlyCheckpoint:
         ]
 
     def _load_graded_turns(self, sample: Sequence[SeenConversation]) -> tuple[GradedTurn, ...]:
-        """Load every sampled reply with its last assessment and its stored passages."""
+        """Load each sampled reply with its last assessment and its stored passages."""
         passages = {
             build_turn_id(row.sampled.conversation.id, number): turn.context
             for row in sample
@@ -155,7 +155,10 @@ def build_intake_checkpoint(
     census: Census | None = None,
     strata: Sequence[StratumCount] = (),
 ) -> IntakeCheckpoint:
-    """Build the checkpoint after reading, without conversations. A plan has no ``census`` and no ``strata``."""
+    """Build the checkpoint after reading, without conversations.
+
+    For a plan, ``census`` and ``strata`` are missing.
+    """
     census = census or Census()
     return IntakeCheckpoint(
         since=read.since,

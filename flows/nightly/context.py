@@ -1,6 +1,6 @@
-"""The composition root of a nightly run: turns a target's settings and the environment into live objects.
+"""Builds the context of a nightly run: creates the live objects from a target's settings and the environment.
 
-These are its sources, its graders and its judge.
+These objects are the target's sources, its graders and its judge.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STAMP: Final = "%Y%m%dT%H%MZ"
 
 @dataclass(frozen=True)
 class NightlyContext:
-    """The live objects that one nightly run of one target needs. ``key`` is the key for pseudonyms."""
+    """The live objects that a nightly run of one target needs. ``key`` is the key for pseudonyms."""
 
     target: str
     due_at: datetime
@@ -75,28 +75,28 @@ class NightlyContext:
 
     @property
     def sampling(self) -> SamplingSettings:
-        """The settings of the sample. Without a judge, every conversation is sampled by default."""
+        """The settings of the sample. Without a judge, the default is to sample every conversation."""
         return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
 
     @property
     def reach(self) -> LookbackWindow:
-        """How far back the nightly run reads."""
+        """How far back in time the nightly run reads."""
         return LookbackWindow(
             late=timedelta(hours=self.settings.late_h), first=timedelta(hours=self.settings.first_h)
         )
 
     @property
     def seed(self) -> Seed:
-        """The random seed of the sample: target and day."""
+        """The random seed of the sample. It depends on the target and the day."""
         return Seed(target=self.target, day=self.due_at.date())
 
 
 def build_nightly_context(
     config: Config, target: str, now: datetime, *, due_at: datetime | None = None
 ) -> NightlyContext:
-    """Build the context of the nightly run due at ``now``, or of ``due_at``.
+    """Build the context of the nightly run that is due at ``now`` or, if given, at ``due_at``.
 
-    Raises `ConfigError`. Reads the suite, but not the sources.
+    Reads the suite, but not the sources. Raises `ConfigError`.
     """
     configured = config.require_target(target)
     settings = configured.traffic
@@ -134,7 +134,7 @@ def build_nightly_context(
 
 
 def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -> dict[str, TrafficSource]:
-    """Build the sources of a target's live traffic by name. Raises `ConfigError`; reads nothing."""
+    """Build the sources of a target's live traffic. The keys are names. Nothing is read. Raises `ConfigError`."""
     return {
         name: build_traffic_source(
             source,
@@ -149,7 +149,7 @@ def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -
 
 
 def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:
-    """Build the graders of a target's live traffic, with its gold set."""
+    """Build the grader for a target's live traffic. It uses the target's gold set."""
     return TrafficGrader(
         TrafficPanel(configured.graders),
         severity=settings.severity,
@@ -159,7 +159,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
 
 
 def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
-    """List the targets whose live traffic is graded. Raises `ConfigError` if there is none."""
+    """List the targets whose live traffic is graded. Raises `ConfigError` if there is no such target."""
     if target is not None:
         config.require_target(target)
         return (target,)
@@ -170,9 +170,9 @@ def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]
 
 
 def list_due_times_of_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
-    """List the due times of nightly runs of ``target`` that were killed and not resumed, oldest first.
+    """List the due times of killed nightly runs of ``target`` that were not resumed, oldest first.
 
-    They must be resumed, because later runs skip their conversations.
+    These runs must be resumed, because later runs skip their conversations.
     """
     due_times: list[datetime] = []
     for note in get_runs_folder(config).glob(f"*{NIGHT_MARK}*/{READING_FILE}"):
@@ -183,11 +183,10 @@ def list_due_times_of_unfinished_runs(config: Config, target: str) -> tuple[date
 
 
 def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
-    """Compute the last time at or before ``now`` when a nightly run was due, in UTC.
+    """Compute the last time, at or before ``now``, at which a nightly run was due. The result is in UTC.
 
-    A run is due each day at ``settings.hour`` in the configured time zone. If the clock change repeats this hour,
-    the first one counts. If the clock change skips this hour, the run is due as long after midnight as on other
-    days.
+    A run is due each day at ``settings.hour`` in the configured time zone. If a clock change repeats this hour, the
+    first one counts. If a clock change skips this hour, the run is due as long after midnight as on other days.
     """
     zone = ZoneInfo(settings.time_zone)
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
@@ -204,7 +203,7 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
 
 
 def _load_or_generate_pseudonym_key(settings: NightlySettings) -> bytes:
-    """Load the key for pseudonyms; without one, generate a key for this nightly run only."""
+    """Load the key for pseudonyms. If there is none, generate a key for this nightly run only."""
     if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
         return load_age_key()
     return generate_random_key()

@@ -1,7 +1,7 @@
 """Computes the estimates of a nightly run: counts by stratum, rates with intervals, drift and ratings.
 
-A stratum is a group of conversations with the same risk, from which a part of the sample is taken. This module also
-predicts, from earlier runs, which rates a nightly run can report and what it will cost.
+A stratum is a group of conversations with the same risk. The sample contains a part of each stratum. This module
+also predicts, from earlier runs, which rates a nightly run can report and what it will cost.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
 
 RULES: Final = "rules"
-"""The name of the grader of a run without a judge."""
+"""The name of the grader if a run has no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""This long after a drift alert, the next nightly runs are compared with the new rate."""
+"""After this time, a drift alert has set a new normal: later nightly runs are compared with the new rate."""
 NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
 NO_FACT_TEXT: Final = "no facts were checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
-"""The assessments of each sampled conversation's replies, by the conversation's id."""
+"""The assessments of the replies in each sampled conversation. The keys are conversation ids."""
 FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
-"""Aspects that can only be checked with gold or passages; rules check all others in every reply."""
+"""Aspects that can be checked only with gold or passages. Rules check all other aspects in every reply."""
 MIN_CHECKED_SHARE: Final = 0.5
-"""A rate of wrong facts is estimated only if facts were checked in this share of the conversations."""
+"""Minimum share of conversations with checked facts. Below it, no rate of wrong facts is estimated."""
 
 Fails = Callable[[Assessment], bool]
 
 
 class FailureBasis(StrEnum):
-    """How the facts of a conversation that rules passed were checked."""
+    """How the facts of a conversation that passed the rules were checked."""
 
     NOTHING_OPEN = "nothing open"
-    """There are no facts that could cause this kind of failure."""
+    """There are no facts that could cause this failure kind."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
@@ -80,7 +80,7 @@ class FailureBasis(StrEnum):
 
 
 class _ConversationResult(NamedTuple):
-    """Whether a sampled conversation has one kind of failure, and how its facts were checked (``by``)."""
+    """Whether a sampled conversation has a failure kind. ``by`` is how its facts were checked."""
 
     stratum: str
     by_rule: bool
@@ -92,14 +92,14 @@ class _ConversationResult(NamedTuple):
 class NightlyEstimates:
     """The counts and rates of one nightly run.
 
-    Rules check every reply. The facts of a reply are checked only if it was compared with gold or passages. A
-    conversation counts as graded if the facts of a reply were checked and every judge that was asked gave a
+    Rules check every reply. The facts of a reply are checked only if the reply was compared with gold or passages.
+    A conversation counts as graded if the facts of a reply were checked and every judge that was asked gave a
     verdict.
 
     ``why_unchecked`` is the reason why facts were not checked. ``confusion`` compares the judge's verdicts with
-    people's. ``disclosing`` is the number of conversations that disclose personal data, and the number of all
-    conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any failure
-    is at least this share.
+    people's verdicts. ``disclosing`` has the number of conversations that disclose personal data and the number of
+    all conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any
+    failure is at least this share.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class NightlyEstimates:
         self._why, self._confusion = why_unchecked, confusion
 
     def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
-        """Compute the share of sampled conversations whose facts rules checked or ``asks_judge`` will check."""
+        """Compute the share of sampled conversations whose facts rules have checked or a judge will check."""
         checked = sum(
             asks_judge(sampled.conversation)
             or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
@@ -128,18 +128,18 @@ class NightlyEstimates:
         return checked / len(self._sampled) if self._sampled else 0.0
 
     def get_assessments(self, conversation_id: str) -> Sequence[Assessment]:
-        """Return the assessments of a sampled conversation's replies."""
+        """Return the assessments of the replies in a sampled conversation."""
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
-        """Whether a conversation without a failure counts as correct, because its facts were checked."""
+        """Return whether a conversation without a failure counts as correct, because its facts were checked."""
         result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _is_any_fact_counted)
         return result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and result.is_safe
 
     def estimate_severe_rate(self) -> Rate:
         """Estimate the share of conversations with a severity-3 failure.
 
-        A wrong fact counts if its case, or the target, has severity 3.
+        A wrong fact counts as severe if its case or the target has severity 3.
         """
         results = self._assess_sample(_is_severe, _is_severe_fact_counted)
         others = [result for result in results if not result.by_rule]
@@ -155,21 +155,21 @@ class NightlyEstimates:
         return counted
 
     def estimate_failed_rate(self) -> Rate:
-        """Estimate the share of conversations with any failure: found by rules, or a wrong fact."""
+        """Estimate the share of conversations with any failure: one found by rules, or a wrong fact."""
         rate = self._estimate_rate(_is_failed, _is_any_fact_counted)
         if isinstance(rate, RateUnknown):
             return rate
         return rate.raise_to(self._failing)
 
     def count_severe_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
-        """Count the conversations with a severity-3 failure, by stratum."""
+        """Count the conversations with a severity-3 failure in each stratum."""
         results = self._assess_sample(_is_severe, _is_severe_fact_counted)
         return self._count_by_stratum(
             (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in results
         )
 
     def count_fact_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
-        """Count, by stratum, the conversations with a wrong fact and no failure found by rules."""
+        """Count, in each stratum, the conversations with a wrong fact but without a failure found by rules."""
         results = [result for result in self._assess_sample(_is_failed, _is_any_fact_counted) if not result.by_rule]
         return self._count_by_stratum(
             (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in results
@@ -178,10 +178,10 @@ class NightlyEstimates:
     def count_rule_failures_by_stratum(
         self, besides: AbstractSet[FailureKind] = frozenset()
     ) -> tuple[GradedStratum, ...]:
-        """Count, by stratum, the failures that rules found; a failure only of kinds in ``besides`` does not count.
+        """Count, in each stratum, the failures that rules found, without failures only of the kinds in ``besides``.
 
-        A kind that rules check in every conversation has its own exact rate, so that a burst of it must not count
-        as drift again.
+        A kind that rules check in every conversation has its own exact rate, so a burst of it must not also count
+        as drift.
         """
         results = self._assess_sample(
             lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
@@ -192,7 +192,7 @@ class NightlyEstimates:
         )
 
     def count_facts_checked(self) -> FactsChecked:
-        """Count the replies whose facts were checked, by judge and by gold."""
+        """Count the replies whose facts were checked, by the judge and by gold."""
         grades = [
             _select_fact_grades(assessment) for assessments in self._said.values() for assessment in assessments
         ]
@@ -200,7 +200,7 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_known_questions(self) -> KnownQuestions | None:
-        """Count the conversations whose questions are in the gold set, and their failures; ``None`` without any."""
+        """Count the conversations whose questions are in the gold set, and their failures. ``None`` without any."""
         graded = [
             [
                 grade
@@ -215,7 +215,7 @@ class NightlyEstimates:
         return KnownQuestions(conversations=conversations, failed=failed) if conversations else None
 
     def estimate_kind_rates(self) -> tuple[KindRate, ...]:
-        """Estimate the rate of each kind of failure that was found, worst first."""
+        """Estimate the rate of each failure kind that was found, worst first."""
         kind_counts = Counter(
             kind
             for assessments in self._said.values()
@@ -247,7 +247,7 @@ class NightlyEstimates:
         return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
     def _estimate_rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
-        """Estimate the rate of conversations that fail by rules or by a wrong fact.
+        """Estimate the rate of conversations that fail by rules or have a wrong fact.
 
         ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
         """
@@ -282,7 +282,10 @@ class NightlyEstimates:
     def _estimate_rates_by_basis(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate a rate for facts checked by gold and one for facts checked by the judge; return their shares."""
+        """Estimate one rate for facts checked by gold and one for facts checked by the judge.
+
+        Also return their shares.
+        """
         last = (
             FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
         )
@@ -302,7 +305,7 @@ class NightlyEstimates:
     def _estimate_conversations_by_stratum(
         self, by: FailureBasis, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
-        """Estimate how many conversations of each stratum were, or would be, checked in one way (``by``)."""
+        """Estimate how many conversations of each stratum are checked in the way ``by``."""
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
         )
@@ -355,7 +358,7 @@ class NightlyEstimates:
     def _count_by_stratum(
         self, graded: Iterable[tuple[_ConversationResult, bool, bool]]
     ) -> tuple[GradedStratum, ...]:
-        """Count by stratum the triples (conversation, whether it was graded, whether it failed)."""
+        """Count, in each stratum, the triples (conversation, whether it was graded, whether it failed)."""
         graded_counts, failures = Counter[str](), Counter[str]()
         for result, is_graded, fails in graded:
             graded_counts[result.stratum] += is_graded
@@ -400,7 +403,7 @@ def _find_failure_basis(
         assessment
         for assessment in assessments
         if (open_facts(assessment) or assessment in failing)
-        and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error message does not state a fact
+        and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error message states no fact
     ]
     if not relevant:
         return FailureBasis.NOTHING_OPEN
@@ -435,7 +438,7 @@ def _is_severe(assessment: Assessment) -> bool:
 
 
 def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
-    """Whether rules found a severity-3 failure that is not a disclosure of personal data."""
+    """Return whether rules found a severity-3 failure that is not a disclosure of personal data."""
     by_rule = _is_severe(assessment) and _has_rule_failure(assessment, set(assessment.failure_kinds))
     return by_rule and not _has_rule_failure(assessment, {FailureKind.PII_DISCLOSURE})
 
@@ -451,9 +454,9 @@ def _is_severe_fact_counted(assessment: Assessment) -> bool:
 def update_drift(
     state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
-    """Add one nightly run to the drift test; return the new state of the test and its result.
+    """Add one nightly run to the drift test. Return the new state of the test and its result.
 
-    If a drift alert is a week old, the test starts again with the new rate.
+    If a drift alert is a week old, the test starts again and expects the new rate.
     """
     if (
         state_before is not None
@@ -469,15 +472,18 @@ def update_drift(
 
 
 VERDICT_TOKENS: Final = 300
-"""Tokens of a long verdict, with two quotes and a reason."""
+"""How many tokens a long verdict has, with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""With at least this many calls in earlier nightly runs, their average cost is used instead of an estimate."""
+"""Minimum number of calls in earlier nightly runs.
+
+From this number on, their average cost replaces the estimate.
+"""
 
 
 def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
-    """Estimate the judge's calls for each sampled conversation, and the dollars for each call.
+    """Estimate how many calls the judge needs for each sampled conversation, and the dollars for each call.
 
-    Both are zero without a judge, or if no reply has passages.
+    Both numbers are zero without a judge, or if no reply has passages.
     """
     settings = plan.settings
     askable = [turn for conversation in sampled for turn in conversation.turns if _can_judge_grade_turn(turn)]
@@ -494,7 +500,7 @@ def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: 
 def plan_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
-    """Predict the rates that the nightly run can report, from a sample that only rules graded."""
+    """Predict which rates the nightly run can report, from a sample that only rules have graded."""
     names = [stratum.stratum for stratum in strata]
     speaks = plan.settings is not None and not plan.why_off
     share = estimates.compute_checkable_share(
@@ -525,7 +531,7 @@ def _compute_graded_share(rate: Rate, share: float) -> float:
 
 
 def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
-    """Explain why a rate will have no interval; empty if it will have one. ``rate`` is the estimate by rules."""
+    """Explain why a rate will have no interval. Empty if it will have one. ``rate`` is the estimate by rules."""
     if isinstance(rate, RateEstimate) and rate.is_counted:
         return "counted in every conversation, so without an interval"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
@@ -541,7 +547,7 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
 def _compute_expected_failure_rates(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
-    """Compute the expected rate of any failure for each stratum: wrong facts, plus other failures."""
+    """Compute the expected rate of any failure for each stratum: wrong facts, and other failures."""
     expected = compute_expected_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]
@@ -560,7 +566,7 @@ def _can_judge_grade_turn(turn: Turn) -> bool:
 
 
 def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated | None:
-    """Compute the average rating of the sampled issue reports; ``None`` without any report."""
+    """Compute the average rating of the sampled issue reports. ``None`` if there is no report."""
     reports = [result for result in results if result.case.triage is not None]
     rated = [
         Rated(float(rating), result.case.related or place)
@@ -578,14 +584,14 @@ def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated
 
 
 def compute_average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
-    """Return the average cost of a judge's call in earlier nightly runs; ``None`` with too few calls."""
+    """Compute the average cost of a judge's call in earlier nightly runs. ``None`` if there were too few calls."""
     calls = sum(nightly.judging.calls for nightly in earlier)
     spent = sum((nightly.judging.cost_usd for nightly in earlier), Decimal(0))
     return spent / calls if calls >= MIN_CALLS else None
 
 
 def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
-    """Estimate the cost of a judge's call in dollars from the length of prompt and replies."""
+    """Estimate the dollars for one call of the judge from the length of the prompt and of the replies."""
     prompt_bytes = len(load_instructions(Task.GROUNDED).text.encode())
     bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(

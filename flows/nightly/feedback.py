@@ -1,4 +1,4 @@
-"""Writes the grades of a nightly run as scores to the platforms from which its conversations came."""
+"""Writes the grades of a nightly run as scores to the platforms that its conversations came from."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 CORRECT: Final = "lookout_correct"
 SEVERITY: Final = "lookout_severity"
 USEFULNESS: Final = "lookout_usefulness"
-"""The rating of an issue report, from 1 to 5, as a score from 0 to 1."""
+"""The name of the score for the usefulness of an issue report. A rating from 1 to 5 becomes a score from 0 to 1."""
 MAX_FAILURES_IN_A_ROW: Final = 3
-"""A source is skipped after this many failures in a row."""
+"""After this many failures in a row, a source is skipped."""
 
 
 class FeedbackReport(NamedTuple):
-    """The number of conversations that got scores, and the first error of each source."""
+    """How many conversations got scores, and the first error of each source."""
 
     conversations: int
     errors: tuple[str, ...]
 
     @property
     def fault(self) -> Fault | None:
-        """The fault to report; ``None`` without an error."""
+        """The fault to report, or ``None`` if there was no error."""
         if not self.errors:
             return None
         errors = "; ".join(self.errors)
@@ -48,8 +48,8 @@ async def write_scores_to_sources(
 ) -> FeedbackReport:
     """Write the scores of each sampled conversation to its source, if the source accepts scores.
 
-    A repeat overwrites the same scores. A conversation whose id identifies a person is stored under another id, so
-    it gets no scores. An error of a source is returned and not raised.
+    Writing again overwrites the same scores. If the id of a conversation identifies a person, the conversation is
+    stored under another id and gets no scores. An error of a source is returned, not raised.
     """
     written, errors, failures_in_a_row = 0, dict[str, str](), dict[str, int]()
     for sampled_conversation in sampled:
@@ -72,8 +72,8 @@ async def write_scores_to_sources(
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
     """Build the scores of a conversation.
 
-    ``lookout_correct`` is 1 or 0. ``lookout_severity`` is 1 without a failure and 0 for severity 3. Both are left
-    out if the conversation is ungraded. ``lookout_usefulness`` is left out if the conversation is not rated.
+    ``lookout_correct`` is 1 or 0. ``lookout_severity`` is 1 without a failure and 0 for severity 3. An ungraded
+    conversation has neither score. ``lookout_usefulness`` is missing if the conversation is not rated.
     """
     key = sampled.conversation.id
     usefulness = tuple(_build_usefulness_scores(estimates.get_assessments(key)))
@@ -97,7 +97,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 
 
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
-    """Yield the lowest rating, and 1 or 0 for each of its criteria."""
+    """Yield the lowest rating, and a score of 1 or 0 for each criterion of this rating."""
     rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]
     if not rated:
         return
@@ -109,7 +109,7 @@ def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Scor
 
 
 def _format_failure_kinds(failed: Sequence[Assessment]) -> str:
-    """Format the kinds of failure. Reasons are left out, because they can quote the reply."""
+    """Format the failure kinds without their reasons, because a reason can quote the reply."""
     return ", ".join(
         kind.value for kind in sort_worst_first(kind for assessment in failed for kind in assessment.failure_kinds)
     )

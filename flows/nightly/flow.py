@@ -40,7 +40,7 @@ from monitors.reports.write import build_report_paths
 async def grade_traffic(
     config_path: Path, target: str | None = None, due_at: datetime | None = None
 ) -> State[tuple[NightlyReport, ...]] | State[None]:
-    """Grade the last night of ``target``, or of every target with traffic; ``due_at`` selects another night.
+    """Grade the last night of ``target``, or of every target with traffic. ``due_at`` selects another night.
 
     Killed nightly runs are resumed first. If one nightly run fails, the others still run, and the first error is
     raised at the end. Raises `ConfigError` before anything is read. Raises `AlreadyRuns`, without an alert, if
@@ -85,11 +85,11 @@ async def grade_traffic(
 @task(name="grade nightly run", cache_policy=NO_CACHE)
 @redact_errors
 async def grade_target(config: Config, target: str, due_at: datetime | None, now: datetime) -> NightlyReport:
-    """Grade one night of one target: the night that ended at ``due_at``, or the last one before ``now``."""
+    """Grade one night of one target: the night that ended at ``due_at``, or the last night before ``now``."""
     context = await asyncio.to_thread(build_nightly_context, config, target, now, due_at=due_at)
     report = await NightlyRun(context).run()
     paths = build_report_paths(context.folder)
-    if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
+    if paths.markdown.is_file():  # no file if the night was graded elsewhere, or if the report was too old
         await publish_report_artifact(
             config.prefect.add_prefix(f"night-{target}"),
             paths,

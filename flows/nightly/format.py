@@ -14,43 +14,43 @@ from monitors.reports.night import CensusText, NightText, RateText
 from monitors.sources.sampling.plan import format_sample_limit
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
-"""Warnings about a whole source and not about one of its items."""
+"""Kinds of warnings about a whole source rather than about one of its items."""
 
 
 INCOMPLETE: Final = "INCOMPLETE"
 
 
 class IntakeSummary(Protocol):
-    """The result of reading the sources: a nightly run's report, or a plan's reading."""
+    """The result of reading the sources, for the report of a nightly run or for a plan."""
 
     @property
     def issues(self) -> Sequence[SourceWarning]:
-        """The first warnings; those about a whole source come before those about an item."""
+        """The first warnings. Warnings about a whole source come before warnings about an item."""
         ...
 
     @property
     def issue_count(self) -> int:
-        """The number of all warnings."""
+        """The number of all warnings, including those that are not stored."""
         ...
 
     @property
     def unusable(self) -> Mapping[UnusableReason, int]:
-        """The number of items that could not be used, by reason."""
+        """How many items could not be used, by reason."""
         ...
 
     @property
     def interrupted(self) -> Sequence[str]:
-        """The sources that were not read completely, with the reason."""
+        """The sources that were not read completely, and the reason for each."""
         ...
 
     @property
     def repeated(self) -> int:
-        """The number of repeated items."""
+        """How many items occurred more than once."""
         ...
 
 
 def format_nightly_report(report: NightlyReport) -> Iterator[str]:
-    """Yield the results of a nightly run, one line for each fact."""
+    """Yield the results of a nightly run. Each line has one fact."""
     yield f"{report.target}: nightly run, conversations until {report.until:%Y-%m-%d %H:%M} UTC"
     known_text = f" ({report.known:,} were counted on earlier nights)" if report.known else ""
     yield f"  {plural(report.read, 'new conversation')}{known_text}; {report.sampled:,} sampled"
@@ -68,7 +68,7 @@ def _format_strata(report: NightlyReport) -> Iterator[str]:
 
 
 def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
-    """Yield the lines of a nightly run's results that come after its counts, its two rates and its census."""
+    """Yield the results of a nightly run that come after its counts, its two rates and its census, line by line."""
     counted = {row.kind.failure_kind for row in report.census}
     for kind in (row for row in report.kinds if row.kind not in counted):
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
@@ -110,12 +110,12 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
 
 
 def list_nightly_finding_lines(report: NightlyReport) -> tuple[str, ...]:
-    """List the lines of a nightly run's results for a page that shows counts, rates and gaps in another way."""
+    """List the lines of a nightly run's results for a page that has its own form for counts, rates and gaps."""
     return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(INCOMPLETE))
 
 
 def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
-    """Build the texts of the night's report. ``examples`` are redacted conversations from the census."""
+    """Build the texts of a nightly report. ``examples`` are redacted conversations from the census."""
     shown = {example.kind: example for example in examples}
     rates = (("severity-3 rate", report.severe), ("any failure", report.failed))
     return NightText(
@@ -141,7 +141,7 @@ def _build_rate_text(name: str, rate: Rate, reviews: int) -> RateText:
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:
-    """Yield a line for each kind of failure that rules checked in all conversations, also if none was found."""
+    """Yield a line for each failure kind that rules checked in all conversations, even if it was not found."""
     if report.census:
         yield f"  Found by rules in all {plural(report.read, 'conversation')}:"
     for rate in report.census:
@@ -155,7 +155,7 @@ def _format_period(rate: CensusRate) -> str:
 
 
 def format_nightly_briefly(report: NightlyReport) -> str:
-    """Format the results of a nightly run in one line, for a list of runs."""
+    """Format the results of a nightly run as one line, for a list of runs."""
     short = f"; incomplete: {', '.join(report.shortfalls)}" if report.shortfalls else ""
     return (
         f"{report.target}: {report.sampled:,} of {report.read:,} sampled, "
@@ -164,7 +164,7 @@ def format_nightly_briefly(report: NightlyReport) -> str:
 
 
 def format_rate_text(rate: Rate, reviews: int = 0) -> str:
-    """Format a rate with its interval and the number of graded conversations, or the reason why it is unknown."""
+    """Format a rate with its interval and the number of graded conversations, or why the rate is unknown."""
     if not isinstance(rate, RateEstimate):
         return f"unknown: {rate.why}"
     if rate.is_counted:
@@ -184,7 +184,7 @@ def _format_facts(report: NightlyReport) -> str:
 
 
 def format_report_ratings(reports: ReportsRated) -> str:
-    """Format the average usefulness of the reports on issues, as the judge rated them."""
+    """Format the average usefulness of the reports on issues, according to the judge's ratings."""
     many = plural(reports.reports, "report on an issue", "reports on issues")
     if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
@@ -214,7 +214,7 @@ def format_clarifying_questions(questions: QuestionsAsked) -> str:
 
 
 def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
-    """Yield lines about sources that were not read completely, and about unusable and repeated items."""
+    """Yield lines about sources that were not read completely, and about unusable or repeated items."""
     yield from (f"not read completely: {warning}" for warning in read.interrupted)
     yield from (
         f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
@@ -233,7 +233,7 @@ def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
 
 
 def count_unusable_items(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """Count the unusable items and return the first one. Items without a conversation do not count."""
+    """Count the unusable items and return the first one. Items that contain no conversation are not counted."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)
     first = next(
@@ -260,7 +260,7 @@ REASON_WORDS: Final = {
 
 
 def format_unusable_reasons(read: IntakeSummary) -> str:
-    """Format the number of unusable items for each reason, in brackets; empty without any."""
+    """Format in brackets how many items were unusable for each reason. Empty if there are none."""
     counts = {
         reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
     }

@@ -1,7 +1,7 @@
-"""Grades the conversations of real users, reply by reply. Rules grade first, with gold if the gold set has it.
+"""Grades the conversations of real users, reply by reply. Rules grade first, with gold if the question has gold.
 
-Then the judge grades the replies whose facts no rule can grade. It compares them with their gold or with the
-passages from which they were made.
+Then the judge grades the replies whose facts no rule can grade. It compares them with their gold, or with the
+passages that the application used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _UNSEEN: Final = UnseenCitations()
 
 
 class GradedTurn(Record):
-    """One reply with its grades, and the ``passages`` from which the application made it."""
+    """A reply with its grades. ``passages`` are the texts that the application used to write it."""
 
     result: CaseResult
     passages: tuple[str, ...] = ()
@@ -66,12 +66,12 @@ class GradedTurn(Record):
 
     @property
     def is_report(self) -> bool:
-        """Whether the reply is an agent's report on an issue, which a judge rates without a reference."""
+        """Whether the reply is an agent's report on an issue. A judge rates such a report without a reference."""
         return self.result.case.triage is not None
 
     @property
     def exchange(self) -> Exchange:
-        """The question and the reply."""
+        """The question and its reply."""
         assert isinstance(self.result.result, Exchange)
         return self.result.result
 
@@ -79,7 +79,7 @@ class GradedTurn(Record):
 class TrafficGrader:
     """Grades replies by rules: disclosures, leaked errors, citations and language.
 
-    If a user asked a question of ``gold_cases``, ``gold_panel`` grades the reply like a verification run does, with
+    If the question of a user is in ``gold_cases``, ``gold_panel`` grades the reply as in a verification run, with
     the severity of the case.
     """
 
@@ -102,9 +102,9 @@ class TrafficGrader:
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier, *, checks_citations: bool = True
     ) -> tuple[GradedTurn, ...]:
-        """Grade the original text of every reply of ``conversation``; ``stored`` is the version to store.
+        """Grade the original text of each reply in ``conversation``. ``stored`` is the version to store.
 
-        Questions without a reply are skipped. ``checks_citations`` is false if the log has no citations.
+        Questions without a reply are skipped. ``checks_citations`` is false if the log contains no citations.
         """
         graded: list[GradedTurn] = []
         for number, turn in enumerate(conversation.turns):
@@ -118,7 +118,7 @@ class TrafficGrader:
             panel = self.panel.select_graders(turn) if gold_case is None else self._gold_panel
             if not checks_citations:
                 panel = tuple(_UNSEEN if grader.aspect is Aspect.CITATION else grader for grader in panel)
-            # The evidence points into the original text, which is not stored.
+            # The evidence refers to positions in the original text, which is not stored.
             grades = tuple(
                 grade if isinstance(grade, Abstained) else grade.without_evidence()
                 for grade in grade_exchange(panel, case, exchange)
@@ -168,7 +168,7 @@ class TrafficGrader:
 
 
 def _get_policy_row(case: GoldCase) -> str:
-    """Return the name of the rule that set the case's severity: the suite, or the setting for live traffic."""
+    """Return the name of the rule that set the case's severity: that of the suite, or the live-traffic setting."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -177,13 +177,13 @@ def _has_gold(case: GoldCase) -> bool:
 
 
 def has_grade_for_disclosure(assessment: Assessment) -> bool:
-    """Whether the reply was graded for disclosures and leaked errors, as every reply must be."""
+    """Return whether the reply was graded for disclosures and leaked errors, which every reply must be."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 
 
 def build_turn_id(conversation_id: str, number: int) -> Identifier:
-    """Build a reply's case id: the conversation id and the number of the reply, from 1."""
+    """Build a reply's case id from the conversation id and the number of the reply, which counts from 1."""
     if len(conversation_id) > MAX_ID_LENGTH:
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()[:16]
         conversation_id = f"{conversation_id[:MAX_ID_LENGTH].rstrip('.')}-{digest}"
@@ -193,9 +193,9 @@ def build_turn_id(conversation_id: str, number: int) -> Identifier:
 def _build_issue_case(
     case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None
 ) -> GoldCase:
-    """Build a case without a reference from an issue that a real user gave an agent.
+    """Build a case without a reference from an issue that a real user gave to an agent.
 
-    The first line is its title.
+    The first line of the issue is its title.
     """
     title, _, body = (questions[-1].strip() or EMPTY_MESSAGE).partition("\n")
     return GoldCase(
@@ -212,7 +212,7 @@ def _build_issue_case(
 
 
 def _list_questions_until(conversation: Conversation, number: int) -> tuple[str, ...]:
-    """Return the user's messages before a reply."""
+    """Return the user's messages up to a reply."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
@@ -246,7 +246,7 @@ NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
 
 
 class NightlyJudging(Record):
-    """The figures of judging. ``void`` is the reason why its grades are discarded; empty if they are valid."""
+    """The figures of judging. ``void`` is why its grades are discarded; it is empty if the grades are valid."""
 
     judging: Judging
     void: str = ""
@@ -261,9 +261,9 @@ async def judge_traffic(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> tuple[NightlyJudging, tuple[CaseResult, ...]]:
-    """Ask the judge to grade the replies that rules left open; return the figures and the new grades.
+    """Ask the judge to grade the replies that rules left open. Return the figures and the new grades.
 
-    Known answers that test the judge (canaries) are made from ``gold_cases``. A judge that fails raises no error.
+    Known answers that test the judge (canaries) are made from ``gold_cases``. If a judge fails, no error is raised.
     """
     open_turns = [turn for turn in turns if is_open(turn)]
     askable = [
@@ -318,20 +318,20 @@ def explain_unchecked_facts(judged: NightlyJudging) -> str:
 
 
 def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
-    """Explain why a judge cannot be asked about a reply; empty if it can."""
+    """Explain why a judge cannot be asked about a reply. Empty if it can."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
     return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
 
 
 def is_without_judge_verdict(grade: Grade) -> bool:
-    """Whether a judge was asked for this grade and gave no verdict."""
+    """Return whether a judge was asked for this grade and gave no verdict."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
     return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(OFF)
 
 
 def is_open(turn: GradedTurn) -> bool:
-    """Whether only a judge can grade the reply, and none was asked yet."""
+    """Return whether only a judge can grade the reply, and no judge was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
     waits = is_report_open(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
@@ -341,12 +341,12 @@ def is_open(turn: GradedTurn) -> bool:
 async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Judge reports and answers in separate groups, each with gold cases of its kind."""
+    """Judge reports and answers in separate groups. Each group contains gold cases of its own kind."""
     groups: list[JudgedGroup] = []
     missing: list[str] = []
     size = settings.batch_size
     for reports in (False, True):
-        # The judge gets the stored replies, in which personal data is redacted.
+        # The judge gets the stored replies, where personal data is redacted.
         cases = [
             JudgeCase(
                 id=_build_request_id(turn), subject=_build_judge_subject(turn), severity=turn.result.case.severity
@@ -358,7 +358,7 @@ async def _judge_by_task(
             continue
         gold = [case for case in gold_cases if (case.triage is not None) is reports] or gold_cases
         group_seed = f"{seed}:reports" if reports else seed
-        if settings.nightly_batches:  # batches cost half the price
+        if settings.nightly_batches:  # a batch costs half the price
             policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
             outcome = await judge_by_batch(
                 judge, cases, gold, seed=group_seed, group_size=size, patience=policy, monotonic=time.monotonic
@@ -374,7 +374,7 @@ async def _judge_by_task(
 
 
 def _build_judge_subject(turn: GradedTurn) -> Subject:
-    """Build the request to the judge: with gold if the gold set has the question, otherwise with passages."""
+    """Build the request to the judge. It contains the gold if the question has gold, otherwise the passages."""
     exchange, has_gold = turn.exchange, _has_gold(turn.result.case)
     if turn.is_report:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
@@ -389,7 +389,7 @@ def _build_request_id(turn: GradedTurn) -> str:
 
 
 def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
-    """Add a grade to a reply and assess it. A trivial answer fails by rule even if the judge passes it."""
+    """Add a grade to a reply and assess it again. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
@@ -444,9 +444,9 @@ def _build_judging_figures(
 
 
 def identify_graders(judging: Judging, rules: str) -> str:
-    """Build a string that identifies the graders: the rules, and each judge by its model and prompts.
+    """Build a text that identifies the graders: the rules, and each judge by its model and prompts.
 
-    All prompts for live traffic are included, so that the string is the same each night with the same judge.
+    All prompts for live traffic are included, so that the same judge gives the same text each night.
     """
     prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {

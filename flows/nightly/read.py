@@ -1,4 +1,4 @@
-"""Reads the new conversations of all sources for a nightly run, each once, and collects the possible samples."""
+"""Reads the new conversations of all sources for a nightly run, each once, and collects possible samples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
 MAX_WARNINGS: Final = 20
-"""The maximum number of warnings whose text a nightly run stores; all are counted."""
+"""Maximum number of warnings that a nightly run stores as text. All warnings are counted."""
 
 
 @dataclass
 class NightlyRead:
-    """The new conversations of all sources. Their original texts are never written to disk."""
+    """The new conversations of all sources. Their original texts are never written to the disk."""
 
     since: datetime
     until: datetime
@@ -33,7 +33,7 @@ class NightlyRead:
     known: int = 0
     repeated: int = 0
     issues: list[SourceWarning] = field(default_factory=list[SourceWarning])
-    """The first warnings; those about a whole source come before those about an item."""
+    """The first warnings. Warnings about a whole source come before warnings about an item."""
     issue_count: int = 0
     unusable: Counter[UnusableReason] = field(default_factory=Counter[UnusableReason])
     watermarks: list[Watermark] = field(default_factory=list[Watermark])
@@ -45,7 +45,7 @@ class NightlyRead:
         return sum(len(tally.intake) for tally in self.tallies.values())
 
     def add_source(self, name: str, read: SourceRead) -> None:
-        """Add the result of reading a source."""
+        """Add the result of reading one source."""
         self.tallies[name] = read.tally
         self.candidates.merge(read.tally.candidates)
         self.known += read.tally.counts[Offer.TAKEN_EARLIER]
@@ -57,7 +57,7 @@ class NightlyRead:
 
 
 class SourceRead:
-    """Reads one source."""
+    """Reads one source of conversations."""
 
     def __init__(self, tally: SourceCensus, mark: Watermark | None) -> None:
         self.tally, self._mark = tally, mark
@@ -66,7 +66,7 @@ class SourceRead:
         self.unusable = Counter[UnusableReason]()
 
     async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
-        """Read the whole source and classify every new conversation. Raises `SourceUnavailable`."""
+        """Read the whole source and classify each new conversation. Raises `SourceUnavailable`."""
         waiting: deque[tuple[Conversation, Offer]] = deque()
         chunks = self._read_conversation_chunks(source, span, waiting)
         async with aclosing(pool.classify(chunks)) as given:
@@ -80,7 +80,7 @@ class SourceRead:
         chunk: list[bytes] = []
         async for item in source.read_conversations(span.since, span.until):
             if isinstance(item, SourceWarning):
-                # Before the watermark: an earlier nightly run has reported it.
+                # A conversation before the watermark: an earlier nightly run has reported it.
                 if item.at is None or self._mark is None or item.at >= self._mark.completed_to:
                     self.issues = _select_first_warnings([*self.issues, item])
                     self.issue_count += 1
@@ -101,7 +101,7 @@ class SourceRead:
 
 
 def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    """Select the first warnings: about whole sources first, then about items that should be conversations."""
+    """Select the first warnings: those about whole sources, then those about items that should be conversations."""
     return sorted(
         issues,
         key=lambda warning: (
@@ -112,7 +112,7 @@ def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarnin
 
 
 class _UnionContainer:
-    """A container of the items of several containers."""
+    """A container of all items in several containers, without copying them."""
 
     def __init__(self, *places: Container[object]) -> None:
         self._places = places
@@ -125,8 +125,8 @@ class _UnionContainer:
 class LookbackWindow:
     """How far back a nightly run reads.
 
-    ``late`` is the maximum delay with which a conversation can appear in its source. ``first`` is the period that
-    the first nightly run reads.
+    ``late`` is the maximum delay after which a conversation appears in its source. ``first`` is the period that the
+    first nightly run reads.
     """
 
     late: timedelta
@@ -142,11 +142,11 @@ async def read_traffic(
     new_sample: Callable[[], Candidates],
     pool: CensusPool,
 ) -> NightlyRead:
-    """Read every source from its watermark, the time until which earlier nightly runs have read it.
+    """Read every source from its watermark, which is the time up to which earlier nightly runs have read it.
 
     ``known_ids`` are the ids of conversations that earlier nightly runs have read, by source. If a source cannot be
-    read to its end, nothing of it is used, and the next nightly run reads it again. Conversations with the same id
-    in two sources count once.
+    read to its end, this run uses nothing from it, and the next nightly run reads it again. Conversations with the
+    same id in two sources count once.
     """
     since, until = min(span.since for span in spans.values()), max(span.until for span in spans.values())
     nightly_read = NightlyRead(since=since, until=until, candidates=new_sample())
@@ -167,12 +167,12 @@ async def read_traffic(
 
 
 def build_intake_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
-    """Compute the time window to read from one source."""
+    """Compute the period to read from one source."""
     return compute_intake_window(mark, until, max_delay=reach.late, first_period=reach.first)
 
 
 def collect_newest_watermarks(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
-    """Collect the newest watermark of each source, by name; ``earlier`` is ordered newest first."""
+    """Collect the newest watermark of each source by name. ``earlier`` has the newest report first."""
     marks: dict[str, Watermark] = {}
     for report in earlier:
         for mark in report.watermarks:

@@ -1,4 +1,4 @@
-"""Compares what the hallucination log and the nightly runs found, and estimates the failures that both missed."""
+"""Compares the findings of the hallucination log and of the nightly runs, and estimates what both missed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from warehouse.queries.reviews import list_reviewed_answers
 def reconcile_detectors(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Reconciliation:
-    """Compare what both detectors of ``target`` found from ``since`` to ``until``, and estimate what they missed.
+    """Compare what both detectors of ``target`` found from ``since`` to ``until``, and estimate what both missed.
 
     The detectors are the application's own guard, with its hallucination log, and Lookout's nightly runs. The
-    judge's errors are estimated from all people's labels for the same judge and prompt on this target. Raises
+    judge's errors are estimated from all of people's labels for the same judge and prompt on this target. Raises
     `WarehouseBusy`, and `WarehouseDamaged` for an invalid nightly report.
     """
     counts = count_for_reconciliation(store, target, since, until, wait_s=wait_s)
@@ -32,7 +32,7 @@ def reconcile_detectors(
 
 
 def mark_log_figures_unknown(reconciliation: Reconciliation) -> Reconciliation:
-    """Mark the figures that need the hallucination log as unknown, if the log has no entries."""
+    """If the log has no entries, mark the figures that need the hallucination log as unknown."""
     if reconciliation.counts.guard.entries:
         return reconciliation
     unknown = Unknown(why=NO_LOG)

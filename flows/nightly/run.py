@@ -78,7 +78,7 @@ GRADED_AHEAD_FAULT: Final = "GradedAhead"
 
 
 class NightlyRun:
-    """Runs one nightly run. Its state is stored after each step, so that a killed run can be resumed."""
+    """Runs one nightly run. The state is stored after each step, so that a killed run can be resumed."""
 
     def __init__(self, context: NightlyContext) -> None:
         self._context = context
@@ -90,9 +90,9 @@ class NightlyRun:
         self._earlier: tuple[NightlyReport, ...] = ()
 
     async def run(self) -> NightlyReport:
-        """Run or resume the nightly run, and return its report. If it is finished, return the stored report.
+        """Run or resume the nightly run, and return its report. A finished run is not run again.
 
-        Raises `MonitorError`, and `AlreadyRuns` while another process grades this target.
+        Raises `MonitorError`. Raises `AlreadyRuns` while another process grades this target.
         """
         with refuse_second_run(self._context.folder.parent, f"a nightly run of {self._context.target}"):
             self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
@@ -117,7 +117,7 @@ class NightlyRun:
             return report
 
     async def _notify_of_clock_fault(self, report: NightlyReport) -> None:
-        """Report that this nightly run was graded before its night was over, because the clock was ahead."""
+        """Report that the night was graded before it was over, because the clock was ahead."""
         if report.finished_at <= self._began_at:
             return
         detail = (
@@ -128,13 +128,13 @@ class NightlyRun:
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
 
     def load_report(self) -> NightlyReport | None:
-        """Load the report; ``None`` before the run is finished. Raises `WarehouseError`."""
+        """Load the report, or ``None`` if the run is not finished. Raises `WarehouseError`."""
         return self._checkpoint.load_report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
-        """Return the plan of the nightly run and the result of reading. Store nothing.
+        """Return the plan of the nightly run and the result of reading. Nothing is stored.
 
-        There is no plan without conversations.
+        Without conversations there is no plan.
         """
         self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
         read = await self._read_new_traffic()
@@ -152,7 +152,7 @@ class NightlyRun:
         return plan_nightly(sampled.strata, wanted, grading, self._context.sampling)
 
     def _estimate_rates_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
-        """Grade a sample by rules and build its estimates, without storing anything."""
+        """Grade a sample by rules and build the estimates of this sample, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
@@ -190,7 +190,7 @@ class NightlyRun:
         context = self._context
         past = [
             nightly for nightly in self._earlier if nightly.finished_at <= self._began_at
-        ]  # else the clock was ahead
+        ]  # otherwise the clock was ahead
         marks = collect_newest_watermarks(past)
         spans = {
             name: build_intake_window(marks.get(name), context.due_at, context.reach) for name in context.sources
@@ -213,7 +213,7 @@ class NightlyRun:
         return read.candidates.sample(compute_expected_rates(read.candidates.rank_candidates(), earlier))
 
     def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
-        """Draw the sample, grade it by rule, and save the state."""
+        """Draw the sample, grade it by rules, and store the state."""
         context, sample = self._context, self._draw_sample(read)
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
@@ -239,7 +239,7 @@ class NightlyRun:
         return state
 
     def _protect_for_storage(self, conversation: Conversation) -> Conversation:
-        """Return the version of a conversation that may be stored, as the privacy setting says."""
+        """Return the version of a conversation that may be stored, according to the privacy setting."""
         context = self._context
         return protect_conversation(
             conversation, context.settings.privacy, context.key, account_patterns=context.facts.account_patterns
@@ -248,7 +248,7 @@ class NightlyRun:
     def _iterate_conversations(
         self, read: NightlyRead, sampled: Mapping[str, SampledConversation]
     ) -> Iterator[SeenConversation]:
-        """Yield every conversation that was read, one at a time, because a million do not fit in memory."""
+        """Yield each conversation that was read, one at a time, because a million do not fit in memory."""
         for source, tally in read.tallies.items():
             for taken in tally.list_taken():
                 yield SeenConversation(
@@ -296,7 +296,7 @@ class NightlyRun:
         )
 
     def _load_reviews(self, judging: Judging) -> list[tuple[bool, bool, float]]:
-        """Load people's reviews of verdicts that this run's judges gave on this target."""
+        """Load people's reviews of the verdicts that this run's judges gave on this target."""
         judges = frozenset(judging.lineages)
         return [
             (review.judge_passed, review.people_right, review.inclusion_probability)
@@ -347,7 +347,7 @@ class NightlyRun:
         )
 
     def _write_reports(self, report: NightlyReport, state: NightlyState) -> None:
-        """Write the report files of the night, to which the alerts link."""
+        """Write the report files of the nightly run. The alerts link to them."""
         context, text = self._context, build_nightly_report_text(report, state.reading.examples)
         redact = build_redactor(context.facts.account_patterns, context.grader.gold_cases)
         write_night_reports(context.folder, report, state.results, text, redact=redact, settings=context.reports)
@@ -355,9 +355,9 @@ class NightlyRun:
     def _update_drift(
         self, judging: Judging, estimates: NightlyEstimates, graders: str
     ) -> tuple[DriftState | None, DriftReading | None]:
-        """Add this run to the drift test; return the test unchanged if the run lacks grades.
+        """Add this run to the drift test. If the run lacks grades, return the test unchanged.
 
-        With a judge the test compares the rate of wrong facts. Without a judge it compares the rate of failures
+        With a judge, the test compares the rate of wrong facts. Without a judge, it compares the rate of failures
         that rules found. If a judge is configured and gave no valid verdict, the test does not change.
         """
         if judging.judged and not judging.is_short and not judging.void_groups:
@@ -371,7 +371,7 @@ class NightlyRun:
         return update_drift(self._find_earlier_drift_state(), self._context.due_at, counts, graders)
 
     def _find_earlier_drift_state(self) -> DriftState | None:
-        """Find the state of the drift test after the nightly runs that were due before this one."""
+        """Find the state of the drift test after the nightly runs that were due before this run."""
         before = (nightly for nightly in self._earlier if nightly.due_at < self._context.due_at)
         return next((nightly.drift for nightly in before if nightly.drift is not None), None)
 
@@ -431,7 +431,7 @@ class NightlyRun:
         if not has_low_ratings(report, self._context.min_rubric):
             await self._resolve_drift_incident(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
-        if not (report.judging.judged or report.judging.void_grades):  # a void verdict is also an answer
+        if not (report.judging.judged or report.judging.void_grades):  # a void verdict is an answer too
             open_names.add(JUDGE_SILENT)
         resolved_texts = {name: text for name, text in NIGHT_FAULTS.items() if name not in open_names}
         await resolve_faults(notifier, resolved_texts, began_at=report.until)
@@ -442,7 +442,7 @@ class NightlyRun:
     async def _resolve_drift_incident(
         self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary
     ) -> None:
-        """Resolve the drift incident. Send an alert if the rate is back to normal, none if it is the new normal."""
+        """Resolve the drift incident. An alert is sent only if the rate is back to the old normal."""
         text = format_drift_end(report)
         if text:
             ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
@@ -454,7 +454,7 @@ class NightlyRun:
     async def _write_scores_back(
         self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates
     ) -> None:
-        """Write scores to the sources of the conversations, if configured; report errors as a fault of Lookout."""
+        """Write scores to the sources of the conversations, if configured. Errors become a fault of Lookout."""
         if not self._context.settings.write_back:
             return
         written = await write_scores_to_sources(
@@ -468,11 +468,11 @@ class NightlyRun:
 
 
 def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:
-    """Return how many conversations disclose personal data, and how many were read; ``None`` without a census."""
+    """Return how many conversations disclose personal data, and how many were read. ``None`` without a census."""
     disclosures = next((rate.found for rate in census if rate.kind is CensusKind.DISCLOSURE), None)
     return None if disclosures is None else (disclosures, read)
 
 
 def _compute_failing_share(census: Sequence[CensusRate], read: int) -> float:
-    """Compute the minimum share of conversations that failed according to rules alone."""
+    """Compute the share of conversations that failed by rules. The share that failed is at least this large."""
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0

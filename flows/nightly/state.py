@@ -1,4 +1,4 @@
-"""The state of a nightly run: what it read, sampled, graded and judged so far."""
+"""The state of a nightly run: what it has read, sampled, graded and judged so far."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from monitors.records.traffic import SampledConversation, StratumCount
 
 
 class IntakeCheckpoint(NightlyIntake):
-    """The result of reading. It is stored in the run's folder, so that a resumed run does not read again."""
+    """The result of reading. It is stored in the run's folder, so that a resumed run need not read again."""
 
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
     examples: tuple[CensusExample, ...] = ()
-    """Redacted examples. They are deleted at the end of the nightly run; alerts that show them keep them."""
+    """Redacted examples. They are deleted when the nightly run ends, but alerts that show them contain copies."""
 
 
 @dataclass(frozen=True)
 class NightlyState:
-    """What a nightly run has done so far. Reading builds it, and judging completes it.
+    """What a nightly run has done so far. Reading creates the state, and judging completes it.
 
     ``sample`` are the sampled conversations in the form that may be stored. ``turns`` are their replies with the
     newest grades. ``judged`` is ``None`` until the judge has graded.
@@ -34,29 +34,29 @@ class NightlyState:
     judged: NightlyJudging | None = None
 
     def complete(self, judged: NightlyJudging, judged_results: Sequence[CaseResult] = ()) -> NightlyState:
-        """Return the state after judging; ``judged_results`` are the regraded replies."""
+        """Return the state after judging. ``judged_results`` are the replies with new grades."""
         by_case = {result.case.id: result for result in judged_results}
         turns = (turn.with_result(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)
         return replace(self, turns=tuple(turns), judged=judged)
 
     @property
     def judging(self) -> NightlyJudging:
-        """The result of judging. Raises `AssertionError` before judging."""
+        """The result of judging. Raises `AssertionError` if it is used before judging."""
         if self.judged is None:
             raise AssertionError("internal error: the nightly run has not judged its sample yet")
         return self.judged
 
     @property
     def results(self) -> tuple[CaseResult, ...]:
-        """Every sampled reply with its last assessment, in the order of the sample."""
+        """Each sampled reply with its last assessment, in the order of the sample."""
         return tuple(turn.result for turn in self.turns)
 
     @property
     def conversations(self) -> tuple[SampledConversation, ...]:
-        """The sampled conversations as they may be stored."""
+        """The sampled conversations in the form that may be stored."""
         return tuple(row.sampled for row in self.sample if row.sampled is not None)
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The source of each sampled conversation, by the id that it is stored under."""
+        """The source of each sampled conversation. The keys are the ids under which conversations are stored."""
         return {row.sampled.conversation.id: row.source for row in self.sample if row.sampled is not None}

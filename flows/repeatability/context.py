@@ -20,12 +20,12 @@ from monitors.graders.panel import build_default_panel
 from warehouse.queries.repeatability import RepeatScope, hash_grading
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Older repeats do not count, because the application has changed since then."""
+"""Maximum age of a repeat that counts. Older repeats do not count, because the application has changed since."""
 
 
 @dataclass(frozen=True)
 class RepeatabilityContext(TargetContext):
-    """What one repeatability session needs."""
+    """Everything that one repeatability session needs."""
 
     run_id: str
     rng: Random
@@ -33,7 +33,7 @@ class RepeatabilityContext(TargetContext):
 
     @property
     def scope(self) -> RepeatScope:
-        """The filter for recorded repeats that count in addition to those of this session."""
+        """The filter for recorded repeats that count besides those of this session."""
         panel = build_default_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(
@@ -46,7 +46,7 @@ class RepeatabilityContext(TargetContext):
 
 
 def build_repeatability_context(config: Config, target: str) -> RepeatabilityContext:
-    """Build the context of one session. Raises `ConfigError` before anything is asked."""
+    """Build the context of one session. Raises `ConfigError` before any question is asked."""
     configured = config.require_target(target)
     refuse_production_settings(config, target, get_environment())
     record = build_target_record(target, configured)

@@ -2,9 +2,9 @@
 
     sample cases ─▶ find the build ─▶ ask twice and grade ─▶ same build? ─▶ store ─▶ compute figures ─▶ store
 
-The answers do not count for scores, baselines and trends, and send no alerts. The flow ends Completed as Measured.
-It ends as Partial if the application stopped answering or the time was up, and as Void if there was a deploy during
-the session.
+The answers do not count for scores, baselines and trends, and cause no alerts. The flow ends Completed as Measured.
+It ends as Partial if the application stopped answering or the time was over, and as Void if there was a deploy
+during the session.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ ASKED_AGAIN_TEXT: Final = "Lookout could ask cases twice again."
 async def measure_repeatability(
     config_path: Path, target: str | None = None, cases: int | None = None
 ) -> State[tuple[RepeatabilityRun, ...]] | State[None]:
-    """Ask cases of ``target``, or of every target, twice. ``cases`` is their number; by default it is configured.
+    """Ask cases of ``target``, or of every target, twice. ``cases`` replaces the configured number of cases.
 
-    If a target cannot be asked, the others still are, and the first error is raised at the end. Raises
-    `ConfigError` before anything is asked.
+    If a target cannot be asked, the other targets are still asked, and the first error is raised at the end. Raises
+    `ConfigError` before any question is asked.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -76,7 +76,7 @@ async def measure_repeatability(
 @task(name="ask twice", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
-    """Run one repeatability session of one target."""
+    """Run one repeatability session for one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
     async with hold_target_exclusively(target, config.prefect.tag, log_line):
         return await RepeatabilitySession(context).run(cases)

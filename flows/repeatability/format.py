@@ -16,7 +16,7 @@ _KINDS: Final = {kind.value: text for kind, text in FAILURE_WORDS.items()} | {NO
 
 
 def format_repeatability(figures: Repeatability) -> Iterator[str]:
-    """Yield all figures, line by line."""
+    """Yield all figures. Each line has one figure."""
     size = f"{plural(figures.suite_cases, 'case')}, {figures.severity_3_cases:,} of severity 3"
     yield f"{figures.target}: repeatability of suite {figures.suite_name} ({size})"
     yield f"  {_format_pair_counts(figures)}"
@@ -50,7 +50,7 @@ def _format_rate_line(rate: FlipRate) -> str:
 
 
 def format_rate_name(rate: FlipRate) -> str:
-    """Return the name of a flip rate as alerts and reports show it."""
+    """Return the name of a flip rate that alerts and reports show."""
     return _KINDS.get(rate.name, rate.name)
 
 
@@ -62,7 +62,7 @@ def format_flip_rate(rate: FlipRate) -> str:
 
 
 def format_chance_failure_rate(figures: Repeatability) -> str:
-    """Format the share of answers that fail by chance, among cases that usually pass."""
+    """Format which share of answers fails by chance, among cases that usually pass."""
     if figures.noise is None:
         return "noise: no case without a fault has two graded answers"
     interval = _format_interval(figures.noise_low, figures.noise_high)
@@ -97,7 +97,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """Format the effect of asking severity-3 cases a given number of times, in a sentence."""
+    """Format, in a sentence, the effect of asking severity-3 cases a given number of times."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)
@@ -122,7 +122,7 @@ def format_false_fail_rate(figures: Repeatability) -> str:
 
 
 def format_session_briefly(session: RepeatabilityRun) -> str:
-    """Format the result of a session in one line."""
+    """Format the result of a session as one line."""
     asked = f"{len(session.cases):,} of {plural(session.sampled, 'case')} asked twice"
     if session.void:
         return f"{session.target}: {asked}, not valid: {session.void}"
@@ -132,7 +132,7 @@ def format_session_briefly(session: RepeatabilityRun) -> str:
 
 
 def format_repeatability_for_digest(figures: Repeatability) -> str:
-    """Format the flip rate and the false-FAIL rate in one line, for the digest."""
+    """Format the flip rate and the false-FAIL rate as one line, for the digest."""
     if not figures.rates:
         return "no pair was graded yet"
     rate = figures.rates[0]

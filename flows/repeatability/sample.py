@@ -1,4 +1,4 @@
-"""Selects the cases that a repeatability session asks twice: mostly severity 3, from all types and languages."""
+"""Selects the cases that a repeatability session asks twice: mostly severity 3, of all types and languages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.CRITICAL: 3, Severity.MAJOR: 2, Severity.MINOR: 1}
-"""The relative share of each severity. Severity 3 has the largest, because one such failure fails a run."""
+"""How many cases of each severity are selected in one round.
+
+Severity 3 has the most, because one such failure fails a run.
+"""
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -20,9 +23,9 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Cases that were not asked twice for the longest time are first.
+    """Select up to ``count`` of ``cases``. Cases that were not asked twice for the longest time come first.
 
-    The types and languages of each severity alternate.
+    Within a severity, types and languages alternate.
     """
     queues = {
         severity: list(
@@ -35,7 +38,7 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """Compute how many cases to select of each severity, at most the number available."""
+    """Compute how many cases of each severity to select. It is at most the number of cases that exist."""
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]
@@ -50,7 +53,7 @@ def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Se
 def _alternate_types_and_languages(
     cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random
 ) -> Iterator[GoldCase]:
-    """Yield cases so that types and languages alternate. Of each, those asked longest ago are first."""
+    """Yield cases so that types and languages alternate. Within each, cases asked longest ago come first."""
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)
     for case in ordered:

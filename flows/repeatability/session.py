@@ -1,6 +1,7 @@
-"""Runs one repeatability session: asks sampled cases twice, grades the answers like a run, and stores them apart.
+"""Runs one repeatability session: asks cases twice, and grades the answers like those of a run.
 
-It checks which build serves before and after the session. If there was a deploy, the session does not count.
+The answers are stored separately from runs. The session checks before and after asking which build serves. If there
+was a deploy in between, the session does not count.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from warehouse.queries.runs import find_baseline_run
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
-"""This many cases are asked once, then each of them again, so that some time lies between two answers."""
+"""How many cases are asked once before each is asked again, so that some time is between two answers."""
 
 LOAD_WAIT_S: Final = 60.0
 REPEATABILITY_FOLDER: Final = "repeatability"
-"""Name of the folder inside the data folder for files that a driver writes while it asks."""
+"""Name of the folder inside the data folder for files that a driver writes during a session."""
 
 
 @dataclass
 class _AskedTwice:
-    """The assessments of the session so far, by case, with the versions that the application named."""
+    """The assessments of the session so far, by case. Also the versions that the application reported."""
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set[str])
@@ -62,7 +63,7 @@ class _AskedTwice:
     cost_usd: Decimal = Decimal(0)
 
     def add_result(self, result: CaseResult) -> None:
-        """Add a result; a question that was not asked does not count."""
+        """Add a result. A question that was not asked does not count."""
         probe_result = result.result
         if isinstance(probe_result, NoAnswer) and probe_result.reason is NoAnswerReason.CIRCUIT_OPEN:
             self.away = probe_result.detail
@@ -80,7 +81,7 @@ class RepeatabilitySession:
         self._asked = _AskedTwice()
 
     async def run(self, cases: int | None = None) -> RepeatabilityRun:
-        """Run the whole session; ``cases`` overrides the configured number. Raises `MonitorError`."""
+        """Run the whole session. ``cases`` replaces the configured number of cases. Raises `MonitorError`."""
         context, started_at = self._context, self._context.now()
         await asyncio.to_thread(_load_journal, context.store)
         await asyncio.to_thread(context.store.journal.append_suite, context.suite)
@@ -104,7 +105,7 @@ class RepeatabilitySession:
         return sample_cases(context.suite.cases, count, last_asked_at, context.rng)
 
     async def _ask_twice_and_grade(self, sampled: Sequence[GoldCase], until: datetime) -> None:
-        """Ask each sampled case twice; start no case after ``until``. The results are in `_asked`."""
+        """Ask each sampled case twice. No case is started after ``until``. The results are in `_asked`."""
         context = self._context
         folder = context.config.data_folder / REPEATABILITY_FOLDER / context.run_id
         opening = open_case_asker(
@@ -187,7 +188,7 @@ class RepeatabilitySession:
 
 
 class _Judging:
-    """Grades the answers that rules leave open by the judge, if there is one.
+    """Sends the answers that rules leave open to the judge, if there is a judge.
 
     The end of the ``async with`` block waits for all verdicts.
     """
@@ -225,7 +226,7 @@ class _Judging:
             self._asked.cost_usd = self._account.total.usd
 
     async def add_or_queue_for_judge(self, result: CaseResult) -> None:
-        """Add a result to the session, or queue it for the judge if rules could not grade it."""
+        """Add a result to the session. If rules could not grade it, queue it for the judge first."""
         settings, assessment = self._context.judge.settings, result.assessment
         if (
             self._queue is not None
@@ -243,11 +244,11 @@ class _Judging:
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """Do nothing: the answers of a group with wrong verdicts on known answers are ungraded already."""
+    """Do nothing, because the answers of a group with wrong verdicts on known answers are already ungraded."""
 
 
 async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
-    """Return the commit that the target serves, if known, and the reason if the target cannot be asked."""
+    """Return the commit that the target serves, if known. If the target cannot be asked, return the reason."""
     settings = context.configured.probe
     if context.target.space is None and settings.readiness.version_url is None:
         return None, ""
@@ -272,7 +273,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
 
 
 def _load_journal(store: Store) -> None:
-    """Load the journal into the warehouse; skip this if another process has locked the file."""
+    """Load the journal into the warehouse. If another process has locked the file, skip this."""
     try:
         store.load_pending(LOAD_WAIT_S)
     except WarehouseBusy:
@@ -280,7 +281,7 @@ def _load_journal(store: Store) -> None:
 
 
 def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
-    """Compute the figures from all recorded repeats that count, and from ``session``."""
+    """Compute the figures from all recorded repeats that count and from the repeats of ``session``."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if (

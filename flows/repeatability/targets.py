@@ -1,4 +1,4 @@
-"""Lists the targets whose cases are asked twice, and explains why others are not."""
+"""Lists the targets whose cases are asked twice, and explains why other targets are not asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from monitors.errors import ConfigError
 
 
 def list_measured_targets(config: Config, target: str | None) -> list[str]:
-    """List the targets whose cases are asked twice. Raises `ConfigError` if ``target`` is not one of them."""
+    """List the targets whose cases are asked twice. Raises `ConfigError` if ``target`` is not such a target."""
     if target is None:
         return [name for name in config.targets if not explain_not_measured(config, name)]
     if why := explain_not_measured(config, target):
@@ -16,7 +16,7 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
 
 
 def explain_not_measured(config: Config, target: str) -> str:
-    """Explain why a target's cases are not asked twice; empty if they are."""
+    """Explain why a target's cases are not asked twice. Empty if they are."""
     configured = config.require_target(target)
     if configured.probe.driver == "job":
         return (

@@ -1,4 +1,4 @@
-"""Decides whether there is a judge, from its settings and keys, and opens it."""
+"""Decides from settings and keys whether there is a judge, and opens the judge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_CONFIGURED = "no [judge] is configured"
 
 
 class JudgePlan(Record):
-    """The settings of a run's judge. If the judge is off, ``why_off`` is the reason. Contains no key."""
+    """The settings of a run's judge. If the judge is off, ``why_off`` is the reason. It contains no key."""
 
     settings: JudgeSettings | None = None
     family_policy: FamilyPolicy
@@ -26,14 +26,14 @@ class JudgePlan(Record):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The names of the judge's models, in the order of asking."""
+        """The names of the judge's models, in the order in which they are asked."""
         return tuple(model.model for model in self.settings.models) if self.settings else ()
 
 
 def build_judge_plan(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
-    """Build the plan of the judge of ``target``; the judge is off if a key is missing.
+    """Build the plan of the judge of ``target``. If a key is missing, the judge is off.
 
-    Raises `ConfigError` if a model of the judge has the family of the target's model, even without a key.
+    Raises `ConfigError` if a model of the judge has the same family as the target's model, even without a key.
     """
     if settings is None:
         return JudgePlan(family_policy=FamilyPolicy(target=target.name), why_off=NOT_CONFIGURED)
@@ -51,7 +51,7 @@ def build_judge_plan(settings: JudgeSettings | None, target: Target, environment
 async def open_judge(
     plan: JudgePlan, environment: Mapping[str, str], account: Account, nonce: Callable[[], str]
 ) -> AsyncGenerator[Judge]:
-    """Open the connections to the judge's models and yield the judge."""
+    """Open the connections to the judge's models, and yield the judge."""
     settings = plan.settings
     if settings is None or plan.why_off:
         raise AssertionError("internal error: only a plan with a judge can be opened")
@@ -98,7 +98,7 @@ def build_judge_client(
 
 
 def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
-    """Raise `ConfigError` if the gate requires a rating, but the judge, which gives it, has no key."""
+    """Raise `ConfigError` if the gate requires a rating, but the judge that gives it has no key."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
             f"{judge.why_off}, so the judge is off, but the gate requires an average rating of "

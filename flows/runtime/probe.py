@@ -1,4 +1,4 @@
-"""Builds the driver that asks the target, with its headers and its login, from the settings of the probe."""
+"""Builds the driver that asks the target, with headers and login, from the settings of the probe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_r
 
 
 def format_browser(driver: ChatDriver) -> str | None:
-    """Format the name and version of a driver's browser; ``None`` for a driver without one."""
+    """Format the name and version of a driver's browser. ``None`` for a driver without a browser."""
     version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
     return f"Chromium {version}" if version else None
 
@@ -53,7 +53,7 @@ def open_driver(
 
 
 def build_scripted_replies(cases: Sequence[GoldCase]) -> Script:
-    """Build the function that answers the questions of an agent, from ``when_asked`` of these cases."""
+    """Build a function that answers an agent's questions with the texts in ``when_asked`` of these cases."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
     def find_answer(turns: tuple[str, ...], question: str) -> str | None:
@@ -64,24 +64,24 @@ def build_scripted_replies(cases: Sequence[GoldCase]) -> Script:
 
 
 def build_probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
-    """Build the headers for a target with an API. Raises `ConfigError` for a missing value."""
+    """Build the headers for a target with an API. Raises `ConfigError` if a value is missing."""
     return build_request_headers(
         settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE
     )
 
 
 def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
-    """Build the login of a target; ``None`` if no login is configured.
+    """Build the login of a target, or ``None`` if no login is configured.
 
-    Raises `ConfigError` if a variable is missing.
+    Raises `ConfigError` if an environment variable is missing.
     """
     return build_login_at(config, name, build_target_record(name, config.require_target(name)).address, environment)
 
 
 def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
-    """Build the login for one address of a target; ``None`` if no login is configured.
+    """Build the login for one address of a target, or ``None`` if no login is configured.
 
-    Each host has its own stored session. Raises `ConfigError` for another host if only a person can sign in there.
+    Each host has its own stored session. Raises `ConfigError` for another host if only a person can sign in to it.
     """
     configured = config.require_target(name)
     if configured.login is None:
@@ -108,5 +108,5 @@ def count_cores() -> int:
 
 
 def build_local_pace(settings: ProbeSettings) -> Pace:
-    """Build the limit of concurrent questions for this machine's cores and load."""
+    """Build the limit on concurrent questions, according to this machine's cores and load."""
     return build_pace(settings, count_cores(), CpuTimes())

@@ -54,7 +54,7 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class TargetContext:
-    """What is needed to ask one target its suite. ``nonce`` returns a random number in hexadecimal."""
+    """Everything that is needed to ask one target its suite. ``nonce`` returns a random number in hexadecimal."""
 
     config: Config
     target: Target
@@ -69,7 +69,7 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class RunContext(TargetContext):
-    """What one verification run needs. ``listener`` receives its progress."""
+    """Everything that one verification run needs. ``listener`` receives the progress of the run."""
 
     panel: tuple[Grader, ...]
     journal: Journal
@@ -85,7 +85,7 @@ class RunContext(TargetContext):
 
     @property
     def folder(self) -> Path:
-        """The folder with the run's evidence and reports."""
+        """The folder that contains the run's evidence and reports."""
         return self.run_folder.folder
 
     @property
@@ -95,12 +95,12 @@ class RunContext(TargetContext):
 
     @property
     def hub_token(self) -> str | None:
-        """The token with which a private Space can be opened."""
+        """The Hugging Face token that gives access to a private Space."""
         return self.environment.get(HUB_VARIABLE)
 
 
 def load_request_config(request: VerifyRequest) -> Config:
-    """Return the configuration of a request; load it if the request has only its path."""
+    """Return the configuration of a request. If the request has only a path, load the file."""
     if request.config is not None:
         return request.config
     if request.config_path is None:
@@ -109,7 +109,7 @@ def load_request_config(request: VerifyRequest) -> Config:
 
 
 def require_valid_request(request: VerifyRequest) -> None:
-    """Raise the errors of `build_run_context` early, before a server is started.
+    """Raise the errors of `build_run_context` before a server is started.
 
     Also raises `ConfigError` if the gate requires a rating and the judge has no key.
     """
@@ -132,9 +132,9 @@ def require_valid_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Build the context of the run that ``request`` asks for; resume a stopped run if there is one.
+    """Build the context of the run that ``request`` asks for. If there is a stopped run, resume it.
 
-    Raises `ConfigError` and `WarehouseUnwritable` before anything is asked.
+    Raises `ConfigError` and `WarehouseUnwritable` before any question is asked.
     """
     config = load_request_config(request)
     configured = config.require_target(request.target)
@@ -182,7 +182,7 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     )
 
     def is_same_build(stopped: RunStart) -> bool:
-        """Whether the target serves the build that a stopped run asked.
+        """Return whether the target serves the build that a stopped run asked.
 
         If the commit is given, the run itself waits until the target serves this commit. A run that began before
         the data folder was copied belongs to the original folder, so it is not resumed.
@@ -208,10 +208,10 @@ def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
 
 
 def connect_to_prefect(config: Config) -> str:
-    """Start or find a Prefect server, configure this process for it, and return the URL of its UI.
+    """Start or find a Prefect server, configure this process for it, and return the URL of the server's UI.
 
-    Raises `AssertionError` if ``prefect`` was imported before, because it reads its settings at import and would
-    use another server.
+    Raises `AssertionError` if ``prefect`` was imported before, because Prefect reads its settings at import and
+    would use another server.
     """
     url_before = os.environ.get("PREFECT_API_URL")
     prefect_server.connect_or_start(
@@ -244,13 +244,13 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
     PlatformScheme.LANGSMITH: _open_langsmith,
     PlatformScheme.LANGFUSE: _open_langfuse,
 }
-"""The function that opens each platform, by the scheme of an address such as ``langsmith:DATASET``."""
+"""The function that opens a platform, by the scheme of an address such as ``langsmith:DATASET``."""
 
 
 def open_experiment_platform(
     config: Config, scheme: PlatformScheme, environment: Mapping[str, str]
 ) -> OpenPlatform:
-    """Open a platform, for a ``with`` block. Raises `ConfigError` if its key is missing."""
+    """Open a platform for a ``with`` block. Raises `ConfigError` if the platform's key is missing."""
     return PLATFORMS[scheme](config, environment)
 
 
@@ -261,7 +261,7 @@ def get_lookout_version() -> str:
 
 @asynccontextmanager
 async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
-    """Open the driver that asks the target, by ``probe.driver``. Raises if the browser is missing."""
+    """Open the driver that asks the target, according to ``probe.driver``. Raises if the browser is missing."""
     settings = context.configured.probe.use_browser(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder

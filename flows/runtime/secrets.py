@@ -25,7 +25,7 @@ def load_secret(variable: str) -> str:
 
 
 def load_age_key() -> bytes:
-    """Load the key with which personal data is replaced by pseudonyms. Raises `ConfigError` if it is unusable."""
+    """Load the key that turns ids into pseudonyms. Raises `ConfigError` if the key is unusable."""
     key = load_secret(AGE_KEY_VARIABLE).encode()
     if len(key) < MIN_KEY_LENGTH:
         raise ConfigError(
@@ -35,7 +35,7 @@ def load_age_key() -> bytes:
 
 
 def generate_random_key() -> bytes:
-    """Generate a random key that is not stored, so that pseudonyms differ in each nightly run."""
+    """Generate a random key that is never stored, so that pseudonyms are different in each nightly run."""
     return os.urandom(32)
 
 
@@ -45,7 +45,7 @@ def generate_nonce() -> str:
 
 
 def get_hub_token() -> str | None:
-    """Return the token for private Spaces from ``HF_TOKEN``; ``None`` if it is not set."""
+    """Return the token for private Spaces from ``HF_TOKEN``, or ``None`` if the variable is not set."""
     return os.environ.get(HUB_VARIABLE)
 
 

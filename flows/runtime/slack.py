@@ -1,4 +1,4 @@
-"""Builds what sends alerts, from configuration and credentials: Slack, terminal, notifier and heartbeat."""
+"""Builds the objects that send alerts, from configuration and credentials: Slack, terminal, notifier, heartbeat."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from warehouse.folder_identity import claim_folder, read_identity
 
 
 class SlackEndpoint(Record):
-    """The Slack URL, headers and channel to which Prefect's server posts."""
+    """The Slack URL, the headers and the channel to which Prefect's server posts."""
 
     url: SecretStr
     headers: Mapping[str, SecretStr] = {}
@@ -69,7 +69,7 @@ FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
 def build_delivery_paths(
     config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
 ) -> tuple[DeliveryPath, ...]:
-    """Build all delivery paths to Slack, the main one first; empty without credentials."""
+    """Build all delivery paths to Slack. The main path comes first. Empty without credentials."""
     alerts = config.alerts
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     paths: list[DeliveryPath] = []
@@ -87,7 +87,7 @@ def build_delivery_paths(
 
 
 def build_slack_endpoint(config: Config, environment: Mapping[str, str]) -> SlackEndpoint | None:
-    """Build the Slack endpoint to which Prefect's server reports Lookout's faults; ``None`` without credentials."""
+    """Build the Slack endpoint to which Prefect's server reports faults, or ``None`` without credentials."""
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     channel = config.alerts.choose_monitor_channel()
     if token and channel:
@@ -108,7 +108,7 @@ def log_line(line: str) -> None:
 
 
 def build_alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
-    """Build the sender of alerts: Slack by bot token or webhook, then its fallbacks; else the terminal."""
+    """Build the sender of alerts: a Slack bot or webhook, then its fallbacks. Without Slack, the terminal."""
     return FallbackSender(
         build_delivery_paths(config, environment, now=utc_now)
         or (DeliveryPath("terminal", build_terminal_sender(config)),)
@@ -116,15 +116,15 @@ def build_alert_sender(config: Config, environment: Mapping[str, str]) -> Fallba
 
 
 def build_slack_bot(config: Config) -> SlackBot | None:
-    """Build the client that can edit sent messages; ``None`` without a bot token."""
+    """Build the client that can edit sent messages, or ``None`` without a bot token."""
     token = os.environ.get(TOKEN_VARIABLE)
     return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
 
 
 def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
-    """Build the client of a Prefect server that other machines can use; ``None`` if it is this folder's own server.
+    """Build the client of a Prefect server that other machines can use. ``None`` if no other machine uses it.
 
-    A target at a loopback address is a different application on each machine.
+    A target at a loopback address is a different application on each machine, so there the server is not shared.
     """
     url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     own = read_noted_server(get_prefect_home(config))
@@ -159,7 +159,7 @@ def build_notifier(
     Raises `ConfigError` for a copied data folder, because the original sends the alerts.
     """
     if read_identity(config.data_folder) is None:
-        with suppress(WarehouseError):  # the next write reports the fault of the disk
+        with suppress(WarehouseError):  # the next write reports the error of the disk
             claim_folder(config.data_folder, new_id=generate_nonce(), at=utc_now())
     configured = config.targets.get(target)
     return Notifier(
@@ -179,7 +179,7 @@ def build_notifier(
 
 
 def build_notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
-    """Build the context for sending alerts that do not belong to a run, for example about a failed start."""
+    """Build the context for alerts that do not belong to a run, for example about a failed start."""
     sender = build_alert_sender(config, os.environ)
     return build_notifier(
         config, open_store(config), sender, target=target, run_id=generate_run_id(target), owner=owner
@@ -187,22 +187,22 @@ def build_notifier_without_run(config: Config, target: str, owner: Capability) -
 
 
 def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
-    """Build the external heartbeat of a target; without a URL in the environment it does nothing.
+    """Build the external heartbeat of a target. Without a URL in the environment, it does nothing.
 
-    It stores the result of the newest ping in the data folder.
+    The result of the newest ping is stored in the data folder.
     """
     file = _build_ping_path(config, target)
 
     def note(beat: Beat, arrived: bool | None) -> None:
         ping = LastPing(at=utc_now(), beat=beat, arrived=arrived)
-        with suppress(OSError, WarehouseError):  # a run continues without the note
+        with suppress(OSError, WarehouseError):  # a run continues without the stored result
             write_atomically(file, ping.model_dump_json(), within=config.data_folder)
 
     return build_heartbeat(os.environ.get(HEARTBEAT_VARIABLE), target, note)
 
 
 def read_last_ping(config: Config, target: str) -> LastPing | None:
-    """Read the result of the newest heartbeat ping of a target; ``None`` if there is none."""
+    """Read the result of the newest heartbeat ping of a target, or ``None`` if there is none."""
     try:
         return LastPing.model_validate_json(_build_ping_path(config, target).read_bytes())
     except (OSError, ValidationError):
@@ -214,7 +214,7 @@ def _build_ping_path(config: Config, target: str) -> Path:
 
 
 def build_heartbeat_from_environment(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Build the external heartbeat of a target from the given environment; it stores no results."""
+    """Build the external heartbeat of a target from the given environment. It stores no results."""
     return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 
