@@ -1,1 +1,1 @@
-"""Read the statements of a text. Pure readers of text, without expectations or opinions."""
+"""Read facts from a text, such as quantities and citations. Pure: no module judges whether a fact is right."""

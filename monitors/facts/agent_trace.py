@@ -1,6 +1,6 @@
 """Read an agent's steps from a trace: events of its job, LangSmith runs, LangGraph messages or node updates.
 
-Each format becomes the same steps. Values that a trace lacks (arguments, time, tokens, agent) stay absent.
+All formats are converted to the same steps. Values that a trace lacks (arguments, time, tokens, agent) stay absent.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""At most this many characters of the arguments of a step are stored."""
+"""Maximum number of stored characters of a step's arguments. The rest is cut off."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""Services cut previews of arguments to 60 characters and more. A preview of this length may be cut."""
+"""A preview of arguments with at least this many characters may be incomplete: services cut at 60 or more."""
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
 )
-"""Nodes of a graph that only pass work on. Reaching one of them is not counted as a hop."""
+"""Names of graph nodes that only pass work on. Such a node is not counted as a hop."""
 HANDOFF: Final = "transfer_to_"
-"""The name that LangGraph's supervisors and swarms give to the tool that hands work to an agent."""
+"""The prefix of LangGraph's handoff tools: ``transfer_to_billing`` hands the work to the agent ``billing``."""
 
 _SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
     "agent.spawned",
@@ -34,7 +34,7 @@ _SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
     "graph.node_complete",
 )
 STEP_EVENTS: Final = frozenset({_SPAWNED, _CALL, _RESULT, _DONE, _NODE})
-"""Types of events that describe an agent's actions. An agent sends many others, such as its tokens."""
+"""Types of events that describe an agent's actions. Other events, such as tokens, are ignored."""
 
 _NAMES: Final = ("tool_name", "agent_name", "tool", "node", "name", "function.name")
 _ARGUMENTS: Final = ("arguments", "args", "input", "inputs", "tool_input", "parameters", "function.arguments")
@@ -50,7 +50,7 @@ _TOKENS: Final = (
 
 
 class AgentPath(NamedTuple):
-    """The steps of an agent in order, and the number of handoffs, or ``None`` if the trace does not show it."""
+    """The steps of an agent in order, and the number of handoffs (``None`` if the trace does not show it)."""
 
     steps: tuple[Step, ...] = ()
     hops: int | None = None
@@ -74,7 +74,7 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
 
 
 def build_step(fields: Fields, name: str | None = None) -> Step:
-    """Build a step from its fields. Without arguments under a known name, all fields are its detail."""
+    """Build a step from its fields. If no field has a known name for arguments, all fields become the detail."""
     detail, cut = _read_step_arguments(fields)
     return Step(
         name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
@@ -96,7 +96,7 @@ class TimedEvent(NamedTuple):
 
 
 class _OpenStep(NamedTuple):
-    """A running step: its place among the steps, and its start time."""
+    """A step that has started but not ended: its index in the list of steps, and its start time."""
 
     place: int
     at_ms: float | None
@@ -162,7 +162,10 @@ class _EventReader:
 
 
 def read_events(events: Iterable[TimedEvent]) -> AgentPath:
-    """Return the steps from the events of a job. A hop is a reached node, or without nodes a called agent."""
+    """Return the steps from the events of a job.
+
+    Each reached node counts as a hop. If there are no nodes, each called agent does.
+    """
     reader = _EventReader()
     for event in events:
         reader.add_event(event)
@@ -186,7 +189,7 @@ def _build_call_key(fields: Fields) -> tuple[str, str]:
 
 
 def read_runs(runs: Sequence[Fields]) -> AgentPath:
-    """Read the steps of a run tree in order of start: tools, retrievers and the nodes of a graph."""
+    """Read the tools, retrievers and graph nodes of a run tree as steps, ordered by start time."""
     timed = sorted(runs, key=lambda run: str(run.get("start_time") or ""))
     began = next((start for run in timed if (start := _read_time(run, _STARTS))), None)
     steps: list[Step] = []
@@ -207,7 +210,10 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
 
 
 def _find_node_step(run: Fields) -> str | None:
-    """Return the graph step of a node's own run; ``None`` for other runs, also for runs inside a node."""
+    """Return the name of the graph node if ``run`` is the run of the node itself.
+
+    ``None`` for runs inside a node.
+    """
     metadata = [value for path in ("metadata", "extra.metadata") for value in collect_values(run, path)]
     fields = {
         key: value
@@ -231,7 +237,7 @@ def _build_step_from_run(run: Fields, kind: StepKind, began: datetime | None) ->
 
 
 def _unwrap_message(item: Fields) -> Fields | None:
-    """Return the fields of a message, without the wrapper of LangChain. ``None`` if it is not a message."""
+    """Return the fields of a message without LangChain's wrapper; ``None`` if ``item`` is not a message."""
     inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
     fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
     return fields if "content" in fields or "tool_calls" in fields else None
@@ -252,7 +258,9 @@ def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
-        tokens = _read_tokens(message) if len(calls) == 1 else None  # with several calls the owner is unknown
+        tokens = (
+            _read_tokens(message) if len(calls) == 1 else None
+        )  # if there are several calls, the caller is unknown
         steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
@@ -264,13 +272,13 @@ def _build_step_from_call(call: Fields, tokens: int | None) -> Step:
 
 
 def _count_handoffs(steps: Iterable[Step]) -> int | None:
-    """Count the handoffs to other agents. Return ``None`` without any."""
+    """Count the handoffs to other agents; ``None`` if there are none."""
     to = (step.name.removeprefix(HANDOFF) for step in steps if step.name.startswith(HANDOFF))
     return sum(name not in NO_AGENTS for name in to) or None
 
 
 def _is_update(item: Fields) -> bool:
-    """Whether a value is a node update of LangGraph: one key, which is the node, with its changes."""
+    """Whether a value is a LangGraph node update: its only key is the node, its value the node's changes."""
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 
@@ -322,7 +330,9 @@ def _read_tokens(fields: Fields) -> int | None:
         for place in ("", "usage.", "usage_metadata.")
         for sides in (("input", "output"), ("prompt", "completion"))
     )
-    return next((int(sum(pair)) for pair in pairs if None not in pair), None)  # one side alone is not a total
+    return next(
+        (int(sum(pair)) for pair in pairs if None not in pair), None
+    )  # input or output tokens alone are not a total
 
 
 def _read_time(fields: Fields, names: Sequence[str]) -> datetime | None:

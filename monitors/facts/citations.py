@@ -1,4 +1,4 @@
-"""Find the sources that a text names, by the forms in `citations.toml` or the patterns of a target."""
+"""Find citations of sources in a text, by the forms in `citations.toml` or by the patterns of a target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORMS: Final = {
     for form in _DATA["forms"]
 }
 DEFAULT_PATTERNS: Final[tuple[str, ...]] = tuple(_FORMS)
-"""The names of all forms."""
+"""The names of all citation forms in `citations.toml`."""
 
 _HEADING: Final = re.compile(_DATA["heading"], re.IGNORECASE)
 _ITEM: Final = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)]|\[\d{1,2}\])")
@@ -40,9 +40,9 @@ _FILE = re.compile(r"\.(?:pdf|docx?|md|html?|txt|xlsx?|csv)$")
 
 
 class Citation(Record):
-    """A source that a text names. ``start`` and ``end`` count code points of the whole mark, end exclusive.
+    """A citation in a text. ``start`` and ``end`` (exclusive) are its place in Unicode code points.
 
-    ``form`` is the name of its form in `citations.toml`, or the target's own pattern.
+    ``form`` is the name of the citation form in `citations.toml`, or the pattern of the target that matched.
     """
 
     source: str
@@ -54,9 +54,9 @@ class Citation(Record):
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
     """Return all citations in order. A citation inside another one is not returned.
 
-    Each of ``patterns`` is the name of a form or a regular expression, without regard to case. The source is its
-    group ``source``, else its first group, else the whole match. A mark without a source (``[Source: ]``) is not
-    a citation. Raises ``re.error`` for an invalid pattern; the settings check for that first.
+    Each pattern is the name of a form or a regular expression; letter case is ignored. The source is the group
+    ``source``, else the first group, else the whole match. A mark without a source (``[Source: ]``) is not a
+    citation. Raises ``re.error`` for an invalid pattern, which the settings reject earlier.
     """
     plain = to_caseless(text)
     marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
@@ -91,10 +91,10 @@ def holds_only_sources(text: str, question: str = "") -> bool:
 
 
 def is_citation_of(citation: str, expected: str) -> bool:
-    """Whether a citation contains the expected source, word for word or as document and clause.
+    """Whether a citation contains the expected source, word for word or as the same document and clause.
 
-    Letter case, spacing, invisible characters and the word for a clause do not count: ``§ 4.2`` is ``clause
-    4.2``, and not ``clause 4.20``.
+    Letter case, spacing, invisible characters and the word for a clause are ignored: ``§ 4.2`` equals ``clause
+    4.2``, but not ``clause 4.20``.
     """
     plain, wanted = _to_comparable(citation), _to_comparable(expected)
     if wanted in plain:
@@ -121,7 +121,7 @@ def _split_source(wanted: str) -> tuple[str, frozenset[str]]:
 
 
 def is_citation_form(written: str) -> bool:
-    """Whether a pattern is the name of a form. Raise ``ValueError`` for a word that is not one."""
+    """Whether a pattern is the name of a citation form. Raises ``ValueError`` for a word that is no known name."""
     if written in _FORMS:
         return True
     if re.fullmatch(r"[a-z-]+", written):

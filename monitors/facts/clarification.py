@@ -11,14 +11,14 @@ import re
 from typing import Final
 
 MAX_WORDS: Final = 70
-"""A longer reply is an answer even if it ends with a question."""
+"""Maximum number of words of a clarifying question. A longer reply is an answer, even if a question ends it."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""The question must be in one of this many last sentences."""
+"""The question must be in one of the last sentences: this is their number."""
 _MAX_HINT_WORDS: Final = 10
-"""At most this many words may follow the question. A longer sentence is an answer."""
+"""Maximum number of words that may follow the question. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
-"""A reply without a question mark asks only if it is not longer than this many words."""
+"""Maximum number of words of a request without a question mark. A longer reply is an answer."""
 
 _NOTE: Final = re.compile(
     r"\[[^\[\]]{0,200}\]|\((?:source|sources|स्रोत)\b[^()]{0,200}\)|[*_`#>\"“”]", re.IGNORECASE

@@ -1,13 +1,13 @@
 """Find technical errors that a reply shows instead of an answer.
 
-An error *replaces* an answer: the text has little else, has the shape of an error, and does not respond to the
-question. An answer *about* errors explains, in sentences, to a user who asked. Each piece of a text (a sentence,
-a line) is one of four: an error by its shape, an app that gives up, accompanying text (regret, advice, data), or
-prose. The balance decides.
+An error *replaces* an answer if the text has little else, has the shape of an error, and does not respond to the
+question. An answer *about* errors explains them in sentences to a user who asked. Each sentence or line of a text
+has one of four kinds: an error (by its shape), a message that the app gives up, accompanying text (regret, advice,
+data), or prose. The amounts of these kinds decide.
 
-The shapes of errors are written by SDKs, servers, runtimes and proxies, not by people: status and reason,
-envelope, exception class, error code, request id, trace frame; and, weaker, a component with its failure ("model
-… overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
+SDKs, servers, runtimes and proxies write errors in shapes that people do not use: status and reason, JSON envelope,
+exception class, error code, request id, stack frame. A weaker shape is a component with its failure ("model …
+overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
 bounded and is searched in pieces of bounded length: linear in the text.
 """
 
@@ -70,10 +70,10 @@ TECHNICAL, SERVER = _SHAPES["TECHNICAL"].pattern, _SHAPES["SERVER"].pattern
 NAME = re.compile(
     r"\b[a-z]{2,20}_[a-z_]{2,40}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+){2,6}\b|`[\w.\[\]\"'-]{3,60}`|\w=[\w\[{\"'-]"
 )
-"""A name from a program."""
+"""An identifier from a program, such as a class or a function."""
 
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
-"""Addresses and quotations. Words in them do not explain an error."""
+"""Web addresses and quotations, which are removed: words in them do not explain an error."""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["ENVELOPE"],),
@@ -85,7 +85,7 @@ FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["REPR"],),
     (_SHAPES["RUNTIME"],),
 )
-"""The shapes of errors. Each group counts once."""
+"""The shapes of errors, in groups. Each group counts at most once in a piece of text."""
 
 
 class ErrorLeakKind(StrEnum):
@@ -106,23 +106,23 @@ class ErrorLeak(Record):
 
 
 _HEAD, _TAIL = 6_000, 1_500
-"""Characters read closely. In a longer text only frames of a stack are searched for in between."""
+"""Characters that are read at the beginning and the end. Between them, only stack frames are searched for."""
 _TRACE_SEARCH_LENGTH = 100_000
-"""This many characters at both ends are searched for frames of a stack."""
+"""Number of characters at each end of a text that are searched for stack frames."""
 _MAX_PIECE_LENGTH = 500
 _MAX_PIECES = 60
 _MAX_WRAPPER_WORDS: Final = 25
-"""An error may have this many words of other text around it, if the question is not about errors."""
+"""Maximum number of words of other text around an error, if the question is not about errors."""
 _MAX_BARE_WORDS: Final = 3
-"""An error may have this many words of other text around it, if the question is about errors."""
+"""Maximum number of words of other text around an error, if the question is about errors."""
 _MAX_GIVE_UP_WORDS: Final = 9
-"""A message such as "something went wrong" may have this many words of other text around it."""
+"""Maximum number of words of other text around a message such as "something went wrong"."""
 _MAX_SHORT_ANSWER_WORDS: Final = 15
-"""A longer answer to a question about errors needs two shapes of an error to count as one."""
+"""Maximum number of words of a short answer. A longer answer about errors needs two error shapes to be an error."""
 _MIN_CERTAIN_SHAPES: Final = 3
-"""This many shapes prove an error. A sentence about an error has fewer."""
+"""Minimum number of error shapes that prove an error. A sentence about an error has fewer."""
 _MAX_WEAK_WORDS: Final = 20
-"""A longer sentence that names a failed component explains something."""
+"""Maximum number of words of a weak error. A longer sentence about a failed component is an explanation."""
 
 _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
@@ -133,7 +133,7 @@ def _may_hold_error(snippet: str, hints: tuple[str, ...]) -> bool:
 
 
 class _Sort(StrEnum):
-    """The kind of a piece of a text."""
+    """The kind of a sentence or line of a text."""
 
     ERROR = "error"
     GIVES_UP = "gives up"
@@ -143,7 +143,7 @@ class _Sort(StrEnum):
 
 
 class _Piece(NamedTuple):
-    """A sentence or a line; ``strength`` counts the shapes of errors in it."""
+    """A sentence or line of a text. ``strength`` is the number of error shapes in it."""
 
     sort: _Sort
     strength: int
@@ -156,9 +156,9 @@ class _Piece(NamedTuple):
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     """Return the technical error that replaces an answer in ``text``, or ``None``.
 
-    ``question`` is the user's question. A question about errors gets an answer about them, so only a text that is
-    nothing but an error then counts. An error may also cut an answer off as its last piece, or precede one. The
-    last few texts are cached, because several callers ask about the same reply.
+    ``question`` is the user's question. The answer to a question about errors is about errors too, so then the
+    whole text must be an error. An error may also be the last piece of an answer that it cuts off, or precede an
+    answer. The last few texts are cached, because several callers check the same reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
@@ -198,7 +198,7 @@ def _find_stack_trace(text: str) -> ErrorLeak | None:
     return None
 
 
-# --- the balance ----------------------------------------------------------------------------------------------
+# --- the amounts of each kind -------------------------------------------------------------------------------------
 
 
 def _find_leak_by_balance(
@@ -268,7 +268,7 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """Return the pieces of a text in order, each with its kind. Empty if no piece can be a leak."""
+    """Return the pieces of a text in order, with their kinds. Empty if no piece can be an error."""
     quotes = [
         (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
     ]
@@ -286,7 +286,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
 
 
 def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield each piece, its place, and whether it is inside a code block. The marks of a block are left out."""
+    """Yield each piece, its place, and whether it is inside a code block. The marks of code blocks are omitted."""
     fenced = False
     for start, end in _find_piece_places(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -404,7 +404,7 @@ _COMMON = frozenset(
 
 
 def _extract_content_words(text: str) -> frozenset[str]:
-    """Return the longer words of a text, without a plural's s."""
+    """Return the longer words of a text, without a plural "s"."""
     words = _WORD.findall(text.lower()[:_HEAD])
     return frozenset(
         word.rstrip("s") for word in words if len(word) >= _MIN_LONG_WORD_LENGTH and word not in _COMMON

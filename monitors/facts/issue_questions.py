@@ -1,10 +1,10 @@
-"""Decide whether an agent's question about an issue is needless, because the issue answers it, by plain rules.
+"""Decide by rules whether an agent's question about an issue is needless, because the issue answers it.
 
 Pure.
 
 A question is classified by its subject: a version, an operating system, the error, the steps, the frequency. Then
 the issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
-unsure: a wrong reproach costs more than a missed one. Only English is read.
+rated unsure: to reproach an agent wrongly costs more than to miss a needless question. Only English is supported.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ _CONTRAST: Final = re.compile(
     r"|not (?:on|in|with)|cannot say|don't know|not sure|no idea|colleague|someone else|others?)\b",
     re.IGNORECASE,
 )
-"""A line with one of these may name something that the reporter does not use."""
+"""Words of contrast. A line with such a word may name something that the reporter does not use."""
 
 
 def read_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
     """Return whether ``issue`` answers ``question``.
 
-    ``scripted`` is the answer of the suite's author. If the issue contains it, the question was needless; if the
-    issue contains no part of it, useful. ``project`` is the repository's name; "the version" means its version.
+    ``scripted`` is the answer of the suite's author. If the issue contains this answer, the question was needless.
+    If the issue contains no part of it, the question was useful. ``project`` is the name of the repository; "the
+    version" is the version of the project.
     """
     folded, asked = normalise(issue).text, normalise(question).text
     given = _check_scripted_answer(scripted, folded) if scripted else UNSURE
@@ -106,7 +107,10 @@ _EMPTY: Final = frozenset(
 
 
 def _extract_terms(text: str) -> set[str]:
-    """Return the content words of a text, cut to their first letters. Numbers and versions stay whole."""
+    """Return the content words of a text, shortened to their first letters.
+
+    Numbers and versions are not shortened.
+    """
     terms = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
@@ -132,7 +136,10 @@ def _build_needless_reading(line: str) -> QuestionReading:
 
 
 def _build_pattern_search(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
-    """Build a search: needless if a line has ``sure`` and no contrast, useful without even ``hint``."""
+    """Build a search for two patterns in the issue.
+
+    A question is needless if a line matches ``sure`` and has no contrast, and useful if no line matches ``hint``.
+    """
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
         lines = [line for line in _split_sentences(issue) if sure.search(line)]
@@ -174,7 +181,7 @@ _NO_NAME: Final = frozenset(
 
 
 def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
-    """Search the version of the product that the question names, else of the project."""
+    """Search the issue for the version of the product in the question, else for the version of the project."""
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
     names_in_question = {name.casefold().strip(".,?") for pattern in _NAMED for name in pattern.findall(question)}
@@ -231,7 +238,7 @@ def _build_heading_search(names: str, hint: str) -> Search:
 _NOTHING: Final = re.compile(
     r"[:\n]\W*(?:n/?a|none|unknown|tbd|todo|not sure|see (?:above|below)|\?+)?\W*\Z", re.IGNORECASE
 )
-"""What an empty section of a template contains."""
+"""The content of an empty section of an issue template, such as "N/A"."""
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -394,11 +401,11 @@ _NARROWS: Final = _compile_pattern(
 )
 _DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
 MIN_SHARED_WORDS: Final = 4
-"""Minimal content words. A yes-or-no question with fewer is not searched for in the issue."""
+"""Minimum number of content words of a yes-or-no question. With fewer, the issue is not searched."""
 
 
 def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
-    """Decide a yes-or-no question: it is needless if one sentence of the issue answers it."""
+    """Rate a yes-or-no question: it is needless if one sentence of the issue answers it."""
     wanted = _extract_terms(question)
     if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:
         return UNSURE

@@ -1,8 +1,8 @@
-"""Split a text into clauses with their words and figures: sentences, list items, cells of tables.
+"""Split a text into clauses with their words and figures. Clauses are sentences, list items or table cells.
 
-A cell and an item have the path of their headings, row and column as words. A sentence is cut only between two
-figures of a kind, at the first comma, semicolon or bracket after the earlier one, else at "and". It is always cut
-at "but", "while" and a semicolon.
+A cell or list item also gets the words of its headings, row and column. A sentence is always cut at "but", "while"
+and a semicolon. A sentence with two figures of one kind is also cut between them: at the first comma, semicolon or
+bracket after the first figure, else at "and".
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Words = frozenset[str]
 
 @dataclass(slots=True)
 class Clause:
-    """A part of a text with one statement. ``first`` is its first token, ``after`` the token after its last."""
+    """A part of a text with one statement: the tokens from ``first`` up to ``after`` (exclusive)."""
 
     first: int
     after: int
     sentence: int
     path: Words = frozenset()
     words: Words = frozenset()
-    """Stems of its content words, with those of its path."""
+    """Stems of the clause's content words, and of the words of its headings, row and column."""
     context: Words = frozenset()
-    """The words of the previous sentence, if this one only continues it: "It is now £12"."""
+    """The words of the previous sentence, if this sentence only continues the previous one: "It is now £12"."""
     marks: int = Mark.NOTHING
-    """The `Mark`s of its words and phrases, as bits."""
+    """The `Mark`s of the words and phrases in the clause, as bits."""
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
@@ -57,7 +57,7 @@ class Passage(NamedTuple):
     clauses: list[Clause]
     marks: list[tuple[int, int, Mark]]
     retracted_before: int
-    """Figures before this token are retracted: "Sorry, that was wrong"."""
+    """All figures before this token are retracted, for example by "Sorry, that was wrong"."""
 
     def find_clause(self, figure: Figure) -> Clause | None:
         """Return the clause that contains a figure."""
@@ -72,12 +72,12 @@ _ABBREVIATIONS: Final = parse_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
-"""A quotation after which the sentence goes on: The answer to "Is it free?", is yes."""
+"""A quotation after which the sentence continues: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""At the beginning of a clause, one of these words and a plural mean other things: "other clinics …"."""
+"""At the beginning of a clause, one of these words and a plural refer to other things: "other clinics …"."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -98,7 +98,7 @@ def read_passage(scan: Scan) -> Passage:
 
 
 def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
-    """Return the stems of the content words. A number can be part of a name ("Route 66"), so it counts too."""
+    """Return the stems of the content words and the bare numbers, which can be part of a name ("Route 66")."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
@@ -112,18 +112,18 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
 
 
 def format_figure_names(figures: Sequence[Figure]) -> Words:
-    """Format figures as words, for comparison with content words."""
+    """Return figures as words, so that they can be compared with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
 def _format_number_name(figure: Figure) -> str:
-    """Format a bare number as a word, because it may be a name ("a child of six", "Route 66")."""
+    """Return a bare number as a word, because it may be part of a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
 
 class _ContentStems(dict[str, str]):
-    """The stem of each word that says what a text is about. Empty for other words. Filled on first use."""
+    """A cache with the stem of each content word: a word that says what a text is about. Empty for other words."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -163,7 +163,7 @@ class _Line(NamedTuple):
 
 
 class _Builder:
-    """Split a text into clauses, line by line. Remember the headings above each line."""
+    """Split a text into clauses line by line, with the headings above each line."""
 
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks
@@ -190,24 +190,24 @@ class _Builder:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The place of each token in the text."""
+        """The start of each token in the text, in characters."""
         return [token.start for token in self.tokens]
 
     def collect_words(self, first: int, after: int) -> Words:
-        """Return the content words between two tokens."""
+        """Return the content words from token ``first`` up to token ``after`` (exclusive)."""
         stems = {stem for stem in self._stems[first:after] if stem}
         if self.names:
             stems.update(name for at in range(first, after) if (name := self.names.get(at)))
         return frozenset(stems)
 
     def find_figures(self, first: int, after: int) -> list[Figure]:
-        """Return the figures that begin between two tokens."""
+        """Return the figures that begin at tokens from ``first`` up to ``after`` (exclusive)."""
         return self.figures[bisect_left(self.figure_firsts, first) : bisect_left(self.figure_firsts, after)]
 
     # --- lines ------------------------------------------------------------------------------------------------
 
     def split_into_clauses(self) -> None:
-        """Split tables and lists by their lines, other text by its sentences."""
+        """Split tables and lists into lines, and other text into sentences."""
         if "\n" not in self.text:
             self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
             return
@@ -264,7 +264,7 @@ class _Builder:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
-        """Whether a line is a heading for the next ones: ``# …``, bold, with a colon, or short."""
+        """Whether a line is a heading of the next lines: it has a ``#``, bold type or a colon, or is short."""
         line = lines[at]
         if _HEADING.match(raw) or (
             _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.find_figures(line.first, line.after)
@@ -295,14 +295,14 @@ class _Builder:
         )
 
     def _find_label(self, line: _Line) -> Words:
-        """Return the words of a list item before its colon or dash. They are the heading of the items below it."""
+        """Return the words of a list item before its colon or dash, which are a heading for the items below."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
                 return self.collect_words(line.first, at)
         return self.collect_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """Return how many lines from ``at`` on are rows of one table, with bars or the same number of dashes."""
+        """Count the lines from ``at`` on that are rows of one table, with bars or the same number of dashes."""
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -408,7 +408,7 @@ class _Builder:
             return True
         before, following = self.tokens[at - 1], self.tokens[at + 1]
         if following.text == ".":
-            return False  # the last dot of "..." ends it
+            return False  # the last dot of "..." ends the sentence
         if following.start == token.end and following.kind == WORD:
             return False
         key = before.key.removesuffix("\0")
@@ -425,11 +425,13 @@ class _Builder:
         context = self._find_words_of_previous_sentence(first, after)
         for start, end in pairwise(cuts):
             if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
-                context = context | self.collect_words(first, start)  # "£3 and £4.50 a month" of one account
+                context = context | self.collect_words(
+                    first, start
+                )  # "£3 and £4.50 a month" are two figures of one account
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
     def _is_tag_question(self, first: int, after: int) -> bool:
-        """Whether a sentence is a statement with a question at its end: "It takes 11 weeks, okay?"."""
+        """Whether a sentence is a statement with a short question at its end: "It takes 11 weeks, okay?"."""
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
@@ -452,7 +454,7 @@ class _Builder:
                 yield place
 
     def _find_words_of_previous_sentence(self, first: int, after: int) -> Words:
-        """Return the words of the previous sentence if this one begins with "it" or has no content words."""
+        """Return the words of the previous sentence if this sentence begins with "it" or has no content words."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
@@ -484,7 +486,7 @@ class _Builder:
         self.clauses.append(clause)
 
     def _add_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
-        """Add the currency in the head of a column (``Price (€)``) to a number in a cell."""
+        """Add the currency in a column heading (``Price (€)``) to the number in a cell."""
         if figure.kind is not FigureKind.NUMBER:
             return figure
         sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
@@ -494,7 +496,7 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retracted_figure(self, first: int, clause: Clause) -> bool:
-        """Whether a figure stands shortly before "sorry", and another figure of its kind follows."""
+        """Whether "sorry" and another figure of the same kind follow shortly after a figure."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}

@@ -20,7 +20,7 @@ Words = frozenset[str]
 class Likeness(StrEnum):
     """The result of comparing a figure of the reply with a figure of the gold."""
 
-    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+    __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds of hashes
 
     SAME = "same"
     DIFFERENT = "different"
@@ -29,12 +29,12 @@ class Likeness(StrEnum):
     OTHER_BOUND = "another bound"
     OTHER_SIGN = "the other sign"
     NEAR = "near"
-    """The figures may be the same: one is rounded, the end of a range, or a date without a year."""
+    """The figures may be the same: one of them is rounded, one end of a range, or a date without a year."""
     OTHER = "not comparable"
 
     @property
     def is_different(self) -> bool:
-        """Whether the figure contradicts the gold, if both have the same subject."""
+        """Whether the figure contradicts the gold, provided that both have the same subject."""
         return self is Likeness.DIFFERENT or self.is_turned
 
     @property
@@ -45,15 +45,15 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """How exact the figures of a case must be, and what its question already says."""
+    """How exact the figures of a case must be, and what the question of the case already says."""
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)
     currency: str | None = None
     asked: Words = frozenset()
-    """The stems of the question. The reply need not repeat a rate that the question has."""
+    """The stems of the question. The reply may omit a rate, such as "per month", that is in the question."""
     bound: Bound = Bound.EXACT
-    """The bound that the question asks for: "at most"."""
+    """The bound that the question asks for, such as "at most"."""
 
 
 _MATCHES: Final = {
@@ -65,11 +65,11 @@ _MATCHES: Final = {
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
-"""Periods that a reply must name. "€1,400" for a course does not mean "€1,400 a month"."""
+"""Periods that a reply must name if the gold has one. "€1,400" for a course is not "€1,400 a month"."""
 _BUNDLES: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
 """Stems of several things that have one price: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
-"""A phone number needs this many digits to be compared without its country code."""
+"""Minimum number of digits of a phone number that is compared without its country code."""
 
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -107,7 +107,7 @@ _HOURS: Final = 24
 
 
 def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
-    """Compare identifiers by letters and digits; another string of the same shape is different."""
+    """Compare identifiers by their letters and digits. Identifiers of the same form must be equal."""
     if (
         gold.kind is FigureKind.IDENTIFIER
         and reply.kind is FigureKind.NUMBER
@@ -184,7 +184,7 @@ _GROUP_DIGITS: Final = 3
 
 
 def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
-    """Whether one figure is the other with a thousands mark read as a decimal point: 12.500 and 12,500."""
+    """Whether two figures differ only in the reading of a mark, as thousands or decimals: 12.500 and 12,500."""
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
@@ -192,7 +192,7 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
 
 
 def is_conversion(first: Figure, second: Figure) -> bool:
-    """Whether two figures are one measure in two units, rounded, or a rate and its total.
+    """Whether two figures are one measure in two units (rounded), or a rate and the total for a longer period.
 
     Examples: 2,150 m and 7,050 ft; €36, paid as €3 a month.
     """
@@ -214,14 +214,17 @@ def is_conversion(first: Figure, second: Figure) -> bool:
 
 
 def _list_parts_of_year(figure: Figure) -> Iterable[int]:
-    """Return how often the period of an amount occurs in a year. Without a period, return that of all periods."""
+    """Return how often the period of an amount occurs in a year.
+
+    For an amount without a period, return the numbers of all periods.
+    """
     if not figure.per:
         return _PER_YEAR.values()
     return [_PER_YEAR[period] for period in figure.per if period in _PER_YEAR]
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""A converted figure may differ by this share: 5 ft for 1.5 m."""
+"""Maximum share by which a converted figure may differ, because it is rounded: 5 ft for 1.5 m."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -242,7 +245,7 @@ def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Like
         and gold.bound is not Bound.EXACT
         and abs(gold.low.value - reply.low.value) == 1
     ):
-        return Likeness.NEAR  # "under 7" is "up to and including 6"
+        return Likeness.NEAR  # "under 7" equals "up to and including 6"
     if likeness is Likeness.SAME and {wanted, reply.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return Likeness.OTHER_BOUND
     return likeness
@@ -252,7 +255,7 @@ _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.
 
 
 def _is_other_unit(gold: Figure, reply: Figure) -> bool:
-    """Whether the reply has the number of the gold with another unit: ``₹10`` for "10 %"."""
+    """Whether the reply has the number of the gold with another unit: ``₹10`` instead of "10 %"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
@@ -260,7 +263,7 @@ def _is_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Compare two ranges by both ends. A range and a value are near if the value is inside."""
+    """Compare two ranges by both ends. A range and a single value are `NEAR` if the value is inside the range."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):
@@ -322,7 +325,9 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
                 else Likeness.OTHER
             )
         else:
-            comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)  # else both may mean the same
+            comparable = _has_count_unit(gold.per) and _has_count_unit(
+                reply.per
+            )  # otherwise both may mean the same rate
             return Likeness.OTHER_PER if comparable and not reply.per < gold.per else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR

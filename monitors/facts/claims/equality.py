@@ -1,4 +1,4 @@
-"""Compare two quantities, exactly in Decimal or within the case's tolerance."""
+"""Compare two quantities, either exactly (in Decimal) or within the tolerance of the case."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Match(IntEnum):
     """The result of comparing a quantity of the reply with one of the gold."""
 
     OTHER = 0
-    """The kinds differ and cannot be compared."""
+    """The two quantities are of different kinds and cannot be compared."""
     DIFFERENT = 1
     VAGUE = 2
-    """The reply is less exact, but not wrong: the year instead of the date."""
+    """The reply is less exact but not wrong, for example it has the year instead of the date."""
     SAME = 3
 
 
@@ -32,8 +32,8 @@ def compare_readings(
 ) -> Match:
     """Compare two readings by kind and value.
 
-    ``currency`` is the default currency of an amount without one. A number with an ambiguous decimal mark never
-    differs from any of its possible values: it is vague.
+    ``currency`` is the default currency of an amount without one. A number with an ambiguous decimal mark (6.000)
+    is `VAGUE`, not different, compared with each of its possible values.
     """
     match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
     if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):
@@ -74,7 +74,7 @@ def _compare_by_kind(
 
 
 def _compare_ordinal_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
-    """Compare an ordinal (the 28th week) with an ordinal, a number without a unit, or a duration."""
+    """Compare an ordinal (the 28th week) with another ordinal, a number without a unit, or a duration."""
     if reply.kind is FactKind.NUMBER:
         if reply.counts == gold.counts:
             return _to_match(gold.value == reply.value)
@@ -98,9 +98,9 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
 
 
 def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether two currencies can be the same; an open one (``$``, pounds) matches any of its possible currencies.
+    """Whether two currencies can be the same. ``$`` may be any dollar, "pounds" any pound.
 
-    An open currency without further information may be any but rupees, which are never left out of an amount.
+    An amount without any currency may be in every currency except rupees, because rupees are never omitted.
     """
     if gold.unit is not None and gold.unit == reply.unit:
         return True
@@ -122,7 +122,7 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
 
 
 def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply has the number of the gold, but rounded, as a decade, or with a footnote digit."""
+    """Whether the reply has the number of the gold, but rounded, as a decade, or with a footnote digit after it."""
     era = _find_era(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
@@ -165,10 +165,10 @@ _NOISE = Decimal("1e-9")
 """The error that binary floating point adds to a decimal number."""
 
 _ROUNDED_DECIMALS = 2
-"""A gold with this many decimals was rounded. One with fewer may be exact (1.5 % is not 1.52 %)."""
+"""A gold with at least this many decimals was rounded. With fewer it may be exact: 1.5 % is not 1.52 %."""
 
 _ROUNDED_FROM = 10_000
-"""Rounding is accepted only from this value on."""
+"""A rounded number in a reply is accepted only if the value is at least this large."""
 
 
 def _to_match(same: bool) -> Match:
@@ -192,7 +192,7 @@ def _is_same_duration(
 
 
 _HAIR = Decimal("1e-12")
-"""Tolerance for hours and minutes, which are parts of a day that Decimal cannot hold exactly."""
+"""Tolerance in days for hours and minutes, because Decimal cannot store these fractions of a day exactly."""
 
 
 def _is_close_in_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
@@ -204,7 +204,7 @@ def _count_days(reading: QuantityReading) -> Decimal:
 
 
 def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
-    """Whether two durations are whole years, one in months and one in days of 365."""
+    """Whether two durations are whole years, one given in months and one in days (365 a year)."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
@@ -214,9 +214,9 @@ def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
 def _compare_across_kinds(
     gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None
 ) -> Match:
-    """Compare a bare number with a number that has a unit; unequal values are not comparable.
+    """Compare a bare number with a number that has a unit. Unequal values cannot be compared.
 
-    A bare number is in the application's own currency if it is money: it may not be the gold's euros.
+    A bare number that is money is in the application's own currency, which may not be the currency of the gold.
     """
     kinds = {gold.kind, reply.kind}
     if FactKind.NUMBER not in kinds:
@@ -224,7 +224,7 @@ def _compare_across_kinds(
     first = gold.original_value if gold.original_value is not None else gold.value
     second = reply.original_value if reply.original_value is not None else reply.value
     if not _is_close(first, second, tolerance):
-        # A gold of bare digits may leave out a well-known unit: 137 for $137 million.
+        # A gold without a unit may omit a unit that is clear from the question: 137 for $137 million.
         return Match.VAGUE if gold.bare and gold.value * reply.scale == reply.value else Match.OTHER
     if gold.kind is FactKind.NUMBER:
         return Match.SAME

@@ -1,4 +1,4 @@
-"""Find the values that a text states: quantities, ranges, ratios, identifiers, "free", each with its rate.
+"""Find the values that a text states, with their rates: quantities, ranges, ratios, identifiers, "free".
 
 Claims are compared by figures. A figure is built from the readings of `monitors.facts.quantities.scan`.
 """
@@ -24,7 +24,7 @@ from monitors.facts.text import SIGN, WORD, parse_keys
 class FigureKind(StrEnum):
     """The kind of a figure. Only figures of one kind can be compared."""
 
-    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+    __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
     NUMBER = "number"
     MONEY = "money"
@@ -40,10 +40,11 @@ class FigureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its place. ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` characters.
+    """A value and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
-    ``low`` is the reading, ``high`` the other end of a range. ``code`` is an identifier's letters and digits, or
-    a ratio. ``per`` are the stems of its rate ("per person and night"), ``noun`` the stems of the counted thing.
+    ``low`` is the quantity, ``high`` the upper end if it is a range. ``code`` has the letters and digits of an
+    identifier, or a ratio. ``per`` has the stems of the rate ("per person and night"), ``noun`` the stems of the
+    counted thing.
     """
 
     kind: FigureKind
@@ -105,7 +106,7 @@ _IDENTIFIER_HINT: Final = re.compile(
     r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})"
     r"|(?<=0\d)(?=\d\d))"
 )
-"""A part of each identifier. The search is fast, because only a digit can begin a match."""
+"""A pattern that matches a part of each identifier. It is fast, because only a digit can begin a match."""
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
 _MAX_HOUR: Final = 24
 _MINUTES: Final = 60
@@ -115,7 +116,7 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
-    """Return all figures of a text in order; ``marks`` are its marked phrases. Linear."""
+    """Return all figures of a text in order. ``marks`` are the marked phrases of the text. Takes linear time."""
     readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _add_units_of_nearby_words(scan.reader, _merge_thousands(readings))
     codes = _find_identifiers(scan, readings)
@@ -185,7 +186,7 @@ _NOUNS_BETWEEN: Final = 3
 
 
 def _add_units_of_nearby_words(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Add units that do not stand directly after a number: ``6 meeting-room hours``, ``20 days, others in 3``."""
+    """Add units that do not directly follow a number: ``6 meeting-room hours``, ``20 days, others in 3``."""
     result = readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
@@ -256,7 +257,7 @@ _BEFORE_UNITLESS: Final = parse_keys("in for only just at to : is takes within a
 
 
 def _convert_colon_pairs(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
-    """Convert two numbers with a colon: ``7:05`` to a time of day, ``3:1`` to a ratio."""
+    """Convert two numbers with a colon between them: ``7:05`` to a time of day, ``3:1`` to a ratio."""
     text = scan.normalised.text
     if ":" not in text:
         return readings, []
@@ -302,7 +303,7 @@ def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityR
 
 
 def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether a number word is no value: ``the first``, ``one of``, the "a day" of "a day pass"."""
+    """Whether a number word states no value: ``the first``, ``one of``, or "a day" in "a day pass"."""
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
     if low.kind is FactKind.DURATION:
@@ -312,7 +313,7 @@ def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 def _is_footnote(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether digits are a footnote mark: the 1 of "cancelled1."."""
+    """Whether digits are a footnote mark, such as 1 in "cancelled1."."""
     before = reader.token(low.first - 1)
     return (
         low.kind is FactKind.NUMBER
@@ -374,7 +375,7 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
         bound = Bound.AT_LEAST
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         before = reader.token(low.first - 1).key
-        if before in {"the", "of"}:  # "of" also stands for "zum"
+        if before in {"the", "of"}:  # "of" is also the translation of "zum"
             before = reader.token(low.first - 2).key
         bound = _TIME_BOUNDS.get(before, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
@@ -425,7 +426,7 @@ _MAX_BOUND_DISTANCE: Final = 4
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
-    """Return the bound after a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
+    """Return the bound that follows a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
     for at in range(after, after + _MAX_BOUND_DISTANCE):
         token = reader.token(at)
         if token.kind != WORD:
@@ -436,23 +437,23 @@ def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
 
 
 def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether an upper limit is really a lower one: ``no later than half an hour before``."""
+    """Whether words for an upper limit set a lower limit: ``no later than half an hour before``."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
 
 
 _DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh", "tarikh"))
-""""the 18th of every month" is a date, not a rate per month."""
+"""Hindi words for "date". "The 18th of every month" is a date, not a rate per month."""
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
-"""Words between a number and its rate: "3 times a day". Untranslated words end with a mark."""
+"""Words that stand between a number and its rate: "3 times a day". Words without a translation end with a mark."""
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
 _MAX_PER_BEFORE: Final = 10
-"""A rate can stand this many words before its amount: "each hour that you are late costs 5 euros"."""
+"""Maximum number of words between a rate and its amount: "each hour that you are late costs 5 euros"."""
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
@@ -531,7 +532,7 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _is_price_of_period(reader: NumberReader, end: QuantityReading, at: int) -> bool:
-    """Whether a period directly after an amount is its rate: ``₹200 mahina``, but not ``£5 day ticket``."""
+    """Whether a period directly after an amount is the rate: ``₹200 mahina``, but not ``£5 day ticket``."""
     following = reader.token(at + 1)
     return end.kind is FactKind.MONEY and at == end.last + 1 and (following.kind != WORD or following.key in LIGHT)
 
@@ -551,7 +552,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
 
 
 def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
-    """Return the stems of the counted thing after a number, and how many tokens they are."""
+    """Return the stems of the counted thing after a number, and the number of its tokens."""
     stems: list[str] = []
     at = end.last + 1
     while at < end.last + 5:
@@ -567,7 +568,7 @@ def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[froz
 
 
 _COUNTED: Final = frozenset({"person", "people"})
-"""Small words that can name a counted thing."""
+"""Words that are otherwise ignored, but can name a counted thing."""
 
 
 def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
@@ -604,9 +605,9 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
 
 
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
-"""A number dictated digit by digit. A longer one, or one with a leading zero, is an identifier."""
+"""A number dictated digit by digit: "1-4-0". A longer number, or one with a leading zero, is an identifier."""
 _GROUPED_CODE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})* 0\d\d(?: \d{3})*")
-"""Digits in groups of three, one of which begins with 0: "560 037" is one number in any language."""
+"""Digits in groups of three of which one begins with 0. "560 037" is one number in all languages."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})
@@ -634,7 +635,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
 
 
 def normalise_code(text: str) -> str:
-    """Return the letters and digits of an identifier; a leading ``+`` stays."""
+    """Return the letters and digits of an identifier, with a leading ``+`` if it has one."""
     match = _COUNTRY_CODE.match(text)
     plain = "".join(character for character in text if character.isalnum()).upper()
     if match and text.startswith("+"):
@@ -649,7 +650,7 @@ _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 def _find_worded_values(
     scan: Scan, readings: Sequence[QuantityReading], marked: Sequence[tuple[int, int, Mark]]
 ) -> list[Figure]:
-    """Find values in words (``free of charge``, ``unlimited``, ``half``) outside the readings."""
+    """Find values in words, such as ``free of charge``, ``unlimited`` or ``half``, outside of known quantities."""
     tokens = scan.reader.tokens
     marks = [mark for mark in marked if mark[2] & _VALUES]
     figures: list[Figure] = []

@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_key
 
 
 class PhraseStatus(StrEnum):
-    """Whether a reply affirms a phrase, denies it, or makes another statement about it."""
+    """What a reply says about a phrase: it affirms the phrase, denies it, or makes another statement."""
 
     LIVE = "live"
     DENIED = "a denied value"
@@ -34,7 +34,7 @@ class PhraseStatus(StrEnum):
 
 
 class Phrase(NamedTuple):
-    """A phrase in a reply: its first token, the token after its last, and its status."""
+    """A phrase in a reply: its first token, the token after its last token, and its status."""
 
     first: int
     after: int
@@ -42,7 +42,10 @@ class Phrase(NamedTuple):
 
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
-"""Up to this many words in brackets only tell namesakes apart: "(2016 film)". They may be left out."""
+"""Up to three words in brackets, which distinguish things of the same name: "(2016 film)".
+
+A reply may omit them.
+"""
 _ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
 _EXCEPTIONS: Final = parse_keys("except excluding")
 _DENIALS: Final = DENIALS | parse_keys(
@@ -56,7 +59,7 @@ _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
 """Signs inside a phrase: "R. J. Mitchell"."""
 _MAX_ABBREVIATION: Final = 3
-"""A full stop after a word of at most this many letters can be inside a phrase."""
+"""Maximum number of letters of an abbreviation. A full stop after a longer word ends the phrase."""
 
 
 @lru_cache(maxsize=256)
@@ -67,7 +70,7 @@ def extract_phrase_keys(text: str) -> tuple[str, ...]:
         token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
     }
     named = [token for token in tokens if token.start in letters or _to_plain_key(token) not in _ARTICLES]
-    return tuple(map(_to_plain_key, named or tokens))  # the "a" of "platform 3a" is no article
+    return tuple(map(_to_plain_key, named or tokens))  # the "a" in "platform 3a" is not an article
 
 
 def _tokenise_words(text: str) -> list[Token]:
@@ -80,7 +83,7 @@ def _to_plain_key(token: Token) -> str:
 
 @lru_cache(maxsize=20_000)
 def remove_accents(key: str) -> str:
-    """Return a word's key without accents and possessive: ``cafés`` is ``cafes``."""
+    """Return the key of a word without accents and possessive: ``cafés`` becomes ``cafes``."""
     key = key.removesuffix("\0").removesuffix("'s")
     if key.isascii():
         return key
@@ -115,7 +118,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
 
 
 def to_comparable_word(token: Token) -> str:
-    """Return the word of a token as it is written, without accents, to compare phrases."""
+    """Return the word of a token as it is written, without accents, for the comparison of phrases."""
     if token.kind != WORD:
         return token.key
     return (
@@ -145,7 +148,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     clause = next(
         (other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None
     )
-    if clause is None:  # the label of a row: values in the row are not searched backwards
+    if clause is None:  # this phrase is the label of a row: the values in the row are not searched backwards
         return (
             PhraseStatus.OUTDONE
             if any(other_clause.is_cell for other_clause in passage.clauses)
@@ -295,7 +298,7 @@ def _collect_marks(passage: Passage, start: int, end: int) -> int:
 
 
 def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> bool:
-    """Whether a phrase is denied: ``not by the tenant``, ``no scissors``, ``Lotus Clinic nahi``; not "not only"."""
+    """Whether a phrase is denied: ``no scissors``, ``Lotus Clinic nahi``, but not ``not only scissors``."""
     for at in range(first - 1, max(start, first - 4) - 1, -1):
         key = tokens[at].key
         if key in {"only", "just", "but"}:
@@ -320,16 +323,16 @@ def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> 
 _DENIED_VERBS: Final = parse_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
 _HINDI_DENIALS: Final = parse_keys("नहीं nahi nahin nhi")
 _DENIAL_REACH: Final = 5
-"""A verb that denies a phrase stands within this many words after it."""
+"""Maximum number of words between a phrase and a verb after it that denies the phrase."""
 
 
 def _is_outdone_by_other_clause(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether another part of the reply, with another name, has a word of the question that this part lacks.
+    """Whether another clause, with another name, contains a word of the question that this clause lacks.
 
-    "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the
-    answer. The same holds if the phrase is under another heading than the question's.
+    "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the answer.
+    The same is true if the phrase is under a heading that does not match the question.
     """
     tokens, verb = passage.scan.reader.tokens, _find_verb_of_question(question)
     first, after = place
@@ -379,9 +382,9 @@ def _is_outdone_by_other_clause(
 
 
 def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
-    """Whether a name opens a later sentence of its own, which has no word of the question, behind another name.
+    """Whether a name begins a sentence without words of the question, after a sentence with another name.
 
-    "Lost property is with Danuta. Jolanta only looks after the machines": the first may be the answer.
+    "Lost property is with Danuta. Jolanta only looks after the machines": Danuta may be the answer.
     """
     tokens = passage.scan.reader.tokens
     if first != clause.first or not tokens[first].text[0].isupper() or (clause.words | clause.path) & asked:
@@ -401,7 +404,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Whether two names stand together that the question lacks. That is most likely a person."""
+    """Whether two adjacent names, which are most likely a person, are in the text but not in the question."""
     names = [
         _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)
     ]
@@ -415,7 +418,7 @@ def _remove_weekdays(terms: Words) -> Words:
 def _find_verb_of_question(question: Passage) -> Words:
     """Return the stem of the verb in "Who built …?"; empty if the question has another form.
 
-    Without a content verb all words after it count: "Who gave the rose its name?"
+    If the verb is not a content word, all words after it are returned: "Who gave the rose its name?"
     """
     tokens = question.scan.reader.tokens
     if len(tokens) < 3 or tokens[0].key not in _WHO:  # noqa: PLR2004 - Who, a verb and an object
@@ -456,7 +459,7 @@ def _is_capitalised_name(tokens: Sequence[Token], at: int, start: int) -> bool:
 
 
 def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
-    """Whether another name and a verb stand before the phrase: "Lund hired Osei". With "by", it is not so."""
+    """Whether another name and a verb precede the phrase: "Lund hired Osei", but not "was hired by Osei"."""
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False
@@ -478,9 +481,9 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
 def _is_asked_of_another_person(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether a clause says by another verb what a person does, and the reply names another person.
+    """Whether a clause has another verb than the question, and the reply names another person.
 
-    "It is conducted by Wilma Strand, with Petr Amadi as the soloist", asked who plays the solo.
+    For the question who plays the solo: "It is conducted by Wilma Strand, with Petr Amadi as the soloist".
     """
     tokens, (first, after) = passage.scan.reader.tokens, place
     if not question.scan.reader.tokens or question.scan.reader.tokens[0].key not in _WHO:
@@ -537,13 +540,13 @@ def is_order_question(question: Passage) -> bool:
 
 
 def is_proper_name(text: str) -> bool:
-    """Whether a gold is a name: its words, except small ones, begin with a capital."""
+    """Whether a gold is a name: all its words, except small words such as "of", begin with a capital letter."""
     words = [token for token in tokenise(normalise(text).text) if token.kind == WORD and token.key not in _ARTICLES]
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
 def has_other_names(passage: Passage, question: Passage) -> bool:
-    """Whether a reply has names that neither gold nor question has."""
+    """Whether a reply contains names that are neither in the gold nor in the question."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}

@@ -1,4 +1,4 @@
-"""The words for reading answers, from `vocabulary.toml`: light words, marks, opposites, synonyms."""
+"""Load the words for reading answers from `vocabulary.toml`: light words, marks, opposites, synonyms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
 
 
 class Mark(IntEnum):
-    """The effect of a word or phrase on its clause."""
+    """The effect of a word or phrase on the clause that contains it."""
 
     NOTHING = 0
     PAST = 1
@@ -85,10 +85,10 @@ PHRASES: Final = _load_phrases()
 LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
 """Words that do not describe the subject of a figure."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
-"""The period in a word: ``year`` of "annual"."""
+"""The period that a word contains: ``year`` for "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
-"""The stems of counted things: per person, per item. A thing that is not in this list may equal another one."""
+"""Stems of counted things: per person, per item. A thing that is not in this list may be the same as another."""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
@@ -98,7 +98,7 @@ _MAX_CACHE: Final = 50_000
 
 
 class _Stems(dict[str, str]):
-    """The stem of each key. Filled on first use, and emptied before it grows large."""
+    """A cache with the stem of each key. It is filled on first use, and emptied before it grows large."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -148,7 +148,7 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
 
 
 OPPOSITES, SIDES = _load_opposites()
-"""The opposite stems of a stem, and the stems on its own side."""
+"""For each stem: its opposites, and the stems on the same side ("before" and "prior", against "after")."""
 
 
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
@@ -162,7 +162,7 @@ def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, 
 
 
 def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
-    """Return each marked word or phrase: its first token, the token after it, and its mark. Linear."""
+    """Return each marked word or phrase: its first token, the token after its last token, and its mark."""
     marks: list[tuple[int, int, Mark]] = []
     keys_in_text = tuple([token[1] for token in tokens])
     for at, key in enumerate(keys_in_text):

@@ -1,4 +1,4 @@
-"""Figures in the words of a reason: ``up to ₹1,50,000``, ``24 months``, ``10 %``, ``£34 per session``."""
+"""Describe figures for the reasons of grades: ``up to ₹1,50,000``, ``24 months``, ``£34 per session``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _format_with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
 
 
 def group_digits(value: Decimal, *, indian: bool) -> str:
-    """Group the digits of a number; trailing zeros of the decimals are removed."""
+    """Group the digits of a number by thousands or the Indian system. Trailing zeros of decimals are removed."""
     text = format(value, "f")
     whole, _, part = text.partition(".")
     part = part.rstrip("0")
@@ -60,7 +60,7 @@ def group_digits(value: Decimal, *, indian: bool) -> str:
 
 
 def describe_figure(figure: Figure) -> str:
-    """Describe a figure in a few words."""
+    """Describe a figure in a few words, with its range and rate."""
     if figure.code:
         return figure.code
     if figure.kind is FigureKind.UNLIMITED:

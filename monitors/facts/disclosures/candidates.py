@@ -1,17 +1,17 @@
-"""The shared parts of the disclosure rules: the normalized view of a text and the words around numbers.
+"""Prepare a text for the disclosure rules: its normalized view, and the context words around numbers.
 
-The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write one
-number in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold
-marks around half of it. The rules read the view. Every place in the view maps back to the original text.
+The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write the
+same number in many ways: with Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen,
+or bold marks around one half. The rules read the view. Every place in the view maps back to the original text.
 
-Context words before a number name its meaning, and the nearest word decides: "Mobile 98765 43210, order
-482910573829" holds a phone number and an order number although "mobile" precedes both.
+Context words before a number show its meaning. The nearest word decides: "Mobile 98765 43210, order 482910573829"
+contains a phone number and an order number, although "mobile" precedes both numbers.
 
 Most of a reply has no personal data. The rules for numbers read only **islands**, which are stretches around four
 or more digits close together, and only islands with enough digits for a match. The rules for words read only the
 places of their words.
 
-A find is one piece of personal data, or one secret, in a text: its kind, its place and its strength.
+A find is one piece of personal data or one secret in a text, with its kind, place and strength.
 """
 
 from __future__ import annotations
@@ -54,24 +54,27 @@ class DisclosureKind(StrEnum):
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
     PERSON = "person"
-    """A name after a greeting, a title, "belongs to" and the like. Other names are not found."""
+    """A name after a greeting, a title, or words such as "belongs to". Other names are not found."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
-    """A key, a token, a password, a private key."""
+    """An API key, a token, a password or a private key."""
 
 
 class Strength(IntEnum):
     """The strength of the evidence for a disclosure. Only the upper two levels send an alert."""
 
     CONTACT = 0
-    """A company's own contact (a toll-free line, a role mailbox, "our hotline"): masked only in public places."""
+    """A company's own contact (a toll-free line, a role mailbox, "our hotline").
+
+    It is masked only in public texts.
+    """
     WEAK = 1
-    """Only the form shows it. Names and addresses of private networks are weak too."""
+    """Only the form of the text is evidence. Names and IP addresses of private networks are also weak."""
     LIKELY = 2
-    """The form shows it, and words near it say what it is."""
+    """The form is evidence, and words near the find say what it is."""
     CERTAIN = 3
-    """Its check digit is right, or nothing else has this form."""
+    """The check digit is right, or nothing else has this form."""
 
 
 class Disclosure(Record):
@@ -89,7 +92,7 @@ class Disclosure(Record):
 HIDDEN = "￼"
 """Placeholder for a masked stretch (U+FFFC, the object replacement character). No rule matches it."""
 
-# First digits of the decimal blocks of Unicode 15 that people write with; the nine others follow each.
+# The digit 0 of each decimal block of Unicode 15 in everyday use. Its nine other digits follow it.
 _ZEROS = (
     0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
     0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x17E0, 0x1810, 0x1946, 0xFF10,
@@ -115,16 +118,16 @@ _MARKS = re.compile(r"(?<!\*)\*\*(?!\*)|`+")
 _LAST_OF_PLANE = 0xFFFF
 _UNUSUAL = re.compile("[" + "".join(chr(code) for code in _FOLDING if code <= _LAST_OF_PLANE) + _UNSEEN + "]")
 _OTHER_PLANES = re.compile("[\U00010000-\U0010ffff]")
-"""Two quick scans that spare most texts the rest.
+"""A quick scan for characters beyond U+FFFF. Texts that match neither this nor `_UNUSUAL` are not folded.
 
-Two separate scans take a fifth of the time of one for all planes.
+Two separate scans take a fifth of the time of one scan for all characters.
 """
 
 
 class View(NamedTuple):
-    """The text in the form that the rules read.
+    """The normalized text that the rules read.
 
-    ``offsets`` has each character's place; empty if no character moved.
+    ``offsets`` has the place of each character in the original text. It is empty if no character moved.
     """
 
     text: str
@@ -148,7 +151,7 @@ def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
 
 
 def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
-    """Return the stretches to replace, with their replacements; hidden stretches take precedence."""
+    """Return the stretches to replace and their replacements. Hidden stretches take precedence."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
         drops += [match.span() for match in _MARKS.finditer(folded)]
@@ -176,23 +179,25 @@ def _apply_cuts(folded: str, cuts: list[tuple[int, int, str]]) -> View:
 
 
 REACH = 48
-"""Characters before a number in which a word counts.
+"""Maximum number of characters between a context word and its number.
 
-The longest natural label in real texts ("account number of the
-other policy holder is") has 46.
+The longest label seen in real texts ("account number of the other policy holder is") has 46 characters.
 """
 
 
 class Context(StrEnum):
-    """The meaning of a number by the words before it."""
+    """The meaning of a number, as the words before it show."""
 
     NONE = "none"
     ORDER = "order"
-    """The number of a thing: an order, an invoice, a parcel, a time stamp, a part."""
+    """The number of a thing, such as an order, an invoice, a parcel, a time stamp or a part."""
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
-    """A telephone, in German, French, Spanish or Italian; some of these words have other meanings in English."""
+    """A word for a telephone in German, French, Spanish or Italian.
+
+    Some of these words mean other things in English.
+    """
     AADHAAR = "aadhaar"
     PAN = "pan"
     CARD = "card"
@@ -209,7 +214,7 @@ class Context(StrEnum):
     VERSION = "version"
 
 
-# One word each, in lower case: English, Hindi in Latin letters, Hindi. Telephone and order words also in German,
+# Single words in lower case: English, Hindi in Latin letters, and Hindi. Telephone and order words also in German,
 # French, Spanish and Italian.
 _WORDS: dict[Context, str] = {
     Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
@@ -271,7 +276,7 @@ _MAX_LOCAL_READS = 40
 
 
 class ContextLexicon:
-    """The context words of a text: found around each number, or all at once in a text with many numbers."""
+    """Find the context words of a text around each number, or all at once in a text with many numbers."""
 
     def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
@@ -295,7 +300,7 @@ class ContextLexicon:
             word = match[0].lower()
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
-                continue  # the match may be the end of a longer word
+                continue  # the match may only be the end of a longer word
             if context is None or (word in _CARDS and _is_end_of_previous_word(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
@@ -332,7 +337,10 @@ class ContextLexicon:
         return ends[index], contexts[index]
 
     def iterate_regions_after(self, context: Context) -> Iterator[tuple[int, int]]:
-        """Yield the stretches where a number of this context may begin: after each of its words, up to the next."""
+        """Yield the stretches in which a number of this context may begin.
+
+        A stretch reaches from a word of this context to the next context word.
+        """
         words = self._context_words_near_digits
         for index, (end, word_context) in enumerate(words):
             if word_context is context:
@@ -341,7 +349,7 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Whether "card" belongs to the word before it: an "Aadhaar card" is not a payment card."""
+    """Whether a word belongs to the word before it: the "card" in "Aadhaar card" is not a payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
@@ -350,16 +358,16 @@ def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: in
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
-"""Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
+"""Characters that are read before an island, because they may contain the label of its number."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
-"""A text up to this length is one island, because it may be only a number."""
+"""Maximum number of characters of a text that is read as one island, because it may be only a number."""
 _MAX_NUMBER_LENGTH = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 class DisclosureText:
-    """One text, ready for the rules. ``lowered`` has the same length as ``text``."""
+    """A text with the data that all rules share. ``lowered`` has the same length as ``text``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -372,7 +380,7 @@ class DisclosureText:
         self.words_of_text = split_words(self.lowered)
         self.phrases = tuple(CUES.find_phrases(self.words_of_text))
         self.cues_of_owners = [phrase for phrase in self.phrases if phrase.topic in (COMPANY, PERSON)]
-        """Words that show the owner of a contact, in order."""
+        """Phrases that show the owner of a contact, in the order of the text."""
         self.cue_places = [self.words_of_text.starts[phrase.first] for phrase in self.cues_of_owners]
         self.has_digits = _DIGIT.search(text) is not None
 
@@ -395,7 +403,7 @@ class DisclosureText:
     def iterate_matches_after_context(
         self, context: Context, pattern: re.Pattern[str], min_digits: int
     ) -> Iterator[re.Match[str]]:
-        """Yield the pattern's matches that begin after a word of this context, with no other one between.
+        """Yield the matches that begin after a word of this context, with no other context word between.
 
         Each match has at least ``min_digits`` digits, at most seven other characters apart (one island).
         """
@@ -413,7 +421,7 @@ class DisclosureText:
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Whether a letter stands directly before or after a stretch, as in a hash or a part number."""
+        """Whether a letter directly precedes or follows a stretch, as in a hash or a part number."""
         before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()
 

@@ -1,7 +1,7 @@
 """Find personal data and secrets in a text, with their place and strength.
 
-The rules read a view of the text (`candidates`). Each family of rules has a separate module. If two finds
-overlap, the surer form wins. Every rule is linear in the length of the text.
+The rules read a normalized view of the text (`candidates`). Each family of rules has a separate module. If two
+finds overlap, the stronger find wins. Every rule is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -73,16 +73,16 @@ def find_disclosures(
 ) -> tuple[Disclosure, ...]:
     """Return all personal data and secrets of a text, in order, not overlapping.
 
-    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches (sorted,
-    not overlapping) that are already masked; each is read as one mark. Any text is accepted.
+    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are the stretches (sorted,
+    not overlapping) that are already masked. Each is read as one mark. Any text is accepted.
     """
     return _find_cached(text, tuple(account_patterns), tuple(hidden))
 
 
 def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
-    """Return the personal data and secrets of a text without names and a company's own contacts.
+    """Return the personal data and secrets of a text, except names and contacts of companies.
 
-    A question or a gold of a suite may name the company's people and hotlines, but no customer's data.
+    A question or a gold of a suite may contain the company's people and hotlines, but no data of customers.
     """
     return tuple(
         disclosure
@@ -100,7 +100,7 @@ def _find_cached(
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
     )
-    # The rest of an address or a name after removing overlaps may be a comma.
+    # After overlaps are removed, only a comma may be left of an address or a name.
     candidates = [
         candidate
         for candidate in candidates
@@ -141,19 +141,19 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""A word before a role mailbox that says whose it is. No other address may stand between them."""
+"""Words before a mailbox that say whose mailbox it is. No other address may stand between them."""
 _OWN_REACH = 40
-"""Such a word counts within this many characters before a mailbox."""
+"""Maximum number of characters between such a word and the mailbox."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
 _MAX_WORDS_BEFORE = 8
 _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
-"""The fourth letter of the PAN in a GSTIN is the kind of its holder: C a company, G and L an authority."""
+"""A GSTIN of a company or an authority. The fourth letter of its PAN is C (company), or G or L (authority)."""
 
 
 def _is_of_company(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
-    """Whether the last words before a number mark it as the company's own: "our VAT number is"."""
+    """Whether the last words before a number say that it is the company's own: "our VAT number is"."""
     start = candidate.start
     if _GSTIN_OF_COMPANY.match(reading.text, start):
         return True
@@ -168,10 +168,10 @@ def _is_of_company(reading: DisclosureText, candidate: DisclosureCandidate) -> b
 
 
 _SALES_TAX = frozenset({"ust", "umsatzsteuer", "vat", "tva", "iva"})
-"""Only businesses have a number of sales tax."""
+"""Words for sales tax. Only businesses have a sales tax number."""
 _WE = frozenset({"we", "wir", "nous", "hum", "हम"})
 _HAVE = frozenset({"have", "hold", "stored", "noted", "haben", "avons"})
-"""After one of these, the number belongs to a customer: "we have the tax number 12 345 on file"."""
+"""Words after which a number belongs to a customer: "we have the tax number 12 345 on file"."""
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
 _CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
 
@@ -197,7 +197,7 @@ def _apply_rules(
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
-    """Remove overlaps. The stronger candidate wins. The weaker one keeps the rest of its text."""
+    """Remove overlaps. The stronger candidate wins; the weaker candidate is cut to its remaining text."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):

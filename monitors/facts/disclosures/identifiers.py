@@ -1,8 +1,8 @@
-"""Identity numbers, by their check digit, their form, or the words before them.
+"""Find identity numbers by their check digit, their form, or the words before them.
 
-Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax,
-passport, voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is
-not distinctive, so the words before them decide.
+Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax, passport,
+voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is not
+distinctive, so the words before them decide.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _AADHAAR = re.compile(r"(?<!\d)(?=([2-9]\d{3}(?:([ .\-/:])\d{4}\2\d{4}|\d{8})(?!
 _SPACED_AADHAAR = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}))")
 _IBAN_START = re.compile(r"\d(?<=[A-Za-z]{2}\d)\d")
-"""A quick scan that begins at digits, because a text has few of them."""
+"""A quick scan for IBANs that begins at digits, because a text has few digits."""
 _SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4})(?![\d-])")
 _BROKEN_SSN = re.compile(
     r"(?<![\d-])((?!000|666)(?:\d{3}-(?!00)\d{2}(?!0000)\d{4}|\d{3}(?!00)\d{2}-(?!0000)\d{4}))(?![\d-])"
 )
-# Minimal digits of each form.
+# Minimum number of digits of each form.
 _CARD_DIGITS, _SPACED_DIGITS, _AADHAAR_DIGITS, _IBAN_DIGITS, _SSN_DIGITS = 13, 12, 12, 2, 9
 
 # Lengths of the national forms in the IBAN registry of SWIFT (release 99).
@@ -63,9 +63,12 @@ IBAN_LENGTHS = {
     "YE": 30,
 }  # fmt: skip
 _DOUBLED = str.maketrans("0123456789", "0246813579")
-"""Each digit doubled; the two digits of a two-digit result are added."""
+"""Maps each digit to its double for the Luhn check.
+
+The digits of a two-digit result are added: 7 becomes 1+4 = 5.
+"""
 _AIRLINE = "1"
-"""First digit of the airlines' own cards (UATP): rare, and similar to any number of fifteen digits."""
+"""The first digit of airline cards (UATP). They are rare and look like any number of fifteen digits."""
 
 
 def extract_digits(text: str) -> str:
@@ -74,13 +77,16 @@ def extract_digits(text: str) -> str:
 
 
 def passes_luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of ISO/IEC 7812; five times as fast as a general library's."""
+    """Whether the last digit is the check digit of ISO/IEC 7812 (Luhn). Five times as fast as a general library."""
     doubled = digits[-2::-2].translate(_DOUBLED)
     return (sum(map(int, digits[-1::-2])) + sum(map(int, doubled))) % 10 == 0
 
 
 def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
+    """Find payment cards by the issuer's range and the Luhn digit.
+
+    After the word "card", any spacing is accepted.
+    """
     for pattern in (_GROUPED_CARD, _BARE_CARD):
         for match in reading.iterate_matches_near_digits(pattern, _CARD_DIGITS):
             digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
@@ -96,11 +102,11 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find Aadhaar numbers: twelve digits, the first 2 to 9, Verhoeff's check digit.
+    """Find Aadhaar numbers: twelve digits, of which the first is 2 to 9 and the last is Verhoeff's check digit.
 
-    One in ten numbers passes that check by chance. The number of an order, an amount or a clause is therefore
-    never an Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check
-    digit is not required: a mistyped identity is still personal data.
+    One in ten numbers passes that check by chance. The number of an order, an amount or a clause is therefore never
+    an Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check digit is
+    not required: a mistyped identity is still personal data.
     """
     for match in reading.iterate_matches_near_digits(_AADHAAR, _AADHAAR_DIGITS):
         if candidate := _check_aadhaar(reading, match):
@@ -124,13 +130,13 @@ def _check_aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureC
 
 
 def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
-    """Whether letters touch the number, or the number is a part of a longer one with colons (an IPv6 address)."""
+    """Whether letters touch the number, or it is part of a longer number with colons (an IPv6 address)."""
     before, after = reading.find_neighbours(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find IBANs by the country's length and the check digits; after the word "IBAN" by length alone."""
+    """Find IBANs by the length for the country and the check digits; after the word "IBAN" by length alone."""
     for match in (
         reading.iterate_matches_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ()
     ):
@@ -152,7 +158,7 @@ def _find_end_after(text: str, count: int) -> int | None:
 
 
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find US social security numbers; with only one hyphen they are weak (like a ZIP+4)."""
+    """Find US social security numbers. With only one hyphen they are weak finds, because a ZIP+4 looks the same."""
     for match in reading.iterate_matches_near_digits(_SSN, _SSN_DIGITS):
         named = reading.words.find_before(match.start())
         if named in THINGS:
@@ -171,28 +177,32 @@ _STATES = (
     "|TG|UK|UA|UP|WB"
 )
 _STATE = rf"(?=[A-Z]{{2}}[ -]?\d)(?:{_STATES})"
-"""The characters after a state's letters are checked first, because trying all forms at each word is seven times as
-slow.
+"""A pattern for the two letters of an Indian state before a digit.
+
+The lookahead makes the search seven times faster.
 """
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Without one of these words, a form that other numbers also have is not searched."""
+"""Words for licences and passports.
+
+Forms that other numbers also have are searched only in texts with such a word.
+"""
 _BARE_FORM_REACH = 20
-"""The word must stand within this many characters before such a form: "licence number is"."""
+"""Maximum number of characters between such a word and the number: "licence number is"."""
 
 
 class _Code(NamedTuple):
-    """One form: its strength without context (``None``: not a match), and after its own word."""
+    """The form of a code: its strength without context (``None``: no match), and after a word for the code."""
 
     kind: DisclosureKind
     pattern: re.Pattern[str]
     digits: int
-    """The form has at least this many digits."""
+    """Minimum number of digits of the form."""
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether the form counts if it is the whole text."""
+    """Whether the form is a find if it is the whole text."""
 
 
 def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
@@ -318,10 +328,10 @@ def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone
 
 
 _MIN_DIGITS = 5
-"""Minimal digits. Shorter numbers after these words are counts, years or the last digits of a masked number."""
+"""Minimum number of digits. Shorter numbers are counts, years or the last digits of a masked number."""
 
 _MIN_DIGITS_ALONE = 8
-"""The same if neither "number" nor a colon announces a number ("account for 10000 claims")."""
+"""Minimum number of digits without "number" or a colon before them ("account for 10000 claims")."""
 
 # Between the label and the number: "no.", "number", a verb, a colon.
 _NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
@@ -355,7 +365,7 @@ _FORMS = (
     (DisclosureKind.POLICY_NUMBER, _CODED_POLICY, _POLICY_WORDS),
     (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT, _ACCOUNT_WORDS),
 )
-"""Numbers after their labels, and the words of which one must stand in the text."""
+"""Patterns of numbers after their labels. Each is searched only if the text contains one of its words."""
 # "account number of the other customer is 0012 3456 7890": with words between, at least eight digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")
@@ -364,10 +374,12 @@ _DIGIT = re.compile(r"\d")
 def find_identifiers(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
-    """Find numbers of accounts, policies, customers, members, claims after their words, from five digits on.
+    """Find numbers of accounts, policies, customers, members and claims after such a word.
 
-    ``account_patterns`` are the target's own: a whole match of one is an account number, with any words before
-    it.
+    A number has at least five digits.
+
+    ``account_patterns`` are the target's own patterns. A complete match is an account number,
+    with any words before it.
     """
     for kind, pattern, words in _FORMS:
         for match in (

@@ -1,8 +1,8 @@
 """Find personal numbers, codes, passwords and dates of birth by a label beside them (`labels.toml`).
 
 A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
-The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or
-in words. A value before its label counts if only a few words link the two: "40927 as one-time passcode".
+The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or in
+words. A value before its label counts if only a few words are between them: "40927 as one-time passcode".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from monitors.facts.disclosures.phrases import (
 from monitors.facts.disclosures.secrets import is_made_up
 
 MAX_GAP: Final = 48
-"""Characters between a label and its value: "we only need the last four of your social; please don't send …"."""
+"""Maximum number of characters between a label and its value."""
 _MAX_WORDS_BETWEEN: Final = 9
 _MAX_LINKS: Final = 5
 _MAX_VALUE_WORDS: Final = 24
@@ -82,7 +82,7 @@ SPOKEN_TIMES: Final = {
 
 
 def read_spoken_digits(words: Sequence[str]) -> str:
-    """Return the digits of a number in words: "nine eight seven". Empty if another word is among them."""
+    """Return the digits of a number in words: "nine eight seven". Empty if any other word is in the text."""
     digits, times = "", 1
     for word in words:
         if word in SPOKEN_TIMES:
@@ -139,7 +139,7 @@ def _find_value_after(
 
 
 def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier) -> int | None:
-    """Return the end (a word, exclusive) of a value that begins with the word ``first``."""
+    """Return the index of the word after a value that begins with the word ``first``; ``None`` without a value."""
     words, starts, ends = reading.words_of_text
     compact, times, best = "", 1, None
     for index in range(first, min(first + _MAX_VALUE_WORDS, len(words))):
@@ -187,7 +187,7 @@ def _is_separator(between: str) -> bool:
 
 
 def _continues_value(text_words: TextWords, index: int) -> bool:
-    """Whether a word continues a value: it has no blank before it, or the length of a group of digits."""
+    """Whether a word continues a value: there is no blank before it, or it has the length of a digit group."""
     words, starts, ends = text_words
     return (
         len(words[index]) > 1
@@ -283,7 +283,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _FIRST_YEAR: Final = 1905
-"""A person with an earlier year of birth is a person of history."""
+"""Earlier years of birth are not personal data: the person is historical."""
 
 
 def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:

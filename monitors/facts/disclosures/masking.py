@@ -1,4 +1,4 @@
-"""Replace personal data and secrets in a text with labels of their kind. Pure."""
+"""Replace personal data and secrets in a text with labels such as ``[phone]``. Pure."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 """The label of each kind in a redacted text."""
 
 _KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
-"""Kinds that stay readable in a suite: its hotlines, branches, and the people in its questions."""
+"""Kinds that are not masked in a suite, because a suite names hotlines, branches and people."""
 
 WITHHELD: Final = "[withheld]"
-"""Written instead of a whole text that could not be masked in parts."""
+"""The replacement of a whole text that could not be masked in parts."""
 
 _MASKED: Final = re.compile(rf"\[(?:{'|'.join(re.escape(label[1:]) for label in LABELS.values())})")
 _OWN_ID: Final = re.compile(
     r"[0-9a-f](?<![\w-].)"
     r"(?:\d{7}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}|[0-9a-f]{7}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])"
 )
-"""Ids of runs, and UUIDs. They name no person, and an engineer needs them to find the case."""
+"""Run ids and UUIDs, which are not masked: they identify no person, and engineers need them to find a case."""
 _MAX_PASSES: Final = 12
 
 
 FindsInStretch = Callable[[str, int, int], Iterable[Disclosure]]
-"""Find more disclosures in a text between two places; they do not overlap."""
+"""A function that returns more disclosures between two places of a text. They do not overlap."""
 
 
 class MaskedText(NamedTuple):
-    """A masked text, and the masked values; places refer to the original text.
+    """A masked text and its masked values. Places refer to the original text.
 
-    ``unread`` is the middle of a very long text. It is not read, so it is withheld and replaced by a mark.
+    ``unread`` is the middle of a very long text. It is not read, so it is replaced with a mark.
     """
 
     text: str
@@ -70,7 +70,7 @@ class MaskedText(NamedTuple):
 
 
 def get_label(kind: DisclosureKind, _text: str) -> str:
-    """Return the label that redaction writes for a kind of disclosure."""
+    """Return the label that replaces a disclosure of this kind in a redacted text."""
     return LABELS[kind]
 
 
@@ -84,15 +84,15 @@ def mask(
     strict: bool = False,
     suite: KnownValues | None = None,
 ) -> MaskedText:
-    """Replace all personal data and secrets of a text, weak ones too, and return the replaced values.
+    """Replace all personal data and secrets in a text, including weak finds, and return the replaced values.
 
-    ``instead`` makes the replacement of a find from its kind and its text. A masked text is read again until no
-    new find appears, because a mask can expose its neighbour. A text that would need more than twelve rounds (an
-    attack; two are usual) is completely `WITHHELD`. Labels that are already in the text stay unchanged, and so do
-    ``safe`` stretches from an earlier masking. ``also`` finds values that the text alone does not show, in the
-    stretches between. In a text beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld. A
-    company's own contacts are masked only if ``strict``: for text that the public reads. A name or contact in
-    ``suite``, the texts of a suite, stays; so do ids of runs.
+    ``instead`` returns the replacement for the kind and the text of a find. A masked text is read again until there
+    is no new find, because a mask can expose the text beside it. A text that would need more than twelve rounds (an
+    attack; two are usual) is replaced with `WITHHELD`. Labels that are already in the text and ``safe`` stretches
+    from an earlier masking are not changed. ``also`` finds further values, which the text alone does not show, in
+    the stretches between. In a text beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
+    Contacts of companies are masked only if ``strict`` is true, for texts that the public reads. Names and contacts
+    in ``suite`` (the texts of a suite) and run ids are not masked.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 
@@ -150,7 +150,7 @@ def _mask_ends(
     strict: bool,
     suite: KnownValues | None,
 ) -> MaskedText:
-    """Mask both ends, each read with a margin; a disclosure on the border is completely withheld."""
+    """Mask both ends of a long text. Each is read with a margin, so that a disclosure on the border is withheld."""
     head, tail, tail_start = split_around_unread(text, unread)
 
     def mask_part(part: str, at: int) -> list[Disclosure]:
@@ -185,7 +185,7 @@ def _list_spans(disclosures: Iterable[Disclosure]) -> list[tuple[int, int]]:
 
 
 def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a text between the stretches ``taken``."""
+    """Yield the parts of a text that are not in the stretches ``taken``."""
     at = 0
     for start, end in sorted(taken):
         if at < start:
@@ -196,7 +196,7 @@ def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[
 
 
 def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the stretches in order. Of two that overlap, keep only the first."""
+    """Return the stretches in order. If two overlap, only the first is returned."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(stretches):
         if not apart or start >= apart[-1][1]:

@@ -1,7 +1,7 @@
 """Find names of people, if the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
 
-The rules have no list of names: a name without such a word stays. A name with a word of organisations, and a name
-beside a word for works of authors and artists, is not a private person's.
+The rules have no list of names, so a name without such a word is not found. A name that contains a word for
+organisations, or is beside a word for works of authors and artists, is not the name of a private person.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
 )
-"""Words before a masked number that are not a name: "Aadhaar Number [Aadhaar]"."""
+"""Words before a masked number that are a label and not a name: "Aadhaar Number [Aadhaar]"."""
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
@@ -45,16 +45,16 @@ _MAX_NAME_WORDS: Final = 4
 _MAX_TITLES: Final = 2
 _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
-"""A word in capitals up to this length is an abbreviation: NHS, ID."""
+"""Maximum length of a word in capitals that counts as an abbreviation and not a name: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Later mentions are searched for at most this many names."""
+"""Maximum number of names of a text for which later mentions are searched."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
-"""Words for a person that are not a name: "Driver ka number"."""
+"""Words for a role or relation, which are not names: "Driver ka number"."""
 
 
 _FRENCH_ARTICLES: Final = frozenset({"le", "la"})
-"""Parts of a name with a capital inside a name too: Thibault Le Guennec."""
+"""Particles that are also capitalised inside a name: Thibault Le Guennec."""
 _HEADER: Final = re.compile(r"^(?:to|from|cc|attn|an|von|à|para) ?: ?(?=[^\W\d_])", re.IGNORECASE | re.MULTILINE)
 """The line of a letter or a mail that names its sender or recipient."""
 
@@ -63,11 +63,11 @@ class _Name(NamedTuple):
     start: int
     end: int
     word_count: int
-    """Number of words, without particles."""
+    """The number of words of the name, without particles."""
 
 
 def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find the names that the text marks, and their later mentions. All are weak: masked, but without an alert."""
+    """Find the names that the text marks, and their later mentions. All are weak finds: masked, but no alert."""
     names: dict[tuple[int, int], None] = {}
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
@@ -105,7 +105,7 @@ def _skip_titles(text: str, at: int) -> int:
 
 
 def _read_name(text: str, at: int) -> _Name | None:
-    """Return the name that begins at a place, without titles before it."""
+    """Return the name that begins at place ``at``, without its titles; ``None`` if no name begins there."""
     start = end = None
     position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
@@ -165,7 +165,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
 
 
 def _is_author_or_artist(reading: DisclosureText, name: _Name) -> bool:
-    """Whether the name is an author's or an artist's: it is beside a word for works."""
+    """Whether the name is an author's or an artist's, because a word for their works is beside it."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
     for _ in range(_MAX_TITLES):
@@ -251,7 +251,7 @@ _SHOP: Final = re.compile(r"['’]s [A-Z]")
 
 
 def _is_first_word_of_company(text: str, name: _Name) -> bool:
-    """Whether a name is the first word of a company's: "Oliver's Wheels"."""
+    """Whether a name is the first word of a company name: "Oliver's Wheels"."""
     return _SHOP.search(text, name.start, name.end + 3) is not None
 
 
@@ -298,7 +298,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
 
 
 def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
-    """Whether a capitalised word may belong to the sentence: German capitalises all nouns."""
+    """Whether a capitalised word may be a German noun and not a name, because German capitalises all nouns."""
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))
         and phrase.first > 0

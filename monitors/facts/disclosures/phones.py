@@ -1,4 +1,4 @@
-"""Find telephone numbers, and dictated numbers of any kind.
+"""Find telephone numbers, and numbers of any kind that are dictated digit by digit.
 
 A distinctive form identifies a telephone number; otherwise the words before the number decide. Numbers may be
 spelled out digit by digit: "nine eight seven …", "nau aath saat …".
@@ -59,7 +59,7 @@ _EUROPEAN = re.compile(
 _EUROPEAN_LENGTHS = range(9, 14)
 _NATIONAL_LENGTHS = range(10, 13)
 _WHEN = re.compile(r"\d{1,2}[./\-]\d{1,2}[./\-](?:19|20)\d\d|\d{1,2}\.\d\d ?-")
-"""Dates and hours that resemble a number: "vom 01.05.2026", "9.00-12.30"."""
+"""Dates and hours that look like a telephone number: "vom 01.05.2026", "9.00-12.30"."""
 # Possible numbers after words for a number: seven to fifteen digits in groups.
 _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
@@ -76,29 +76,29 @@ _TOLL_FREE = re.compile(
     r"|(?:0033)?0?80[05]\d{6}|(?:0034|34)?90[0-2]\d{6}"
 )
 _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
-"""British numbers for organisations only, as they are written: 0345 600 1180. Halle in Germany has 0345 too."""
+"""British numbers of organisations, in British spacing: 0345 600 1180. Halle in Germany also has the code 0345."""
 _YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
 """A number with a slash in a reference: the 2026/114 of a shelf mark."""
 _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
-"""The start of a German or a French mobile number, which nothing else has."""
+"""The start of a German or French mobile number. No other numbers begin like this."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
 "extension four."""
 _OWN_LENGTHS = range(7, 14)
-"""Digits of "my … number"; other lengths are as likely something else."""
+"""Number of digits after "my … number". Numbers of other lengths are as likely something else."""
 
 _WITH_AREA = 10
-"""An Indian or American number has at least this many digits."""
+"""Minimum number of digits of an Indian or American number with its area code."""
 _TELEPHONES = frozenset({Context.PHONE, Context.EUROPEAN_PHONE})
 _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 
 
 def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find telephone numbers of any country after a word for one; else international, Indian, American ones.
+    """Find telephone numbers: of any country after a word such as "phone", else international, Indian or American.
 
-    A European number by its form alone (0176 48213377) is weak: it is masked, but without an alert.
-    A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
+    A European number that only has the form (0176 48213377) is a weak find: it is masked, but no alert is sent. A
+    toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact, so it is weak too.
     """
     for match in reading.iterate_matches_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _build_candidate(match, Strength.CERTAIN)
@@ -116,7 +116,10 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find numbers in European dialling form: 0049 …, 0176 …; weak without groups or a word."""
+    """Find numbers in European dialling form: 0049 …, 0176 ….
+
+    Without groups or a word before them they are weak.
+    """
     for match in reading.iterate_matches_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
@@ -159,7 +162,7 @@ def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCand
 _WORD = "|".join(sorted((*SPOKEN_DIGITS, *SPOKEN_TIMES), key=len, reverse=True))
 _MIN_SPOKEN_DIGITS = 7
 _AADHAAR_DIGITS = 12
-# Seven words is the shortest number to hide; a count ("one two three") has fewer.
+# Numbers of fewer than seven words are not masked: a count ("one two three") has fewer words.
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
 
@@ -169,7 +172,7 @@ _COUNTING = "0123456789012345678909876543210"
 
 
 def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find dictated numbers of at least seven digits, and at least ten digits that are written one by one.
+    """Find numbers of at least seven digits in words, and of at least ten digits that are written one by one.
 
     Check digits or context decide their kind.
     """

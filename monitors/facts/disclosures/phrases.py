@@ -1,7 +1,7 @@
-"""The words of a text, and the places of phrases from a word list: one pass for all lists.
+"""Split a text into words, and find the phrases of all word lists in one pass.
 
-A phrase of a list (`labels.toml`, `names.toml` …) is in small letters, with blanks between its words. It matches
-in any letter case, with signs of at most three characters between its words: "d o b" matches "D.O.B.".
+A phrase of a list (`labels.toml`, `names.toml` …) is in small letters, with blanks between its words. A phrase
+matches in any letter case, with up to three signs between its words: "d o b" matches "D.O.B.".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-# Devanagari vowel signs are not letters for `re`; its full stops (U+0964, U+0965) end words.
+# For `re`, Devanagari vowel signs are not letters. Devanagari full stops (U+0964, U+0965) end words.
 _WORD: Final = re.compile(r"[^\W_\u0900-\u097f]+|[\u0900-\u0963\u0966-\u097f]+")
 _MAX_GAP_IN_PHRASE: Final = 3
 
@@ -46,7 +46,7 @@ def split_words(lowered: str) -> TextWords:
 
 
 class CuePhrase(NamedTuple):
-    """The place of a phrase of a list: words ``first`` to ``end`` (exclusive), and the name of its list."""
+    """A phrase that was found: words ``first`` to ``end`` (exclusive), and the name of the word list."""
 
     first: int
     end: int
@@ -54,7 +54,7 @@ class CuePhrase(NamedTuple):
 
 
 class PhraseTable:
-    """Phrases by their first word. At each place the longest phrase of a topic counts."""
+    """A table of phrases by their first word. At each place only the longest phrase of a topic is found."""
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
         self.phrases: dict[str, list[str]] = {}
@@ -99,7 +99,7 @@ PLACES: Final = _read_tables("places.toml")
 
 THING, PASSWORD, BIRTH = "thing", "password", "birth"
 IDENTIFIER: Final = "identifier "
-"""Followed by the place of the identifier in `labels.toml`."""
+"""The prefix of the topics of identifiers. The index of the identifier in `labels.toml` follows."""
 NAME_TOPICS: Final = (
     "title",
     "greeting",
@@ -125,4 +125,4 @@ CUES: Final = PhraseTable(
         (MAIL_AT, [phrase for phrase in PLACES["mail"]["at"] if phrase != "@"]),
     )
 )
-"""All phrases that start a rule by context."""
+"""All phrases at which a rule that depends on context begins to read."""

@@ -1,8 +1,8 @@
 """Find street addresses and e-mail addresses in words, and decide who owns a contact (`places.toml`).
 
-An address is found backwards from its postcode, over words with capitals, numbers and words for streets, up to
-the word that introduces it. A street without a postcode counts only after words for a person. The nearest word
-decides the owner of an address or a telephone. A company's own contact stays readable, except in public places.
+An address is read backwards from its postcode, over capitalised words, numbers and words for streets, to the word
+that introduces the address. A street without a postcode is found only after words for a person. The nearest word
+decides the owner of an address or a telephone. A company's own contact is not masked, except in public texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MIN_LONG_NUMBER: Final = 5
 _MAX_ABBREVIATION: Final = 2
 _MAX_ADDRESS_LENGTH: Final = 130
 _CUE_REACH: Final = 90
-"""Characters before a contact in which a word shows its owner."""
+"""Maximum number of characters between a contact and a word before it that shows the owner."""
 
 _CAPITAL_WORD: Final = r"[A-ZÄÖÜÀ-Þ][\w\-]*"
 _CITY: Final = (
@@ -40,7 +40,7 @@ _CITY: Final = (
     rf"|(?: {_CAPITAL_WORD})(?=[,.\n)]|$))?"
 )
 _POSTCODES: Final = (
-    # Each begins with a digit, so that a text without digits is read in almost no time.
+    # Each pattern begins with a digit, so that a text without digits is read in almost no time.
     ("uk", re.compile(r"\d[A-Z\d]? ?\d[A-Z]{2}(?![A-Za-z0-9])")),
     (
         "number",
@@ -52,9 +52,9 @@ _UK_AREA: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(PLACES['uk_areas'].
 _STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *PLACES['state_names']))})\.?,? $")
 _COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
 _LENGTH_BEFORE_POSTCODE: Final = 17
-"""Characters of the longest name of a state, with the text after it."""
+"""Characters that are read before a postcode: the longest name of a state, with the text after it."""
 _POSTAL_ITEM: Final = re.compile(r"[A-Z]{2} ?(?:\d{4} ?\d{4} ?\d?|\d{3} ?\d{3} ?\d{3}) ?[A-Z]{2}\b")
-"""The number of a posted item (UPU S10): LX 4410 2276 9 GB."""
+"""The tracking number of a posted item (UPU S10): LX 4410 2276 9 GB. It is not a postcode."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
@@ -62,7 +62,7 @@ _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 def is_company_contact(
     reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
 ) -> bool | None:
-    """Whether the nearest word before a contact says that a company owns it. ``None`` without such a word.
+    """Whether the nearest word before a contact says that a company owns it; ``None`` if no word shows the owner.
 
     The words ``skipped`` are ignored.
     """
@@ -110,7 +110,7 @@ _ADDRESS_END: Final = re.compile(
     r"|,?\s(?:and|but|so|who|which|until|since|now|yet|please|mein)(?=\s+[a-z]|[.,]?$)"
 )
 _WEB: Final = re.compile(r"\S*://\S*")
-"""An address on the web. Its digits and commas are not a street."""
+"""A web address. Its digits and commas are not a street address."""
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -170,7 +170,7 @@ def _find_postcodes_with_country(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _find_streets(reading: DisclosureText) -> Iterator[tuple[int, int]]:
-    """Yield streets with a house number, also without a postcode: "9 Tannery Lane", "Lindenallee 23a"."""
+    """Yield streets with a house number, with or without a postcode: "9 Tannery Lane", "Lindenallee 23a"."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     for match in _NUMBER_AND_STREET.finditer(text):
         flat = _FLAT_BEFORE.search(text, max(0, match.start() - _MAX_FLAT_LENGTH), match.start())
@@ -250,7 +250,7 @@ _COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 
 def _has_company_name(reading: DisclosureText, start: int, end: int) -> bool:
-    """Whether the address itself names a company."""
+    """Whether the address contains the name of a company."""
     words, starts, _ = reading.words_of_text
     first, until = bisect_left(starts, start), bisect_left(starts, end)
     return not _COMPANY_NAMES.isdisjoint(words[first:until])
@@ -285,7 +285,7 @@ def find_spoken_mail(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
-    """Return the first word of a mailbox in words that ends with the word ``last``: "yev underscore stroud"."""
+    """Return the first word of a dictated mailbox that ends with word ``last``: "yev underscore stroud"."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     first = last
     while first > 0 and last - first < _MAX_LOCAL_WORDS:
@@ -298,7 +298,10 @@ def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
 
 
 def _find_domain_end(reading: DisclosureText, first: int, *, allow_dots: bool) -> int | None:
-    """Return the last word of a domain that is written in words: "brisk mail dot co dot uk"."""
+    """Return the index of the last word of a dictated domain: "brisk mail dot co dot uk".
+
+    ``None`` without a domain.
+    """
     text, (words, starts, ends) = reading.text, reading.words_of_text
     last = None
     for index in range(first, min(first + _MAX_DOMAIN_WORDS, len(words))):

@@ -16,7 +16,7 @@ from monitors.facts.disclosures.candidates import (
 from monitors.facts.disclosures.phrases import PLACES
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
-# Devanagari vowel signs are not word characters by themselves; its full stop (U+0964) is not part of a name.
+# Devanagari vowel signs are not word characters for `re`. The Devanagari full stop (U+0964) is not part of a name.
 _W = r"\w\u0900-\u0963\u0966-\u097f"
 _AT = re.compile(
     rf"(?<![{_W}.%+\-'])([{_W}.%+\-']++)(?:@| @ | ?\[at\] ?| ?\(at\) ?)"
@@ -62,9 +62,12 @@ _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
 _MIN_LONG_GROUP_DIGITS = 3
-"""Hexadecimal digits: the groups of fingerprints and hardware addresses have two."""
+"""Minimum number of hexadecimal digits of a long group. Groups of fingerprints and hardware addresses have two."""
 _TELLING_OCTET = 100
-"""Numbers of clauses and versions ("2.2.27.6") stay below; 98 % of random addresses have an octet above."""
+"""An octet above this value shows an IP address. 98 % of random addresses have one.
+
+Versions ("2.2.27.6") have none.
+"""
 
 
 def find_mailboxes_and_ip_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -117,7 +120,10 @@ def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _has_leading_zero(address: str) -> bool:
-    """Whether an octet is written ``01``: then it is a telephone number in pairs, not an address."""
+    """Whether an octet has a leading zero (``01``).
+
+    Then the text is a telephone number in pairs, not an address.
+    """
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
@@ -145,7 +151,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> bool:
-    """Whether it can only be an address: eight groups, most of them long; or this machine's own ``::1``, alone."""
+    """Whether a match can only be an address: it has eight groups, most of them long, or is only ``::1``."""
     if written == _THIS_HOST:
         neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
         return not neighbours.strip(_BESIDE)
@@ -156,7 +162,7 @@ def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> 
 def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
     """Whether the address is in a range that hosts use.
 
-    `a::b` of a program, `10::30` and a fingerprint in pairs have the form of addresses too.
+    `a::b` in a program, `10::30` and a fingerprint in pairs also have the form of an address.
     """
     return any(address in network for network in _IPV6_ASSIGNED)
 
@@ -185,7 +191,7 @@ _PREFIX_LIST = (
     " whsec_ lsv2_ pnu_ pnb_ SK eyJ hooks.slack.com"
 )
 _PREFIXES = tuple(_PREFIX_LIST.split())
-"""Every token contains one of these: a quick scan that spares most texts the search."""
+"""The prefixes of tokens. A text without any of them is not searched further."""
 
 _BEARER = re.compile(r"\b(?:bearer|basic)[ \t]++([A-Za-z0-9._~+/\-]{12,}+=*+)", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[A-Za-z0-9+/=\s:,\-]*+")
@@ -195,7 +201,7 @@ _LABELLED = re.compile(
     r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?"
     r"([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
 )
-# One-time codes and card check numbers; a PIN only with four digits, because six are a postal code.
+# One-time codes and card check numbers. A PIN has exactly four digits, because six digits are a postal code.
 _CODE = re.compile(
     r"\b(?:(?:otp|cvv|cvc|verification code|security code)\b(?: ?(?:code|number|no\.?))?\s{0,3}(?:is\b|:|="
     r"|-)?\s{0,3}(?P<code>\d{3,8})"
@@ -203,14 +209,14 @@ _CODE = re.compile(
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
 _MIN_PASSWORD_LENGTH = 6
-"""Shorter values are not passwords."""
+"""Minimum length of a password. Shorter values are not passwords."""
 _LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
 _CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
 _MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
 _AMOUNT = re.compile(r"\d+-[a-z]+")
-"""A "24-hour" or a "30-day" value is not a password."""
+"""Values such as "24-hour" or "30-day", which are not passwords."""
 _NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,3}|md5|hmac-sha\d{1,3}|oauth-?\d")
-"""Words for the format of a secret, which are not its value: "a secret is base64"."""
+"""Words for the format of a secret, which are not a password: "a secret is base64"."""
 
 
 def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:

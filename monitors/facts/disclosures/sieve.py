@@ -1,10 +1,10 @@
-"""A fast filter before the disclosure rules: native code rules out most texts.
+"""Skip texts without personal data fast: native code excludes most texts before the disclosure rules read them.
 
-The rules take some hundred microseconds for a reply, which is too much for each entry of a log of a gigabyte. The
-sieve never rejects a text in which `find_disclosures` finds something: it contains each rule's own pattern,
-without the parts that only narrow it (the places around a match, check digits, strengths). A rule that depends on
-certain words needs its digits and one of these words anywhere. The rules read every text that passes. A new rule
-needs its form here; the tests compare the two.
+The rules take some hundred microseconds for a reply, which is too slow for a log of a gigabyte. The sieve never
+rejects a text in which `find_disclosures` finds something: it contains the pattern of each rule, without the
+conditions that make the pattern stricter (text around a match, check digits, strengths). For a rule that depends on
+certain words, a text passes if it has enough digits and one of the words anywhere. The rules read each text that
+passes. A new rule also needs a pattern here; the tests compare the sieve with the rules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from monitors.facts.text import MAX_TEXT_LENGTH
 
 
 def _build_matcher(*patterns: str) -> Callable[[str], bool]:
-    """Build a test for any of the patterns with Rust's engine: linear, no lookarounds, 20 times as fast."""
+    """Return a test for any of the patterns that uses Rust's engine: linear and 20 times as fast as `re`."""
     pattern = "|".join(f"(?:{alternative})" for alternative in patterns)
     schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")
     return SchemaValidator(schema).isinstance_python
@@ -150,7 +150,7 @@ _SAID_NUMBER = (
     r"\d(?:[ .\-/:,]{0,2}\d){11}",
     rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{4}}",
 )
-"""Numbers that count only after a word such as "passport"."""
+"""Forms of numbers that are finds only after a word such as "passport"."""
 _SAYING_WORDS = (
     "aadh?aa?r|adh?aa?r|uid|card|visa|master|maestro|amex|rupay|debit|credit|cc|lic|dl|passport|vehicle|plate|reg|car|bike"
     "|scooter|truck|gad|gaad|polic|acc|a/c|folio|cif|crn|uhid|khata|khaata|customer|member|client|subscriber|patient|claim"
@@ -173,15 +173,15 @@ _FORM_MATCHERS: Final = (
     _build_matcher(*_NUMBERS),
     _build_matcher(*_PLACES),
 )
-"""One pattern for all is slower than one after the other: the engine's table of states has a limit."""
+"""One matcher for each group of forms. A single pattern is slower, because the engine's state table has a limit."""
 _has_counted_digits = _build_matcher(*_SAID_NUMBER)
 _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
 def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """Return false only if the rules find nothing in the text or in any of its whole lines.
+    """Return false only if the rules find nothing in the text, and nothing in any of its lines.
 
-    ``account_patterns`` are the target's own, in the form for `find_disclosures`.
+    ``account_patterns`` are the target's own patterns, as for `find_disclosures`.
     """
     if not _is_readable(text) or _is_unreadable(text):
         return True
@@ -196,7 +196,7 @@ def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str
     whole = "\n".join(texts)
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)
-    # Digits of one text are not a number for words of another.
+    # Digits of one text must not be combined with the words of another text.
     return (
         _has_counted_digits(whole)
         and _has_context_word(whole)
@@ -205,7 +205,7 @@ def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str
 
 
 def _is_readable(text: str) -> bool:
-    """Whether the engine accepts the text: no half of a surrogate pair, and not too long."""
+    """Whether the engine accepts the text: it has no lone surrogates and is not too long."""
     return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 

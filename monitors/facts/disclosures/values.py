@@ -1,7 +1,7 @@
 """Decide whether a found value is in other texts, in any format.
 
-The value is the same with or without a country code, with digits in words, as a dictated e-mail address, or with
-the month of a date as a word.
+For example, a value with and without a country code is the same. Digits in words, a dictated e-mail address and a
+date with the month as a word are recognized too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""A shorter value must be equal to a known one. A longer value may also be a part of it."""
+"""Minimum number of characters of a value that may be part of a known value. A shorter value must be equal."""
 _PHONE_DIGITS: Final = 8
-"""Phone numbers are compared by this many last digits, without country code and leading zero."""
+"""Phone numbers are compared by this number of last digits, without the country code and the leading zero."""
 _MAIL_WORDS: Final = frozenset(
     word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
 ) - {"@"}
@@ -31,7 +31,7 @@ def normalise_text(text: str) -> str:
 
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
 def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
-    """Return the value in one spelling, so that two spellings of it are equal."""
+    """Return a value in a standard spelling, so that different spellings of one value are equal."""
     if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
         return date
     words = list_words(build_view(text).text.lower())
@@ -43,7 +43,7 @@ def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
 
 
 class KnownValues:
-    """The values that some texts contain."""
+    """The values that a set of texts contains."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)

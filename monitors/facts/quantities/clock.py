@@ -1,13 +1,13 @@
 """Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
-Bare hours are times if a range or a word shows it (``9 to 6pm``). A pair of figures with a colon may be a score,
-a ratio or a verse. It is a time on the full or half hour, with a leading zero, in a range, or after a word such
-as "at". An hour up to twelve without a half of the day stays ambiguous.
+An hour without a mark is a time if a range or a word shows this (``9 to 6pm``). Two figures with a colon may be a
+score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or after a
+word such as "at". An hour up to twelve without "am", "pm" or a part of the day is ambiguous.
 
 Spoken hours are read too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past
 one``; ``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.
 
-Always open is also a time, in any wording: ``24/7``, ``24 hours a day``, ``around the clock``.
+"Always open" is also read as a time, in any wording: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""Words before two numbers with points that make them hours: "Monday to Thursday, 8.30 to 15.30"."""
+"""Words that show that two numbers with points are hours: "Monday to Thursday, 8.30 to 15.30"."""
 _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )
@@ -67,7 +67,7 @@ _ALWAYS: Final = re.compile(
 )
 # "Rock Around the Clock" is a song.
 _ALWAYS_HINTS: Final = ("clock", "die uhr", "twenty")
-"""In small letters. A text without any of them is not searched, because a search takes many times as long."""
+"""Lower-case parts of phrases for "always open". A text without any of them is not searched, which saves time."""
 _ALWAYS_DIGITS: Final = re.compile(r"24\s?[/x×h]")
 _HOUR_WORDS: Final = {
     word: hour
@@ -92,7 +92,7 @@ _HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
     for word, value in load_listed_numbers(language).items()
     if value in {str(hour) for hour in range(1, 13)}
 }
-"""The hours of a clock in the words of `languages.toml`; "une heure" and "la una" are an article there."""
+"""Hours by their words in `languages.toml`. "une" and "una" are added, because they are articles there."""
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
     rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
@@ -130,11 +130,11 @@ _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
 _MIDDAY: Final = frozenset({"दोपहर", "dopahar", "dopeher"})
 _NIGHT: Final = frozenset({"रात", "raat"})
 _FIRST_OF_NIGHT = 6
-"""रात 7 बजे is in the evening, रात 2 बजे behind midnight."""
+"""Hours of the night (रात) up to this one are after midnight: रात 2 बजे is 02:00, रात 7 बजे is 19:00."""
 
 
 ALWAYS: Final = "24/7"
-"""The value of a time of day that is always open; its minutes are those of a whole day."""
+"""The value of a time of day that means "always open". Its minutes are those of a whole day."""
 
 
 class _ClockTime(NamedTuple):
@@ -143,7 +143,7 @@ class _ClockTime(NamedTuple):
     hour: int
     minute: int
     is_open: bool
-    """Whether the other half of the day is possible."""
+    """Whether the time may also be in the other half of the day: 9 may be 21:00."""
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
@@ -178,7 +178,7 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
-    """Whether a duration only consists of the words of a time: ``16 h 30``, ``quatre heures et demie``."""
+    """Whether all words of a duration belong to a time of day: ``16 h 30``, ``quatre heures et demie``."""
     return reading.kind is FactKind.DURATION and time.start <= reading.start and reading.end <= time.end
 
 
@@ -196,13 +196,13 @@ def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _may_be_time(reader: NumberReader, behind: int) -> bool:
-    """Whether the token after a number can belong to a time of day; cheaper than the full search."""
+    """Whether the token after a number can belong to a time of day. This is cheaper than the full search."""
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
 
 def _is_hour_with_point(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a number with two digits behind a point may be the first of two hours."""
+    """Whether a number with two digits after a point may be the first of two hours: 8.30 to 15.30."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
@@ -261,7 +261,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
 
 
 _OPENING_WORDS: Final = 60
-"""Characters before the first of two hours that may contain a day or "open"."""
+"""Number of characters before the first of two hours that are searched for a day or "open"."""
 
 
 def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
@@ -297,7 +297,7 @@ def _has_time_mark(match: re.Match[str]) -> bool:
 
 
 def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
-    """Whether digits without a word of time beside them are a time of day."""
+    """Whether digits without a word for a time beside them are a time of day."""
     if match["minute"] is None or text[match.end("hour")] == ".":
         return False
     before = text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]
@@ -309,11 +309,11 @@ def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
 _MIN_TIME_HOUR: Final = 5
-"""Hours from this value on are times without a preposition: ``16 h 30``."""
+"""From this hour on, a French hour is a time even without a preposition: ``16 h 30``."""
 
 
 def _find_hour_of_day(hour: int, half: str) -> int | None:
-    """Return the hour from 0 to 23; ``None`` for an impossible one (13 pm)."""
+    """Return the hour from 0 to 23; ``None`` for an impossible hour (0 pm)."""
     if not half:
         return hour
     if not 0 < hour <= _NOON:

@@ -1,4 +1,4 @@
-"""Currencies by sign, code and name. ``None`` is a name without a country, like ``$``."""
+"""Tables of currencies by sign, code and name. ``None`` stands for a sign without a country, such as ``$``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODES = parse_keys(
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
 )
-"""Keys of the supported ISO 4217 codes; people also write RMB for CNY."""
+"""Keys of the supported ISO 4217 codes, and RMB, which people write for CNY."""
 
 _SAME = {"RMB": "CNY"}
 
@@ -73,7 +73,7 @@ COUNTRIES: dict[str, str] = {
     "अमेरिकी": "USD", "ऑस्ट्रेलियाई": "AUD", "कनाडाई": "CAD", "भारतीय": "INR", "यूक्रेनी": "UAH",
     "आर्मेनियाई": "AMD", "तुर्की": "TRY", "स्विस": "CHF", "चीनी": "CNY",
 }  # fmt: skip
-"""A country before a currency's name says which: Swiss francs."""
+"""Words for countries before a currency's name, as in "Swiss francs"."""
 
 _DOLLARS = frozenset(DOLLARS.values()) - {"BRL"} | {"XCD", "BBD", "JMD", "TTD", "FJD", "BND"}
 _FAMILIES: dict[str, frozenset[str]] = {
@@ -105,7 +105,7 @@ DOT_GROUPS = frozenset(
 MINOR = parse_keys(
     "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
-"""Hundredths of the preceding unit."""
+"""Words for a hundredth of a currency, such as "cents"."""
 
 MONEY_WORDS = frozenset(NAMES) | MINOR
-"""Every word that makes an amount money."""
+"""All words that show that an amount is money."""

@@ -1,7 +1,7 @@
-"""Dates: ISO, Indian day-first, with month names, and by weekday ("last Sunday of March 2014").
+"""Read dates: ISO, day first as in India, with month names, and by weekday ("last Sunday of March 2014").
 
 A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. In ``5/3/2015`` the day is
-first unless only the other order makes a date. Days that no month has (30 February) stay unchanged.
+first, unless only the other order is a valid date. Impossible days (30 February) are not corrected.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
 _PIVOT = 69
-"""Two-digit years from this value on belong to the last century, like in POSIX."""
+"""Two-digit years from this value on belong to the last century, as in POSIX: 69 is 1969, 68 is 2068."""
 
 
 class Day(NamedTuple):
-    """A date that was read: ISO text and the token after it."""
+    """A date in ISO format, and the token after the date."""
 
     iso: str
     after: int
@@ -176,7 +176,7 @@ def _read_date_from_month(reader: NumberReader, at: int) -> Day | None:
 
 
 def _is_year_alone(reader: NumberReader, at: int, year: _DatePart) -> bool:
-    """Whether a year stands without a day; in "fifteen oh six" the fifteen is not a day."""
+    """Whether a year has no day: in "fifteen oh six" the fifteen is not a day."""
     return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 
 

@@ -17,7 +17,7 @@ from monitors.records.base import Record
 class FactKind(StrEnum):
     """The kind of a quantity."""
 
-    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+    __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
     NUMBER = "number"
     MONEY = "money"
@@ -26,13 +26,13 @@ class FactKind(StrEnum):
     DATE = "date"
     TIME = "time"
     QUANTITY = "quantity"
-    """A number with a unit of measurement; its unit is the base unit of the dimension."""
+    """A number with a unit of measurement, converted to the base unit of its dimension."""
 
 
 class Bound(StrEnum):
     """Whether a value is exact, an upper limit ("up to") or a lower limit ("at least")."""
 
-    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+    __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
     EXACT = "exact"
     AT_MOST = "at_most"
@@ -42,13 +42,12 @@ class Bound(StrEnum):
 class Fact(Record):
     """One quantity that a text states.
 
-    ``value`` is a plain decimal string (``1500000``), for a date
-    or a time of day ISO 8601 (``2015-03-03``, ``18:00``), for always ``24/7``. ``unit`` is the ISO 4217 code for
-    money (``None`` if the text names no country, for example ``$``), ``percent``, ``day`` for a duration.
-    A duration's ``value`` is in days; ``original_value`` and ``original_unit`` are the text's own (24,
-    ``month``):
-    a month is not thirty days unless a case defines it so. ``start`` and ``end`` count Unicode code points of the
-    original text, end exclusive; ``text`` is the text between them.
+    ``value`` is a plain decimal string (``1500000``). For a date or a time of day, it is ISO 8601 (``2015-03-03``,
+    ``18:00``). For "always open" it is ``24/7``. ``unit`` is the ISO 4217 code for money (``None`` if the text
+    names no country, for example ``$``), ``percent``, or ``day`` for a duration. ``original_value`` and
+    ``original_unit`` are those of the text (24, ``month``), because a month is not thirty days unless a case
+    defines it so. ``start`` and ``end`` count Unicode code points of the original text, end exclusive; ``text`` is
+    the text between them.
     """
 
     kind: FactKind
@@ -63,7 +62,7 @@ class Fact(Record):
 
     @property
     def number(self) -> Decimal:
-        """The value as an exact number; raises for dates and times of day."""
+        """The value as an exact number. Raises an error for dates and times of day."""
         return Decimal(self.value)
 
 
@@ -91,20 +90,20 @@ class QuantityReading(NamedTuple):
     bound: Bound = Bound.EXACT
     ordinal: bool = False
     bare: bool = False
-    """Only digits."""
+    """Whether the quantity is only digits."""
     worded: bool = False
     scale: Decimal = Decimal(1)
     prefixed: bool = False
-    """The currency stands before the amount."""
+    """Whether the currency precedes the amount."""
     may_be: frozenset[str] = frozenset()
-    """The possible currencies of an open sign or name: any dollar for ``$``."""
+    """The possible currencies of a sign or name that several currencies share: all dollars for ``$``."""
     other_value: Decimal | None = None
-    """The value with the other decimal mark, if the text is ambiguous: ``6.000``."""
+    """The value with the other decimal mark, if the text is ambiguous: ``6.000`` is 6 or 6000."""
     attached: bool = False
-    """Letters of an unknown unit touch the digits: a measure or an identifier."""
+    """Whether letters of an unknown unit touch the digits, as in a measure or an identifier."""
     unread: bool = False
-    """A word of an unsupported language follows that may be a scale or a unit: 5 Millionen, 24 Monate."""
+    """Whether a word in an unsupported language follows, which may be a scale or a unit: 5 Millionen, 24 Monate."""
     per: str = ""
-    """The period of an amount, if it follows directly: ``year`` of "€119 a year"."""
+    """The period that directly follows an amount: ``year`` for "€119 a year"."""
     counts: str = ""
-    """The noun that an ordinal number counts: ``week`` of "the 28th week" and "week 28"."""
+    """The noun that an ordinal number counts: ``week`` for "the 28th week" and "week 28"."""

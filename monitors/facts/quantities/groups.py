@@ -1,8 +1,8 @@
-"""Groups of a number: the part before a scale word, joined with the following scale words.
+"""Read the groups of a number. A group is the part before a scale word such as "lakh" or "million".
 
-A group is digits, words below a thousand, or their fractions. Groups with scale words make "five crore, twenty
-lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller scale follows
-("two lakh, fifty thousand").
+A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers such as
+"five crore, twenty lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller
+scale follows ("two lakh, fifty thousand").
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _MAX_WORDS = 12
-"""Limit of number words between a currency and the end of its amount."""
+"""Maximum number of number words between a currency and the end of its amount."""
 
 _GOES_ON = parse_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
     "every "
     "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
 )
-"""Words after an amount that are not the counted thing: "Rs two hundred and fifty is paid"."""
+"""Words after an amount that continue the sentence and do not name a counted thing: "Rs fifty is paid"."""
 
 _MAX_GROUP_LENGTH = 60
-"""Digits of the longest number that is read in groups."""
+"""Maximum number of digits of a number that is read in groups."""
 
 
 class GroupReader(Lookup):
@@ -151,7 +151,10 @@ class GroupReader(Lookup):
         return self._read_year_words(first, following)
 
     def _read_two_digits(self, at: int, word: NumberWord) -> Group:
-        """Read ``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
+        """Read ``twenty two``, ``twenty-two``, or ``twenty and two`` before a unit.
+
+        Any other word is read alone.
+        """
         if not word.tens:
             return Group(word.value, at + 1)
         after = at + 2 if self._has_number_after_and(at) else self._skip_hyphen(at + 1)
@@ -163,7 +166,7 @@ class GroupReader(Lookup):
         return Group(word.value, at + 1)
 
     def _has_number_after_and(self, at: int) -> bool:
-        """Whether a number continues after "and": only directly before a unit (``twenty and four hours``)."""
+        """Whether a number continues after "and", because a unit directly follows (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
@@ -211,7 +214,7 @@ class GroupReader(Lookup):
         return Group(value, after)
 
     def _is_hundred(self, at: int) -> bool:
-        """Whether a word means a hundred, even if the word alone has another meaning: paanch sau."""
+        """Whether a word means a hundred, even if it has another meaning alone: "sau" in "paanch sau"."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
         word, before = self.find_raw_word(at), self.part(at - 1)
@@ -251,7 +254,7 @@ class GroupReader(Lookup):
         return False
 
     def _is_digits_that_end_number(self, at: int) -> bool:
-        """Whether one or two digits end a number: the 21 of "3 hundred and 21"."""
+        """Whether one or two digits end a number: the 21 in "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
@@ -376,8 +379,8 @@ class ScaleReader(GroupReader):
     def _adds_small_number(self, group: Group, limit: Decimal, at: int) -> bool:
         """Whether a number without a scale ends the number before it: "one thousand and one".
 
-        Digits and words do not mix ("2 lakh, two claims"). A number with a separate unit, or "one of" something,
-        counts separately. After a lakh or more, so does a number before a noun ("two lakh and two claims").
+        Digits and words are not combined ("2 lakh, two claims"). A number with its own unit, or "one of" something,
+        is separate. After a lakh or more, a number before a noun is separate too ("two lakh and two claims").
         """
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at
@@ -396,7 +399,7 @@ class ScaleReader(GroupReader):
         return words and not self._is_joint_behind_digits(joint) and (limit < _LAKH or not joined or not noun)
 
     def _is_joint_behind_digits(self, joint: int) -> bool:
-        """Whether the group before a joint is digits with a scale word: 2 lakh."""
+        """Whether the group before an "and" or comma consists of digits and a scale word: 2 lakh."""
         return self.token(joint - 2).kind == NUMERAL
 
     def _is_followed_by_fraction_word(self, at: int) -> bool:
@@ -441,7 +444,7 @@ class ScaleReader(GroupReader):
         return Decimal(1), at
 
     def _read_denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
-        """Read ``thirds``, ``eighths``; the singular only after one. Seconds are a time unit."""
+        """Read ``thirds`` or ``eighths``, and the singular after one. "Seconds" is always a unit of time."""
         word, key = self.word(at), self.token(at).key
         if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
             return None
@@ -453,7 +456,7 @@ class ScaleReader(GroupReader):
 
 _HUNDRED, _LAKH = Decimal(100), Decimal(100_000)
 _MAX_SCALES = 3
-"""Limit of scale words in a row: people say "hundred thousand trillion", but not four scale words."""
+"""Maximum number of scale words in a row: people say "hundred thousand trillion", but not four scale words."""
 
 _CAPITAL_SCALES = {
     "K": Decimal("1e3"),
@@ -464,4 +467,7 @@ _CAPITAL_SCALES = {
     "T": Decimal("1e12"),
     "Cr": Decimal("1e7"),
 }
-"""One capital directly after digits: 10K, 5L, 2.1T. Small letters there are measures (5 m, 2 l), except k."""
+"""Scales as one capital letter directly after digits: 10K, 5L, 2.1T.
+
+Small letters are units (5 m, 2 l), except k.
+"""

@@ -1,6 +1,6 @@
-"""The words of numbers and dates, from the languages' tables.
+"""Load the words for numbers and dates from the tables of the languages.
 
-Names of months and weekdays are in English, Hindi and Hindi in Latin letters, by key.
+Names of months and weekdays are in English, Hindi, and Hindi in Latin letters, by word key.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _MONTHS = {
 MONTHS = {to_word_key(normalise(word).text): month for month, words in _MONTHS.items() for word in words.split()}
 
 AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "फर", "दिस", "jun", "sep"})
-"""Months that are also ordinary words or parts of them. They count only beside a day or a year, with a capital or a
-number.
+"""Names of months that are also ordinary words or parts of words, such as "may".
+
+They count as months only beside a day or a year, with a capital letter or a number.
 """
 
 WEEKDAYS = {
@@ -44,10 +45,10 @@ WEEKDAYS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""Monday is 0."""
+"""The numbers of the weekdays by name. Monday is 0."""
 
 IN_YEAR = frozenset({"में", "के", "की", "का", "me", "mein", "ke", "ki"})
-"""Words between a Hindi year and its day: 2020 में 28 जून."""
+"""Words between a year and the day after it in Hindi: 2020 में 28 जून."""
 
 
 class NumberPart(IntEnum):
@@ -57,13 +58,13 @@ class NumberPart(IntEnum):
     """0 to 99."""
     HUNDRED = 2
     SCALE = 3
-    """A thousand and more."""
+    """A thousand or more."""
     DOZEN = 4
     """Multiplies the number before it."""
     FRACTION = 5
     """A half, a quarter, three quarters."""
     QUARTERED = 6
-    """सवा, साढ़े, पौने: shifts the number after it by a quarter or a half."""
+    """A word that changes the number after it by a quarter or a half: सवा, साढ़े, पौने."""
     FIXED = 7
     """डेढ़ and ढाई: 1.5 and 2.5."""
     ORDINAL = 8
@@ -74,11 +75,14 @@ class NumberPart(IntEnum):
     MINUS = 12
     ARTICLE = 13
     SUFFIX_SCALE = 14
-    """A scale that counts only directly after digits: 10k, 5 cr, 3L."""
+    """A scale that is read only directly after digits: 10k, 5 cr, 3L."""
 
 
 class NumberWord(NamedTuple):
-    """A word with its part and value. ``shy`` words are numbers only before a unit: "do saal", not "do you"."""
+    """A number word with its part and value.
+
+    A ``shy`` word is a number only before a unit: "do saal", not "do you".
+    """
 
     part: NumberPart
     value: Decimal
@@ -90,10 +94,10 @@ class NumberWord(NamedTuple):
 _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 _EXTRA: dict[str, Any] = _DATA.pop("extra")
 _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
-"""By language and section. For a spelling in two tables the later table wins."""
+"""Number words by language and section. If two tables have the same spelling, the later table wins."""
 _TRANSLITERATED = parse_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
-"""Endings directly after digits: 2रा, 90वी."""
+"""Endings of ordinals directly after digits: 2रा, 90वी."""
 _SECTIONS = {
     "small": NumberPart.SMALL, "hundred": NumberPart.HUNDRED, "scales": NumberPart.SCALE,
     "dozens": NumberPart.DOZEN, "fractions": NumberPart.FRACTION,

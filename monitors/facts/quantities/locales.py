@@ -1,8 +1,8 @@
-"""Number and money formats of an application's place: its language, its decimal mark, its currency.
+"""Number and money formats of an application's locale: language, decimal mark and currency.
 
-A number's own format comes first ("1.234,56", "1,50,000", "12.50"). For one mark before three digits ("6.000")
-the place decides; without a known place both values stay possible. An open currency in a text ("$", "francs",
-"Rs") may be any of its family. A default currency applies only to open currencies.
+If the format of a number is clear ("1.234,56", "1,50,000", "12.50"), it decides. If one mark precedes three digits
+("6.000"), the locale decides; without a known locale both values are possible. An open currency in a text ("$",
+"francs", "Rs") may be any currency of its family. A default currency applies only to open currencies.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from monitors.records.base import Language
 
 
 class DecimalMark(StrEnum):
-    """The mark before the decimals."""
+    """The sign between the integer part and the decimals of a number."""
 
     POINT = "."
     COMMA = ","
     EITHER = ""
-    """The locale allows both."""
+    """Both signs are possible."""
 
 
 class Writing(NamedTuple):
     """The part of a locale that determines the tokens of a text."""
 
     is_unread: bool
-    """Whether the words of its language are not supported."""
+    """Whether the language is unsupported, so that its words are not read."""
     comma: bool
-    """Whether decimals follow a comma."""
+    """Whether a comma, not a point, precedes the decimals."""
     speech: str = ""
-    """The language with words in `languages.toml`."""
+    """The language (ISO 639-1) whose words are in `languages.toml`."""
 
 
 class Locale(NamedTuple):
@@ -45,14 +45,14 @@ class Locale(NamedTuple):
 
     language: Language = Language.ENGLISH
     mark: DecimalMark | None = None
-    """`None` is the usage of English and Hindi texts: a comma groups digits, a point may do either."""
+    """The decimal mark. `None` is the usage in English and Hindi: a comma groups digits, a point may do either."""
     currency: str | None = None
     speech: str = ""
     """The language (ISO 639-1) with words in `languages.toml`; empty for English and Hindi."""
 
     @property
     def is_unread(self) -> bool:
-        """Whether the words of its language are not supported."""
+        """Whether the language is unsupported, so that its words are not read."""
         return self.language is Language.OTHER and not self.speech
 
     @property
@@ -67,7 +67,7 @@ class Locale(NamedTuple):
 
 
 PLAIN: Final = Locale()
-"""English and Hindi texts without a known place."""
+"""The locale of English and Hindi texts if the place is unknown."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
 _COMMA_LANGUAGES = parse_keys("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
@@ -104,9 +104,9 @@ def validate_currency(code: str) -> str:
 def build_locale(language: Language | None, tag: str | None = None, currency: str | None = None) -> Locale:
     """Return the number format of a text in ``language`` for an application with locale ``tag``.
 
-    If the language and the place disagree (English replies of a German application), both formats are possible.
+    If the language and the locale disagree (English replies of a German application), both formats are possible.
     """
-    is_english_or_hindi = language is None or language.is_english_or_hindi  # the three are read together
+    is_english_or_hindi = language is None or language.is_english_or_hindi  # the three languages are read together
     spoken = Language.ENGLISH if is_english_or_hindi else Language.OTHER
     if tag is None:
         return Locale(spoken, _OWN_MARK.get(spoken), currency)
@@ -121,7 +121,7 @@ def build_locale(language: Language | None, tag: str | None = None, currency: st
 
 
 _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}
-"""The decimal mark of a language without a known place."""
+"""The decimal mark of a language if the locale is unknown."""
 
 
 # --- one mark before three digits -----------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def _add_other_value(reader: NumberReader, reading: QuantityReading, locale: Loc
 
 
 def _is_value_of_digits(reading: QuantityReading, numeral: Token) -> bool:
-    """Whether the value is that of the digits alone, as an English text writes them."""
+    """Whether the value of a reading is that of its digits alone, in English notation."""
     plain = numeral.text.replace(",", "")
     return abs(reading.value) == Decimal(plain)
 

@@ -1,6 +1,6 @@
-"""Units of measurement behind a number: ``20 kg``, ``1.5 m``, ``5 Mbit/s``, ``38.5 °C``, converted exactly.
+"""Read units of measurement after a number: ``20 kg``, ``1.5 m``, ``5 Mbit/s``, ``38.5 °C``, converted exactly.
 
-The units are rows of `units.toml`. A number that begins a range takes the unit behind the range: ``2 to 8 °C``.
+The units are rows of `units.toml`. Both numbers of a range get the unit after the range: ``2 to 8 °C``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class MeasureUnit(NamedTuple):
     factor: Fraction
 
     def convert_to_base(self, value: Decimal) -> Decimal:
-        """Convert ``value`` from this unit to the base unit; Fahrenheit also has another zero point."""
+        """Convert ``value`` from this unit to the base unit; for Fahrenheit, the zero point is converted too."""
         if self.name == "°F":
             value = value - 32
         return EXACT.divide(value * self.factor.numerator, Decimal(self.factor.denominator))
 
 
 MAX_CASED_LENGTH: Final = 3
-"""Spellings up to this length are case-sensitive: mW is not MW."""
+"""Units of at most this many characters are case-sensitive: mW is not MW. In longer units, case is ignored."""
 
 
 def _load_units() -> dict[str, MeasureUnit]:
@@ -53,7 +53,7 @@ def _to_spelling_key(spelling: str) -> str:
 
 
 UNITS: Final = _load_units()
-"""Every unit by its spelling."""
+"""All units of measurement by their spelling."""
 
 _SPELLINGS: Final = "|".join(
     re.escape(spelling).replace(r"\ ", r"\s")

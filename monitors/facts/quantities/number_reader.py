@@ -1,9 +1,9 @@
-"""Written and spoken numbers, in one pass: digits, words, and both together.
+"""Read numbers in one pass: digits, number words, or both together.
 
-English, Hindi in Devanagari and Hindi in Latin letters may be mixed ("5 lakh बीस hazaar"): one grammar, three
-tables. The grammar is a table of parts (`monitors.facts.quantities.lexicon.NumberPart`) and a few rules. It never
-goes back more than one group, so it is linear. Powers and scientific notation are also numbers: ``1.3e6``,
-``6.23x10^-4``, ``2.5^-1``.
+English, Hindi in Devanagari and Hindi in Latin letters may be mixed ("5 lakh बीस hazaar"), because they share one
+grammar. The grammar is a table of parts (`monitors.facts.quantities.lexicon.NumberPart`) and a few rules. The
+reader never goes back more than one group, so it takes linear time. Powers and scientific notation are also
+numbers: ``1.3e6``, ``6.23x10^-4``, ``2.5^-1``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, Group, Lookup, 
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
 _MAX_EXPONENT = 30
-"""Larger exponents do not occur in quantities, and would only cost digits."""
+"""Maximum exponent. Larger exponents do not occur in quantities and are not read."""
 
 _MAX_BASE = Decimal(1_000_000)
 
@@ -40,7 +40,7 @@ def apply_power(lookup: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
 
 
 def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
-    """Read signs and digits without spaces as an exponent. Of two signs the last counts."""
+    """Read signs and digits without spaces as an exponent. If there are two signs, the last one counts."""
     negative = False
     for place in range(at, at + 3):
         token = lookup.token(place)
@@ -59,7 +59,7 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
 class NumberSpan(NamedTuple):
     """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
-    ``bare``: only a numeral. ``worded``: a number in words, without digits (``one``, ``दो``).
+    ``bare``: only digits. ``worded``: a number in words, without digits (``one``, ``दो``).
     """
 
     value: Decimal
@@ -92,7 +92,7 @@ class NumberReader(ScaleReader):
         return [amount] if amount is not None else []
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether the text after the digits cannot continue their number: the common case, without the grammar."""
+        """Whether the text after the digits cannot continue the number. Then the grammar is not needed."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
             apart = following.start > token.end and self.find_raw_word(at + 1) is None

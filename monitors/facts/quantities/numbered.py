@@ -1,4 +1,4 @@
-"""Numbers for a place in a sequence: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
+"""Read numbers for a place in a sequence: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GOES_ON: Final = parse_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
 _MAX_ORDINAL: Final = 400
-"""A larger number after a noun is not a place in a sequence: "year 2020"."""
+"""Maximum number after a noun that is a place in a sequence. A larger number is not: "year 2020"."""
 
 
 def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:

@@ -1,7 +1,7 @@
-"""Digits: the values of a numeral with its separators, and the notations of digits.
+"""Read numerals: digits with their separators, in all notations.
 
-Thousands groups of both systems (``1,50,000``, ``150,000``), continental ones (``1.234,56``) and thin spaces. The
-readers of numbers work on tokens with their number words.
+Supported are groups of Indian and Western notation (``1,50,000``, ``150,000``), continental European notation
+(``1.234,56``) and thin spaces. The readers of numbers work on tokens and number words.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, 
 from monitors.facts.text import END, NUMERAL, SIGN, Token, parse_keys
 
 EXACT = Context(prec=60)
-"""Arithmetic on quantities: 60 digits, so that no written number is rounded."""
+"""The context of arithmetic on quantities: 60 digits, so that no written number is rounded."""
 
 MAX_VALUE = Decimal("1e36")
-"""Larger numbers are not read."""
+"""The largest number that is read."""
 
 _GROUP = 3
 _MAX_DIGITS = 36
 _MAX_PARTS = 40
-"""Digits with more separators than this are not read."""
+"""Maximum number of parts of a numeral. Numerals with more parts are not read."""
 
 _WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
@@ -99,7 +99,7 @@ VULGAR = {
     "½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "1/3", "⅔": "2/3", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625",
     "⅞": "0.875", "⅕": "0.2", "⅖": "0.4", "⅗": "0.6", "⅘": "0.8", "⅙": "1/6", "⅚": "5/6",
 }  # fmt: skip
-"""The vulgar fractions of Unicode."""
+"""The values of Unicode's vulgar fractions, such as ½."""
 
 _LEADING = frozenset({*VULGAR, "-"})
 """Signs that may begin a number, in addition to the starts of other quantities."""
@@ -116,14 +116,14 @@ class Group(NamedTuple):
 
 _MAX_PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
-"""Punctuation that ends a number; a number may continue after a full stop or hyphen."""
+"""Punctuation that ends a number. After other signs, such as a full stop or hyphen, a number may continue."""
 
 _AFTER_NUMBER = parse_keys(
     "calendar working business continuous consecutive completed complete more additional clear "
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )
-"""Words that may give the preceding digits another meaning."""
+"""Words that may change the meaning of the digits before them."""
 
 
 _ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
@@ -134,10 +134,10 @@ _HINGLISH = parse_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
-"""With one of these, "do months" means two months; without, "How do months differ?" is a question."""
+"""Hinglish function words. In a text with one of them, "do months" means two months, as "do" is two."""
 
 _MARGIN = 96
-"""Empty tokens beyond the end: no reader reads further ahead or back in one step."""
+"""Number of empty tokens beyond both ends of a text. No reader looks further ahead or back in one step."""
 
 _BEGINNINGS = frozenset(
     {
@@ -156,7 +156,7 @@ _LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
 
 
 class Lookup:
-    """One text's tokens.
+    """The tokens of a text, for the readers of numbers.
 
     ``units`` are the words that turn a preceding shy number word into a number. ``starts`` are words other than
     numbers that may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the
@@ -164,11 +164,11 @@ class Lookup:
     """
 
     token: Callable[[int], Token]
-    """The token at a place, or an empty one beyond either end."""
+    """Returns the token at a place, or an empty token beyond either end."""
     word: Callable[[int], NumberWord | None]
-    """The number word at a place, if the place has one and it can be a number there."""
+    """Returns the number word at a place, if there is one and it can be a number there."""
     part: Callable[[int], NumberPart | None]
-    """The part of a number that the word at a place can be."""
+    """Returns the part of a number that the word at a place can be."""
 
     def __init__(
         self,

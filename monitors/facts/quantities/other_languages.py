@@ -1,9 +1,9 @@
-"""Texts in an unsupported language: digits, signs and codes are read, words are not.
+"""Read texts in an unsupported language: only digits, signs and codes, but no words.
 
 Spanish "once" is eleven and German "an" is not an article: the words of English and Hindi would produce false
-figures. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO
-code or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or
-unit ("5 Millionen", "24 Monate"), so the number alone is not a quantity.
+figures. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO code
+or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or unit ("5
+Millionen", "24 Monate"), so the number alone is not a quantity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
 _OPAQUE: Final = "\0"
-"""The mark after a word that must not match a table; no text has it as part of a word."""
+"""The mark after an unread word, so that it does not match a table. No word in a text contains this character."""
 
 _COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
 """Names of currencies that are ordinary words in other languages ("le 5", "peso 80 kg")."""
@@ -30,7 +30,7 @@ CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_TERMS | {"cents"}
 """Names and codes of currencies that are read in any language."""
 
 _SMALL_WORDS = frozenset(to_word_key(word) for words in OTHER.values() for word in words.split())
-"""Function words of the recognised languages: none is a scale or a unit."""
+"""Function words of the recognised languages. None of them is a scale or a unit."""
 
 _TIMES: Final = {"h": "h", "min": "minutes"}
 _RANGES = frozenset("-–—/")
@@ -44,7 +44,7 @@ _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.
 def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
     """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
 
-    Words and phrases of ``language`` with a row in `languages.toml` are read by that row.
+    Words and phrases of ``language`` that have a row in `languages.toml` are translated by that row.
     """
     tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_terms(language)
     if not words:
@@ -63,7 +63,7 @@ def _get_next_token(tokens: Sequence[Token], at: int) -> Token:
 
 
 def _hide_unread_word(token: Token, before: Token, following: Token) -> Token:
-    """Return an international word (a currency, a unit) unchanged; mark any other as unread."""
+    """Return an international word (a currency, a unit) unchanged; mark all other words as unread."""
     glued = following.start == token.end
     dollars = token.key in DOLLARS and token.text.isupper()
     if token.key in CURRENCY_KEYS or token.text in MILLION_CODES:
@@ -183,4 +183,4 @@ DENIALS = parse_keys(
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"
 )
-"""Words in recognised languages that may take an amount back. They only stop a grader from passing."""
+"""Words in recognised languages that may deny an amount. They only prevent a grader from passing the reply."""

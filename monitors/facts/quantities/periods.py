@@ -1,4 +1,4 @@
-"""The period of an amount, directly after it: ``€119 a year``, ``5 % p.a.``, ``119 € pro Jahr``.
+"""Read the period directly after an amount: ``€119 a year``, ``5 % p.a.``, ``119 € pro Jahr``.
 
 ``€10 per person and month`` is per month: people are not a period.
 """
@@ -27,7 +27,7 @@ _SAME_PERIOD: Final = {
     (24, "hour"): "day",
 }
 _WORDS_FOR_WHEN: Final = parse_keys("ago later earlier before after back old")
-"""After a period these words mean a point in time: "He paid €50 a year ago"."""
+"""Words after a period that make it a point in time: "He paid €50 a year ago"."""
 
 _ADVERBS: Final = {
     **dict.fromkeys(parse_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(parse_keys("annum"), "year"),
 }
-"""Words that are a period only after an amount."""
+"""Words that are a period only directly after an amount."""
 _LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
@@ -51,9 +51,12 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("tag nacht jour nuit día giorno dag dia"), "day"),
     **dict.fromkeys(parse_keys("stunde heure hora ora uur"), "hour"),
 }
-"""Periods in languages with unsupported units. They count only after a word that introduces them (pro, par)."""
+"""Periods in languages whose units are not read.
+
+They count only after a word such as German "pro" or French "par".
+"""
 _SORTS: Final = BETWEEN | parse_keys("insurance insured contract membership subscription billing")
-"""Words that may precede the period: per calendar month."""
+"""Words that may stand between "per" and the period: per calendar month."""
 
 
 def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:

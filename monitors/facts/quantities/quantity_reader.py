@@ -54,7 +54,7 @@ def build_reading(
 def build_money_reading(
     reader: NumberReader, amount: NumberSpan, code: str | None, *, first: int, last: int
 ) -> QuantityReading:
-    """Build a reading of money; ``code`` is ISO 4217, or ``None`` if the country is open."""
+    """Build a reading of money; ``code`` is ISO 4217, or ``None`` if the country is unknown."""
     return build_reading(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
 
 
@@ -120,7 +120,7 @@ def build_plain_number(reader: NumberReader, at: int) -> QuantityReading:
 
 
 def read_bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
-    """Read the quantity that begins at token ``at`` without a number; an ordinal by itself is one."""
+    """Read a quantity without a number that begins at token ``at``, such as "a month" or "third"."""
     token, word = reader.token(at), reader.word(at)
     if word is not None and word.part is NumberPart.ORDINAL:
         return _read_ordinal(reader, at)
@@ -361,7 +361,7 @@ def _build_money_behind(reader: NumberReader, amount: NumberSpan, currency: Curr
 
 _CENTS: Final = parse_keys("cent cents")
 _OF_CENTS: Final = parse_keys("euro dollar us")
-"""Words before "cents" that name the unit they are part of: ``16 euro cents``."""
+"""Words before "cents" that name the whole unit: ``16 euro cents``."""
 
 
 def _is_pronoun(reader: NumberReader, amount: NumberSpan) -> bool:

@@ -1,7 +1,7 @@
 """Read every quantity of a text without overlaps: "₹5 lakh" is money, not a number.
 
-Bounds around a quantity: "up to", "at least", "not exceeding", "तक", "se kam". Quantities that belong together:
-compounds, hundredths, ranges.
+Also read the bounds around a quantity ("up to", "at least", "not exceeding", "तक", "se kam"), and join quantities
+that belong together: compounds, hundredths and ranges.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _REPEATED = {
     "कम": Bound.AT_LEAST, "kam": Bound.AT_LEAST, "ज्यादा": Bound.AT_MOST, "zyada": Bound.AT_MOST,
     "jyada": Bound.AT_MOST, "अधिक": Bound.AT_MOST, "adhik": Bound.AT_MOST,
 }  # fmt: skip
-"""Words that Hindi repeats with "से" between: कम से कम is at least, ज़्यादा से ज़्यादा at most."""
+"""Words that Hindi repeats with "से" between them: कम से कम is "at least", ज़्यादा से ज़्यादा is "at most"."""
 _AT_MOST_BEHIND = frozenset(
     {
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
@@ -174,7 +174,7 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 
 def merge_readings(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Join the parts of compounds, and copy units to both ends of a range. The order stays."""
+    """Join the parts of compounds, and copy units to both ends of a range. The order is unchanged."""
     joined: list[QuantityReading] = []
     for reading in readings:
         if joined:
@@ -283,7 +283,7 @@ def _join_hundredths(
 
 
 def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Copy the unit at the end of a range or list to its start (``30 or 90 days``), or a sign from start to end."""
+    """Copy the unit to all values of a range or list: ``30 or 90 days``. A sign at the start is copied too."""
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
@@ -364,17 +364,20 @@ _NAMED = re.compile(
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
     r"|\b(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40}\b"
 )
-"""Addresses, paths, lines of files, versions, identifiers: their numbers are not quantities. Linear."""
+"""Addresses, paths, lines of files, versions and identifiers, whose numbers are not quantities.
+
+Takes linear time.
+"""
 
 _NAMED_HINT = re.compile(r"[/\\#\d](?:(?<=[/\\#])|(?<=[A-Za-z]\d)|(?=[a-f])|(?<=\w[:(]\d)|(?<=\w[:(]L\d))")
 """A part of each match of `_NAMED`. The search is fast, because few characters can begin a match."""
 
 _DAY_DIGITS = Decimal("1e-9")
-"""Hours and seconds as parts of a day, to a tenth of a millisecond."""
+"""The precision of hours and seconds as fractions of a day, about a tenth of a millisecond."""
 
 
 class Scan(NamedTuple):
-    """The quantities of a text with its tokens, for graders that read the words around them."""
+    """The quantities and tokens of a text, for graders that read the words around a quantity."""
 
     normalised: Normalised
     reader: NumberReader
@@ -384,7 +387,7 @@ class Scan(NamedTuple):
 
 
 class ReadLimits(NamedTuple):
-    """How many tokens and quantities of a text are read. ``None`` means all."""
+    """The maximum number of tokens and of quantities that are read in a text. ``None``: no limit."""
 
     tokens: int | None = None
     readings: int | None = None
@@ -510,11 +513,11 @@ def read_facts(
 ) -> tuple[Fact, ...]:
     """Return the quantities of ``text`` in order, without overlaps.
 
-    Spans are code points of the original ``text``. ``language`` may stay open for English and Hindi, which are
-    read together. In any other language no word is read, and a number before such a word ("24 Monate") is left
-    out. ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date``
-    makes "today" a date; without it, relative dates are not read. In a text beyond a million characters the two
-    ends are read: `monitors.facts.text.find_unread` returns the part that is not read.
+    Spans are code points of the original ``text``. ``language`` may stay open for English and Hindi, which are read
+    together. In other languages no words are read, and a number before such a word ("24 Monate") is omitted.
+    ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date`` makes
+    "today" a date; without it, relative dates are not read. In a text beyond a million characters the two ends are
+    read: `monitors.facts.text.find_unread` returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
     unread = find_unread(text)

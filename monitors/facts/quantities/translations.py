@@ -1,7 +1,8 @@
 """Translate German, French and Spanish words to the English ones that the readers support, from `languages.toml`.
 
-Each word with a row gets that row's key, and a number word becomes a numeral; spans refer to the original text. A
-word without a row has no meaning here: "once" is eleven in Spanish and "an" is not an article in German.
+A word with a row in the table gets the key of that row, and a number word becomes a numeral. Spans refer to the
+original text. A word without a row is not read as English: "once" is eleven in Spanish and "an" is not an article
+in German.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, WORD, normalise, parse_keys, to_word_ke
 
 DAYS_PER_YEAR = Decimal(365)
 DAYS_PER_MONTH = Decimal(30)
-"""Days of a month and a year, only for `Fact.value`. Comparisons keep months and days separate."""
+"""Days of a month, used only for `Fact.value`. Comparisons keep months and days separate."""
 
 
 class TimeUnit(NamedTuple):
@@ -57,7 +57,7 @@ TIME_UNITS = {
 """Every word for a unit of time, by its key."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
-"""Single letters that are a unit only directly after digits: 3h, 2W."""
+"""Single letters that are a unit of time only directly after digits: 3h, 2W."""
 
 BETWEEN = parse_keys(
     "calendar working business continuous consecutive completed complete full policy more additional "
@@ -67,7 +67,7 @@ BETWEEN = parse_keys(
 """Words that may stand between an amount and its unit: "24 continuous months"."""
 
 WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
-"""Words before a unit that mean one of it: "all day", "पूरे दिन"."""
+"""Words before a unit that mean one unit: "all day", "पूरे दिन"."""
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
@@ -131,7 +131,7 @@ class Currency(NamedTuple):
 _LOWER_CASE_TOO = frozenset({"rs", "inr", "usd", "eur", "gbp", "aud", "cad", "sgd", "rmb", "le", "aed"})
 _MEGA = {f"M{code}": code for code in ("USD", "EUR", "GBP", "AUD", "CAD", "INR", "JPY", "CHF")}
 MILLION_CODES = _MEGA
-"""``30 MUSD``: thirty million."""
+"""Currency codes with a prefix for a million: ``30 MUSD`` is thirty million dollars."""
 
 
 def read_currency(reader: NumberReader, at: int) -> Currency | None:
@@ -168,7 +168,7 @@ def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
 
 
 def _is_currency_name(text: str, key: str) -> bool:
-    """Whether a word is a currency: codes are upper case except a few; names may be either case."""
+    """Whether a word is a currency. Most codes must be in upper case; names may be in any case."""
     return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
 
