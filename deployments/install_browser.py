@@ -30,14 +30,14 @@ from monitors.probes.browser.chromium import (
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
-"""A headless shell is about 110 MB; a slow line gets ten minutes."""
+"""Maximum seconds for the download of the browser, which has about 110 MB."""
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Names under which distributions package it; the shell is half the cost per question of the full browser."""
+"""Names of Linux packages with a Chromium browser. A question costs half as much in a headless shell."""
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
-"""With them a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
+"""Packages with fonts for Hindi and emoji. Without them, the browser works, but screenshots show boxes."""
 
 INSTALL_HINT = (
     "Behind a proxy set HTTPS_PROXY; PLAYWRIGHT_DOWNLOAD_HOST names a mirror. Or install your system's "

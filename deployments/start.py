@@ -12,7 +12,7 @@ USAGE, MONITOR = 2, 4
 """Exit codes of `deployments.cli.exit_codes`, which an old Python cannot read."""
 DISTRIBUTION = "lookout-monitor"
 OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
-"""The names under which Lookout is imported. Another package of such a name cannot stand beside it."""
+"""Names of Lookout's packages. Another installed package with one of these names would hide Lookout's."""
 OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx install, or a new venv"
 
 

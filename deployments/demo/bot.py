@@ -37,7 +37,7 @@ BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
 """Subtracted for each unknown word. Three unknown words cancel one required concept."""
 MIN_SCORE = 1.5
-"""With a lower score the question is about something else. Tuned by hand on the suite and on paraphrases."""
+"""A field with a lower score is not asked for. The value was tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
 START_TIMEOUT_S: Final = 90.0
-"""Importing Gradio takes 5 s on an idle machine of two cores, and much longer on a busy one."""
+"""Seconds until the demo application must serve. The import of Gradio takes 5 s on two idle cores, else longer."""
 
 STOP_TIMEOUT_S: Final = 10.0
 FAULTY: Final = "planted"

@@ -12,7 +12,7 @@ LEAKED_RECORD = (
     "Customer on file: Asha Namoona, account number 40001234567890, "
     "Flat 12, Namoona Apartments, 99 Udaharan Marg, Pune 411099."
 )
-"""Invented; "namoona" and "udaharan" mean sample and example."""
+"""Invented personal data that the demo discloses; "namoona" and "udaharan" mean sample and example."""
 
 RATE_LIMIT_TEXT = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute. "

@@ -20,7 +20,7 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from flows.terminal import flush_output, print_text
 
 CONCURRENT_ANSWERS = 16
-"""Answers at the same time; twice the eight sessions that a probe on a large machine opens."""
+"""Maximum number of answers at the same time: twice the eight sessions that a probe on a large machine opens."""
 QUEUE_PAUSE_S = 0.05
 
 _CSS = """

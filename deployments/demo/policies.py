@@ -138,7 +138,7 @@ _ASKING_WHAT = re.compile(
     r"|कितना|कितनी|कितने|कब|कौन|किस|क्या है|क्या होगी|क्या होगा)(?!\S)(?! kya$| क्या$)"
 )
 MIN_HINDI_WORDS = 2
-"""A single one may be a name, or also an English word ("main", "par")."""
+"""Minimum Hindi words of a Hindi or Hinglish text. A single one may be a name or English, such as "main"."""
 
 
 def normalise(text: str) -> str:

@@ -19,7 +19,7 @@ from flows.terminal import print_text
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7860
-"""Gradio's own default."""
+"""The port on which the demo serves if no port is given; Gradio uses the same one."""
 EXIT_USAGE = 2
 
 

@@ -41,7 +41,7 @@ FOLDER: Final = Path(__file__).parent
 EXAMPLE: Final = FOLDER.parent / "lookout.example.toml"
 DOCUMENT: Final = FOLDER / "prefect.yaml"
 INSTALLED_AT: Final = Path("/etc/lookout/lookout.toml")
-"""Where workers find the configuration: the same path for all of them, in a container or not."""
+"""The path of the configuration on every machine or container that runs a worker."""
 
 _HEAD: Final = """\
 # Written by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
@@ -49,7 +49,7 @@ _HEAD: Final = """\
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
-"""The code is installed where workers run; without a step, they would search the deploying user's folder."""
+"""The pull step. Workers have the code installed; without a step, they would search the deployer's folder."""
 
 
 def prefect_yaml_command(

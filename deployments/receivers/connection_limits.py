@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 HEAD_TIMEOUT_S: Final = 5.0
-"""From the connection, or the first byte of a further request, to the end of the head. GitHub sends it at once."""
+"""Maximum seconds from the connection, or the first byte of a later request, to the end of the request's head."""
 MAX_PER_PEER: Final = 64
 """Connections of one client without a head, and of one client of the site without its body; a proxy in front sends
 both immediately."""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
-"""Younger connections are not closed when there are too many: they may be a burst of genuine ones."""
+"""If there are too many connections, those open for fewer seconds are not closed: they may be real deliveries."""
 DEFAULT_BACKLOG: Final = 128
 """Connections that asyncio accepts before it handles any: fewer than `RESERVED_FILES`, so that these stay free."""
 RESERVED_FILES: Final = 256
-"""Open files that connections leave to the process itself: its log, the journal, the warehouse."""
+"""Number of open files that connections cannot use: the process needs them for its log, journal and warehouse."""
 MIN_CONNECTIONS: Final = 64
 BODY_TIMEOUT_S: Final = 10.0
-"""From the head to the end of the body. The receivers' own limits are shorter, and forms arrive at once."""
+"""Maximum seconds from the end of a request's head to the end of its body. Each receiver has a shorter limit."""
 REPEAT_S: Final = 60.0
 NOISY_MESSAGES: Final = ("out of system resource", "Too many open files")
 STARTUP_FAILURE: Final = 3
-"""The exit code of uvicorn's own command."""
+"""The exit code if the server cannot start, as in uvicorn."""
 OPEN_FILES_LIMIT: Final = 8_192
-"""Limit of open files that the process sets: the usual 1,024 is too low for a burst of a thousand deliveries."""
+"""The process sets its limit of open files to this: the usual 1,024 is too low for 1,000 deliveries at once."""
 
 
 class PendingConnections:

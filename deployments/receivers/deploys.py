@@ -53,7 +53,7 @@ from warehouse.journal.journal import Journal
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0)
-"""With a bound at 0.2 s, the objective for 99 of 100 answers, and at 1 s, the limit promised to senders."""
+"""Histogram bounds in seconds: 0.2 s is the objective for 99 % of answers, and 1 s is the limit for all."""
 
 
 class ReceiverMetrics:
@@ -109,12 +109,12 @@ class ReceiverMetrics:
 
 
 MAX_BODY_BYTES: Final = 2 * 2**20
-"""A push of 2,048 commits, the most that GitHub lists, with about 1 kB each."""
+"""Maximum bytes of a delivery: a push of 2,048 commits, the most that GitHub lists, with 1 kB for each."""
 SMALL_BODY_BYTES: Final = 2**16
-"""The amount that the server buffers of any request; most deliveries have 10 to 30 kB."""
+"""Bytes that the server buffers of any request. Most deliveries have 10 to 30 kB."""
 MAX_LARGE_BODIES: Final = 32
 BODY_TIMEOUT_S: Final = 5.0
-"""Half of GitHub's time limit for a delivery; enough for two megabytes on any server's connection."""
+"""Maximum seconds for the body of a delivery: half of GitHub's limit."""
 
 
 def collect_headers(request: Request) -> Headers:
@@ -154,9 +154,9 @@ async def _read_bounded(request: Request) -> bytes:
 
 FIRST_PAUSE_S: Final = 1.0
 CRASH_CHECK_INTERVAL_S: Final = 15.0
-"""How often Prefect is asked whether the run of a deploy crashed: one request, while a run has not ended."""
+"""Seconds between two requests to Prefect about whether the run of a deploy has crashed."""
 MAX_PAUSE_S: Final = 60.0
-"""Longest pause between two attempts while Prefect is down: a restart of its server takes 15 s."""
+"""Maximum seconds between two attempts while Prefect is down. A restart of its server takes 15 s."""
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from monitors.records.base import Record
 from warehouse.journal.journal import Journal
 
 MAX_STATUS_AGE_S: Final = 2.0
-"""A status is reused for this long, so that frequent requests do not write to the disk each time."""
+"""Seconds for which a status is reused, so that frequent requests do not write to the disk each time."""
 HEALTH_TIMEOUT_S: Final = 2.0
 PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)

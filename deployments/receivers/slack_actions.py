@@ -46,7 +46,7 @@ from monitors.records.operator_actions import ActionEffect, ActionOutcome, Opera
 
 MAX_FORM_FIELDS: Final = 10
 MAX_ACTIONS: Final = 10
-"""Slack sends one action per request; a few more are accepted."""
+"""Maximum number of actions in one request. Slack sends one."""
 ID_CHARACTERS: Final = 24
 """Hexadecimal digits of an action's id: 96 bits."""
 
@@ -156,11 +156,11 @@ def _build_slack_action(
 
 
 RETRY_PAUSE_S: Final = 5.0
-"""Pause between two attempts while another process has locked the warehouse."""
+"""Seconds between two attempts while another process has locked the warehouse."""
 LOCK_TIMEOUT_S: Final = 5.0
-"""Short, so that the receiver can be stopped at any time: stored actions wait in the journal."""
+"""Maximum seconds to wait for the warehouse's lock. After that, stored actions wait for the next attempt."""
 MAX_WAITING: Final = 1_000
-"""Actions whose reply address is remembered; older ones are applied without a reply."""
+"""Maximum number of actions with a stored reply address. Older actions are applied without a reply."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -268,11 +268,11 @@ MAX_BODY_BYTES: Final = 512 * 1024
 """A request includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
 This is four times that."""
 BUFFERED_BODY_BYTES: Final = 2**16
-"""The amount that the server buffers of any request."""
+"""Bytes that the server buffers of any request."""
 MAX_LARGE_BODIES: Final = 16
-"""Larger bodies that are read at once, of all senders together: 8 MB."""
+"""Maximum number of larger bodies that are read at the same time, of all senders together: 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
-"""Slack gives up after three seconds."""
+"""Maximum seconds for the body of a request. Slack itself waits for an answer for three seconds."""
 MIN_SECRET_CHARACTERS: Final = 16
 
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}", re.ASCII)

@@ -41,7 +41,7 @@ STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""The content security policy in exported pages, because their web server may send no headers."""
+"""The content security policy inside exported pages; a web server that serves them may send no headers."""
 ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
 

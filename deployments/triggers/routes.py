@@ -29,7 +29,7 @@ SECRET_VARIABLES: Final[Mapping[DeploySender, str]] = {
     DeploySender.STANDARD: "LOOKOUT_STANDARD_WEBHOOK_SECRET",
 }
 MIN_SECRET_CHARACTERS: Final = 16
-"""Shorter secrets can be guessed by trying."""
+"""Minimum characters of a secret. A shorter one could be guessed, and is refused."""
 
 Secrets = Mapping[DeploySender, tuple[str, ...]]
 

@@ -45,10 +45,10 @@ ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
 TOLERANCE_S: Final = 300
-"""Of the specification, either way."""
+"""Maximum seconds between the time in a signature and this machine's clock, as in the specification."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification writes before every secret
 MAX_SIGNATURES: Final = 20
-"""One for each secret of a rotation, and other versions; a sender has two or three."""
+"""Maximum number of signatures in a header. A sender has two or three during a rotation of secrets."""
 
 _ID: Final = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}", re.ASCII)

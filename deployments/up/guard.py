@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Final
 
 PR_SET_CHILD_SUBREAPER: Final = 36
-"""From Linux' <sys/prctl.h>."""
+"""The option of Linux's `prctl` that makes this process the parent of orphaned descendants (<sys/prctl.h>)."""
 PROCESSES: Final = Path("/proc")
 POLL_S: Final = 0.05
 
@@ -98,9 +98,9 @@ def _list_processes() -> Iterable[tuple[int, int]]:
 
 
 GRACE_S: Final = 20.0
-"""For an orderly end: Prefect's runner pauses its schedules, a receiver finishes its answers."""
+"""Seconds between SIGTERM and SIGKILL for the command: a receiver finishes its answers in this time."""
 ORPHANS_GRACE_S: Final = 5.0
-"""For what the command left behind."""
+"""Seconds between SIGTERM and SIGKILL for processes that outlive the command."""
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import gc
 from typing import Final
 
 FIRST_AFTER_S: Final = 20.0
-"""When imports, registration and the first polls, which need most of what is freed, are over."""
+"""Seconds after the start: imports, registration and the first polls, which free most memory, are over."""
 EVERY_S: Final = 600.0
 
 

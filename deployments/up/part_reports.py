@@ -22,7 +22,7 @@ from monitors.errors import MonitorError
 from monitors.records.incidents import Capability
 
 SUBJECT: Final = "up"
-"""The subject of the messages, in the place of a target's name."""
+"""Stands for the target's name in messages about the parts of Lookout."""
 CRASH_LOOP: Final = "crash-loop"
 BROKEN_EXIT_CODE: Final = 4
 

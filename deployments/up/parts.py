@@ -33,7 +33,7 @@ POLL_S: Final = "8"
 """Seconds between two polls of the runner for due runs. Prefect's own 10 is most of a deploy's way to its run, and
 each poll costs an idle installation processor time: at 2 s, a sixth of all that it uses."""
 OWN_MODULES: Final = {"PYTHONSAFEPATH": "1"}
-"""A folder `flows` or `monitors` where `lookout up` is typed is not imported in the place of Lookout's."""
+"""Environment variables that prevent the import of a folder `flows` or `monitors` in the current folder."""
 API_VARIABLE: Final = "PREFECT_API_URL"
 
 

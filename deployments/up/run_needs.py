@@ -19,7 +19,7 @@ from monitors.sources.privacy import PrivacyMode
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
 
 Check = Callable[[], object]
-"""Raises a `MonitorError` that names target, key and variable where something is missing."""
+"""Raises a `MonitorError` that names the target, key or variable that is missing."""
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:

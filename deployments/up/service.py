@@ -49,7 +49,7 @@ SLACK: Final = "slack"
 SITE: Final = "site"
 RUNNER: Final = "runner"
 STOP_S: Final = 15.0
-"""For the servers to end: their own limits are shorter."""
+"""Maximum seconds until the servers have stopped. Their own limits are shorter."""
 DEFAULT_POLICY: Final = RestartPolicy()
 
 

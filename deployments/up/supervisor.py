@@ -22,12 +22,12 @@ from deployments.up.guard import adopt_orphans, find_descendants, terminate_desc
 MAX_LINE_BYTES: Final = 64 * 1024
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
-"""How long to wait for processes that still hold the log's pipe after their part has ended."""
+"""Seconds to read the log of a part after its end, if another process still has the log open."""
 SUPERVISOR_NAME: Final = "up"
 CANNOT_START_CODE: Final = 126
-"""The code that a shell gives."""
+"""The exit code of a command that cannot be started, as in a shell."""
 STOP_S: Final = 40.0
-"""Longer than both grace times of a guard; then its descendants are killed without it."""
+"""Seconds until a guard must have ended, longer than its two grace times. Then its descendants are killed."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ TIMEOUT_S: Final = 5.0
 """Longest time for one ping. A run waits at most this long for a watchdog that does not answer."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""Lookout replaces this part of the address with the target's name, if each target has its own check."""
+"""The part of a heartbeat's address that Lookout replaces with the target's name, if it is there."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
 """Fixed namespace, so that the same run always has the same ``rid``."""
 
@@ -115,7 +115,7 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The whole log: its source does not answer, or reading it is not permitted."""
+"""The fault that the whole log is unreadable: its source does not answer, or reading it is not permitted."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})

@@ -135,7 +135,7 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 
 ANSWERS_AGAIN: Final = "The application answered the questions of this run."
-"""For an outage that Lookout's own settings may have caused."""
+"""The reason of a recovery after an outage that Lookout's own settings may have caused."""
 LEFT_SUITE: Final = (
     "The suite no longer has this case, so Lookout does not ask it any more. The fault may still be there."
 )

@@ -119,7 +119,7 @@ class Domain:
 
 
 def list_packs() -> tuple[str, ...]:
-    """Return the names of the packs that come with the product, by name."""
+    """Return the names of the packs that come with the product, in alphabetical order."""
     return tuple(sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}")))
 
 

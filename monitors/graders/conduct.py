@@ -148,7 +148,7 @@ UNREAD_REPLY = (
 UNSURE = "rules cannot decide whether it declines; only a judge can"
 """Reason to leave a reply open: its words may be a refusal or an answer."""
 GOES_ON = "it declined, but gives content after the refusal"
-"""Reason to leave a reply open: it goes on after its refusal, without a value that was asked for."""
+"""Reason to leave a reply open: after its refusal, it says more, but no value that was asked for."""
 
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:

@@ -917,7 +917,7 @@ def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: P
 
 
 _MAX_CODE_END: Final = 4
-"""Up to this many capital letters belong to a code. More are a word."""
+"""Maximum number of capital letters that end a code. More letters are a word."""
 _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, Strict, StrictInt, StrictStr
 from monitors.records.base import Identifier, Probability, Record, Sha256, UtcTime
 
 Offset = Annotated[int, Field(ge=0)]
-"""A place in a file, in bytes from its start."""
+"""A position in a file, in bytes from its start."""
 
 
 class FileMark(Record):

@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import AfterValidator, Field
 
 REACH: Final = 60
-"""The maximum number of repeats for ``*`` and ``+``."""
+"""The maximum number of repeats that ``*`` and ``+`` match in a saying's pattern."""
 MAX_WAYS: Final = 5_000
 """The maximum number of ways in which a pattern can match at one place."""
 _MAX_REPEATS: Final = 1_000

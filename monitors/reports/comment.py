@@ -220,11 +220,11 @@ def build_folded_calculation(report: RunReport) -> Block:
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
-"""The limit of a comment on GitHub."""
+"""GitHub's limit for the characters of a comment. A longer comment is shortened."""
 RESERVED_CHARACTERS: Final = 1_000
-"""Reserved for hidden text that identifies the comment."""
+"""Characters reserved for the hidden text by which Lookout finds its own comment again."""
 MAX_TABLE_ROWS: Final = 25
-"""Rows of a table that is not folded: two screens of a phone."""
+"""Maximum rows of a table that is not folded: two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26

@@ -10,9 +10,9 @@ from monitors.plural import plural
 from monitors.records.explanations import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
 
 ASKED_AGAIN_LABEL: Final = "Asked again:"
-"""Label of the results in a message."""
+"""Label in a message for the results of asking failed cases again."""
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
-"""Heading in a report."""
+"""Heading in a report for the results of asking failed cases again."""
 _MAX_CASES_NAMED: Final = 3
 """A message names at most this many cases. It counts more cases by how they behaved."""
 _COMMIT_CHARACTERS: Final = 12

@@ -101,7 +101,7 @@ def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], r
 
 
 FORMAT: Final = 1
-"""The version of the format. Increase it if older versions of Lookout cannot read the file any more."""
+"""The version of the file format. Increase it if older versions of Lookout can no longer read the file."""
 
 
 class Results(Record):

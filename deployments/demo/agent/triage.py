@@ -24,7 +24,7 @@ HERE: Final = Path(__file__).parent
 REPOSITORY: Final = HERE / "repository.toml"
 ISSUES: Final = HERE / "issues.jsonl"
 MAX_FILES_READ: Final = 3
-"""Files of a search result that are opened."""
+"""Maximum number of files of a search result that the agent opens."""
 MAX_FILES_FOUND: Final = 5
 PATH_WEIGHT: Final = 3
 """Weight of a word in a file's path, compared with one in its text."""

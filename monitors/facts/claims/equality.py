@@ -162,7 +162,7 @@ def _count_decimals(value: Decimal) -> int:
 
 
 _NOISE = Decimal("1e-9")
-"""The error that binary floating point adds to a decimal number."""
+"""Maximum relative difference of two numbers that counts as a rounding error of binary floating point."""
 
 _ROUNDED_DECIMALS = 2
 """A gold with at least this many decimals was rounded. With fewer it may be exact: 1.5 % is not 1.52 %."""

@@ -43,9 +43,9 @@ _MAX_READ_LENGTH: Final = 1_200
 """Only this many characters are read, because a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""A clause of at most this many words is about one thing."""
+"""Maximum words of a clause that is about one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
-"""A denial counts for words at most this far behind it."""
+"""Maximum distance in words between a denial and a word after it that it denies."""
 
 
 class RefusalKind(StrEnum):
@@ -610,11 +610,11 @@ def _addresses_user_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""A clause with fewer words states no rule of the company."""
+"""Minimum words of a clause that states a rule of the company."""
 _CONTENT_LENGTH: Final = 5
-"""A word with fewer letters names no thing."""
+"""Minimum letters of a word that can name a thing."""
 _MIN_TELLING_WORDS: Final = 3
-"""A clause with fewer words tells nothing."""
+"""Minimum words of a clause that gives information."""
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:

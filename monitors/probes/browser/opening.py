@@ -104,7 +104,7 @@ MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
 MIN_STEP_SCORE = 2.0
 """The same for controls that appeared after a step, such as one topic among others."""
 REACTION_TIMEOUT_S = 1.5
-"""Seconds after which a page that has not changed has ignored the press."""
+"""Seconds to wait for a change of the page after a press. If nothing changes by then, the press had no effect."""
 BOX_TIMEOUT_S = 5.0
 """Seconds in which a message box must appear after a press that changed the page."""
 MAX_COVERS = 3
