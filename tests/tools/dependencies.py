@@ -154,7 +154,7 @@ def _component(package: Package) -> dict[str, Any]:
 
 
 def page(packages: dict[str, Package]) -> str:
-    """For people: how many, whose, and each with its licence."""
+    """Format `docs/dependencies.md`: the number of packages, and each with its licence and purpose."""
     ours, prefects = shares(packages)
     direct = ", ".join(
         f"`{package.name}`" for package in packages.values() if package.direct and package.name not in FOR_PREFECT
@@ -165,20 +165,20 @@ def page(packages: dict[str, Package]) -> str:
         "<!-- made by `make lock`: python -m tests.tools.dependencies -->",
         "",
         (
-            f"A user installs {len(packages)} packages (`requirements/runtime.lock`, every file by its hash; "
-            "`requirements/sbom.cdx.json` is the same as a CycloneDX bill of materials). "
-            f"{len(ours)} of them Lookout would need without Prefect, {len(ours & prefects)} of those Prefect needs too, and "
-            f"{len(prefects - ours)} are there for Prefect alone."
+            f"A user installs {len(packages)} packages. `requirements/runtime.lock` lists them with the hash of each file, "
+            "and `requirements/sbom.cdx.json` is the same list as a CycloneDX bill of materials. "
+            f"Lookout itself needs {len(ours)} of them; Prefect also needs {len(ours & prefects)} of these. "
+            f"Only Prefect needs the other {len(prefects - ours)}."
         ),
         "",
         (
-            f"Named by Lookout itself: {direct}. `fastapi` and `sqlalchemy` are named only to hold Prefect's server to "
-            "versions that it works with."
+            f"Lookout depends directly on {direct}. It also limits `fastapi` and `sqlalchemy` to versions that Prefect's "
+            "server works with."
         ),
         "",
         (
-            "The [workflow to copy](../deployments/github-workflow.yml) looks every week whether one of them has a known "
-            "vulnerability."
+            "The [GitHub workflow that you copy](../deployments/github-workflow.yml) checks them for known vulnerabilities "
+            "every week."
         ),
         "",
         "| package | version | licence | for |",
