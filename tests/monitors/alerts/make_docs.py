@@ -21,9 +21,9 @@ DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
 DIGEST_WHEN = """Lookout sends it once a day, also if nothing is wrong. It covers the daily verification runs of the target, and
-the night of its live traffic: how many conversations were read and sampled, the rates with their intervals, the kinds of failure,
-drift, and a missing night. It does not list faults of Lookout and its judge, because these go to the channel of the monitor's
-owners. If that is the same channel, the digest counts them."""
+the night of its live traffic: the number of conversations that were read and sampled, the rates with their intervals, the kinds of
+failure, drift, and a missing night. It does not list faults of Lookout and its judge, because these go to the channel of the
+monitor's owners. If that is the same channel, the digest counts them."""
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
@@ -31,12 +31,12 @@ WIDTHS = {"desktop": 600, "phone": 360}
 INTRODUCTION = """# Alerts
 
 This page shows every kind of message that Lookout sends. Each picture shows the message in Slack. The text below the picture is
-what the terminal prints if Slack is not configured.
+the same message in a terminal, if Slack is not configured.
 
-The first line of a message names the fault, its severity and the target. Targets with `environment = "production"` are marked.
-Severity 3 (SEV 3) is the highest. One failure of severity 3 sends an alert during the run and fails the run, unless the case is
-flaky. `To do` is the next step. The last line has the id of the alert. For details, run `lookout alerts show ID`. Buttons need a
-bot token and a receiver (see [operations](operations.md)).
+The first line of a message names the fault, its severity and the target. It marks targets with `environment = "production"`.
+Severity 3 (SEV 3) is the highest: one such failure sends an alert during the run and fails the run, unless the case is flaky.
+`To do` is the next step. The last line has the id of the alert: for details, run `lookout alerts show ID`. Buttons need a bot
+token and a receiver (see [operations](operations.md)).
 
 | mark | meaning |
 | --- | --- |
@@ -46,8 +46,8 @@ bot token and a receiver (see [operations](operations.md)).
 | ❔ | closed, because the case or the target was removed; in the digest: no incident is open, but not everything was checked |
 | ⚠️ | this finding is uncertain: only one judge found it, or the case is right only sometimes |
 
-This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.
-The application and its customers are made up.
+`python -m tests.monitors.alerts.make_docs` generates this page and its pictures; `make snapshots` renews the texts.
+The application and its customers are invented.
 """
 
 
