@@ -28,7 +28,7 @@ from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import write_invisible_as_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
-"""A colour or a weight in messages of libraries. Code 8 does not match, because it hides the text after it."""
+"""A colour or a font weight in messages of libraries. Code 8 does not match, because it hides the text after it."""
 
 _STEERING: Final = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
@@ -38,7 +38,7 @@ _STEERING: Final = re.compile(
 
 
 def prepare_output() -> None:
-    """Make the standard streams usable: closed ones discard text, and characters without encoding are escaped."""
+    """Prepare the standard streams. Closed streams discard text; characters without an encoding are escaped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -48,20 +48,20 @@ def prepare_output() -> None:
 
 
 def finish_output() -> bool:
-    """Flush standard output; return false if it could not be written, after a note on standard error."""
+    """Flush standard output. If it could not be written, write a note to standard error and return false."""
     stream = _unwrap_stream(sys.stdout)
     _write(stream, "", flush=True)
     return stream not in _unwritable
 
 
 _unwritable: set[TextIO] = set()
-"""The streams that could not be written, because of a full disk or a failing device."""
+"""The streams that could not be written because the disk is full or a device fails."""
 
 
 def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
     """Write to a stream. If its reader has ended, as with `| head`, the text is discarded without an error."""
     try:
-        if text:  # on a full device, writing an empty text also fails
+        if text:  # on a full disk, writing an empty text fails too
             stream.write(text)
         if flush:
             stream.flush()
@@ -73,7 +73,7 @@ def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
         _discard_output(stream)
         if stream not in _unwritable:
             _unwritable.add(stream)
-            # Standard error may be on the same disk.
+            # Standard error may be on the same full disk.
             with suppress(OSError):
                 sys.stderr.write(f"lookout: the output cannot be written: {error.strerror}\n")
 
@@ -82,8 +82,8 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 
 def _discard_output(stream: TextIO) -> None:
-    """Make a stream discard all text, also what is in its buffer, so that closing it raises no error."""
-    # A stream without a file, as in tests, has nothing to redirect.
+    """Make a stream discard all text, including text in its buffer, so that closing it raises no error."""
+    # A stream without a file, as in tests, cannot be redirected.
     with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
@@ -101,7 +101,7 @@ def print_text(text: str = "", *, err: bool = False) -> None:
 
 
 def write_note(text: str) -> None:
-    """Write ``text`` for people on standard error without buffering."""
+    """Write ``text`` for people to standard error, without buffering."""
     stream = _unwrap_stream(sys.stderr)
     clear_waiting_line(text)
     _write(stream, _format_for_stream(stream, text), flush=True)
@@ -115,13 +115,13 @@ def _format_for_stream(stream: TextIO, text: str) -> str:
 def wrap_lines(text: str, columns: int) -> str:
     """Wrap lines that are longer than ``columns`` between words; indent the new rows by two.
 
-    A word that is longer than a line stays whole, so that people can copy an address or a path.
+    A word that is longer than a line is not broken, so that people can copy an address or a path.
     """
     return "\n".join(line if cell_len(line) <= columns else _wrap_line(line, columns) for line in text.split("\n"))
 
 
 def _wrap_line(line: str, columns: int) -> str:
-    """Wrap one line between words. Other spaces stay, because they can align the columns of a table."""
+    """Wrap one line between words. Other spaces are not changed, because they can align the columns of a table."""
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
@@ -133,7 +133,7 @@ def _wrap_line(line: str, columns: int) -> str:
 
 
 def write_notes(texts: Iterable[str]) -> None:
-    """Write every text as `write_note` does."""
+    """Write each text as `write_note` does."""
     for text in texts:
         write_note(text)
 
@@ -151,7 +151,7 @@ def escape_json(document: str) -> str:
 
 
 def write_data(document: str) -> None:
-    """Write a CSV, TOML or YAML document on standard output. On a terminal, control characters are made visible."""
+    """Write CSV, TOML or YAML to standard output. On a terminal, control characters are made visible."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
     _write(stream, write_invisible_as_code_points(document.replace("\r\n", "\n")) if stream.isatty() else document)
@@ -163,7 +163,7 @@ def get_byte_output() -> BinaryIO:
 
 
 def write_jsons(documents: Iterable[str]) -> None:
-    """Write every document as `write_json` does."""
+    """Write each document as `write_json` does."""
     for document in documents:
         write_json(document)
 
@@ -174,7 +174,7 @@ def flush_output() -> None:
 
 
 def log_to_terminal(form: str) -> None:
-    """Configure the root logger to write to standard error in the format ``form``, as `write_note` does."""
+    """Configure the root logger to write to standard error with the format ``form``."""
     logging.basicConfig(format=form, handlers=[_NoteHandler()])
 
 
@@ -185,7 +185,7 @@ class _NoteHandler(logging.Handler):
 
 @contextmanager
 def guard_output() -> Generator[None]:
-    """Make control characters visible in warnings and tracebacks that are written inside the block."""
+    """Make control characters visible in warnings and tracebacks that are written during the ``with`` block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
     try:
@@ -196,7 +196,7 @@ def guard_output() -> Generator[None]:
 
 @contextmanager
 def redirect_output_to_notes() -> Generator[None]:
-    """Redirect standard output to standard error inside the block."""
+    """Redirect standard output to standard error during the ``with`` block."""
     with redirect_stdout(sys.stderr):
         yield
 
@@ -208,12 +208,12 @@ class FailSafeStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """As a text stream does."""
+        """Write like a text stream."""
         _write(self._stream, text)
         return len(text)
 
     def flush(self) -> None:
-        """As a text stream does."""
+        """Flush like a text stream."""
         _write(self._stream, "", flush=True)
 
     def __getattr__(self, name: str) -> Any:
@@ -221,13 +221,13 @@ class FailSafeStream:
 
 
 class _Guard:
-    """Wraps a standard stream for code that does not use this module. Only colours stay invisible."""
+    """Wraps a standard stream for code that does not use this module. Only colour codes are not made visible."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
 
     def write(self, text: str) -> int:
-        """As a text stream does."""
+        """Write like a text stream, with control characters made visible."""
         clear_waiting_line(text)
         if "\x1b" not in text and self.unguarded.isatty():
             _write(self.unguarded, _format_for_stream(self.unguarded, text))
@@ -240,12 +240,12 @@ class _Guard:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """As a text stream does."""
+        """Write lines like a text stream, with control characters made visible."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """As a text stream does."""
+        """Flush like a text stream."""
         _write(self.unguarded, "", flush=True)
 
     def __getattr__(self, name: str) -> Any:

@@ -28,7 +28,7 @@ class TerminalConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The unguarded stream to write to, since the guard would show colours as text."""
+        """The stream without the guard, because the guard would show colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))
@@ -38,12 +38,12 @@ class TerminalConsole(Console):
         self._file = new_file
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does, after clearing the waiting line."""
+        """Print like rich, after erasing the waiting line."""
         clear_waiting_line()
         super().print(*objects, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as rich does, with control characters made visible."""
+        """Render like rich, with control characters made visible."""
         if isinstance(renderable, str):
             renderable = write_invisible_as_code_points(renderable)
         for segment in super().render(renderable, options):
@@ -51,23 +51,23 @@ class TerminalConsole(Console):
             yield segment if control else Segment(write_invisible_as_code_points(text), style)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Render as rich does, but show a bell or a carriage return, which rich would drop."""
+        """Render like rich, but show a bell or a carriage return, which rich would remove."""
         return super().render_str(write_invisible_as_code_points(text), **options)
 
 
 NAME_COLUMNS: Final = 10
-"""The width of the column for names; the lines begin after it."""
+"""Width of the column for names, in characters. The lines begin after it."""
 
 
 def print_named(console: Console, name: str, lines: Iterable[str]) -> None:
-    """Print a name and its lines of markup in two columns; wrap long lines between words."""
+    """Print a name and its lines of markup in two columns. Long lines are wrapped between words."""
     for number, line in enumerate(lines):
         head = f"{'' if number else name:<{NAME_COLUMNS - 1}} "
         print_wrapped(console, line, head)
 
 
 def print_wrapped(console: Console, line: str, head: Text | str = "") -> None:
-    """Print a line of markup after ``head``, wrapped between words and indented. A long word stays whole."""
+    """Print a line of markup after ``head``, wrapped between words and indented. Long words are not broken."""
     for row in _wrap_rows(console, line, Text(head) if isinstance(head, str) else head):
         console.print(row, soft_wrap=True, highlight=False)
 
@@ -81,7 +81,7 @@ def _wrap_rows(console: Console, line: str, head: Text) -> Iterator[Text]:
 
 
 def _find_row_starts(text: str, width: int) -> list[int]:
-    """Return the offsets in ``text`` at which each row after the first starts, if rows are wrapped at ``width``."""
+    """Return where in ``text`` each row after the first starts, if the text is wrapped at ``width`` characters."""
     starts = list[int]()
     begin = 0
     for word in re.finditer(r"\S+\s*", text):

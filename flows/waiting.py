@@ -1,7 +1,7 @@
-"""Shows on a terminal what a command is waiting for and since when.
+"""Shows on a terminal what a command waits for, and since when.
 
 The line appears on standard error after a second without output. It is erased before other output is written. It is
-only shown on a terminal that can erase a line.
+shown only on a terminal that can erase a line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import write_invisible_as_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""The line appears after this time without output, so that it does not flicker during short waits."""
+"""After how many seconds without output the line appears, so that it does not flicker during short waits."""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 
 
 class _WaitingLine:
-    """The waiting line of the terminal. It has a stack of activities, each with the time when it began."""
+    """The waiting line of the terminal. It has a stack of activities, and the time when each began."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -98,7 +98,7 @@ _line: Final = _WaitingLine()
 
 @contextmanager
 def show_waiting(text: str) -> Generator[None]:
-    """Show ``text`` as the current activity during the block. The block must not ask for input."""
+    """Show ``text`` as the current activity during the ``with`` block. The block must not ask for input."""
     if not _can_erase():
         yield
         return
@@ -110,7 +110,7 @@ def show_waiting(text: str) -> Generator[None]:
 
 
 def update_waiting(text: str) -> None:
-    """Replace the text of the innermost `show_waiting`; outside of a `show_waiting` block, do nothing."""
+    """Replace the text of the innermost `show_waiting`. Without a `show_waiting` block, do nothing."""
     _line.change(text)
 
 

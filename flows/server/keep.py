@@ -1,7 +1,8 @@
-"""Keeps the local Prefect server of an installation alive: ``python -m flows.server.keep lookout.toml``.
+"""Runs the local Prefect server of an installation: ``python -m flows.server.keep lookout.toml``.
 
-It starts the server, or uses one that an earlier command left running. Then it becomes `flows.server.watch_server`,
-which ends when the server stops answering, so that its supervisor starts it again; on SIGTERM it stops the server.
+It starts the server, or uses a server that an earlier command left running. Then it becomes
+`flows.server.watch_server`. That process ends when the server stops answering, so that its supervisor starts it
+again. On SIGTERM it stops the server.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BROKEN_EXIT_CODE: Final = 4
 
 
 def main() -> int:
-    """Start the server and watch it; return exit code 0 after SIGTERM, 4 when the server cannot start."""
+    """Start the server and watch it. Return exit code 0 after SIGTERM, and 4 if the server cannot start."""
     signal.signal(signal.SIGTERM, _stop)
     config = load_config(Path(sys.argv[1]))
     home = get_prefect_home(config)
@@ -40,7 +41,7 @@ def main() -> int:
         )
         if server is not None:
             _write_server_note(f"Prefect's pages: {server.ui_url}")
-            # A SIGTERM that arrives now waits for the handler of the new program.
+            # From here on, a SIGTERM waits until the new program handles it.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
             watch = (
                 sys.executable,

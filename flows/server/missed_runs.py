@@ -1,8 +1,8 @@
-"""Of runs that were missed while no worker ran, only the newest is run; and a target is asked by one run at a time.
+"""Of several missed runs, only the newest is run. A target is asked by only one run at a time.
 
-After an outage Prefect's server has a late run for each time that was missed. The first of them that starts cancels
-those that another one stands for, and ends itself if it is one of them: state Cancelled, named Skipped. The digest
-lists them.
+After an outage, Prefect's server has a late run for each missed time. The first of them that starts cancels the
+runs that a newer run replaces. If it is itself replaced, it ends: its state is Cancelled, named Skipped. The digest
+lists the skipped runs.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from monitors.config.sections import MissedRuns
 
 SKIPPED: Final = "Skipped"
 BUSY: Final = "Busy"
-"""The state of a job of every minute whose turn was skipped, since another run used the warehouse. No fault."""
+"""The state of a frequent job that was skipped because another run used the warehouse. This is not a fault."""
 MISSED_AFTER: Final = timedelta(hours=1)
-"""A run that begins so long after its time was missed; less is a queue on a busy machine."""
+"""How late a run must begin to count as missed. A shorter delay is a queue on a busy machine."""
 MAX_RUNS: Final = 200
-"""Prefect's maximum page size."""
+"""Maximum number of runs that are read, which is Prefect's page size."""
 LEASE_S: Final = 60.0
-"""A killed run frees its target after this time; Prefect's minimum."""
+"""After this time in seconds, a killed run no longer blocks its target. Prefect allows no shorter time."""
 QUIET_WAIT_S: Final = 5.0
 
 
 async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
-    """Cancel the missed runs of this run's deployment; return the state of this run if it is one of them.
+    """Cancel the missed runs of this run's deployment. If this run is one of them, return its state.
 
-    Return ``None`` outside of a deployment.
+    Returns ``None`` otherwise, and for a run without a deployment.
     """
     if not deployment.id:
         return None
@@ -65,7 +65,7 @@ async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | No
 async def cancel_missed_runs(
     client: PrefectClient, run_id: UUID, policy: MissedRuns, now: datetime
 ) -> State[None] | None:
-    """Cancel the missed runs beside the run ``run_id``; return the state of that run if it is one of them.
+    """Cancel the missed runs of the same deployment as ``run_id``. If that run is missed too, return its state.
 
     Runs that a person or a deploy started are never skipped.
     """
@@ -82,7 +82,7 @@ async def cancel_missed_runs(
 
 
 async def _list_due_runs(client: PrefectClient, deployment_id: UUID, now: datetime) -> list[FlowRun]:
-    """List the scheduled runs whose time has come, the newest first, except skipped ones."""
+    """List the scheduled runs that are due, without skipped runs, newest first."""
     runs = await client.read_flow_runs(
         flow_run_filter=FlowRunFilter(
             deployment_id=FlowRunFilterDeploymentId(any_=[deployment_id]),
@@ -119,9 +119,9 @@ def _format_due_time(run: FlowRun) -> str:
 
 
 async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequence[tuple[str, datetime]]:
-    """List name of the deployment and due time of each run that was skipped since ``since``, oldest first.
+    """List the deployment's name and the due time of each run that was skipped after ``since``, oldest first.
 
-    The runs are those of ``target``, and those that all targets have in common, of deployments with ``tag``.
+    Includes runs about ``target``, and runs about all targets, of deployments with ``tag``.
     """
     async with get_client() as client:
         deployments = await client.read_deployments(
@@ -152,10 +152,10 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 
 @asynccontextmanager
 async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
-    """Let this run of a deployment ask ``target`` alone; wait for a run that asks it now, on any machine.
+    """Let only this run of a deployment ask ``target``. Wait for another run that asks it, on any machine.
 
-    ``tag`` separates installations. Without a server that answers, the run continues: a limit must not stop a
-    verification. A run that a person starts by a command does not wait.
+    ``tag`` separates installations. If the server does not answer, the run continues, because a limit must not stop
+    a verification. A run that a person starts by a command does not wait.
     """
     if not deployment.id:
         yield
@@ -172,7 +172,7 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
 
 
 async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], None]) -> None:
-    """Acquire the slot, and let ``stack`` release it."""
+    """Acquire the slot. ``stack`` releases it."""
 
     def build_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
         return concurrency(
@@ -188,7 +188,7 @@ async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], 
         await slot.__aenter__()
 
     async def release() -> None:
-        with suppress(Exception):  # without a server the lease ends by itself, and the run is complete
+        with suppress(Exception):  # without a server, the lease ends after its time, and the run is complete
             await slot.__aexit__(None, None, None)
 
     stack.push_async_callback(release)

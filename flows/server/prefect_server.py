@@ -1,6 +1,8 @@
-"""Finds the Prefect server that records runs: the configured one, or a local one that is started and reused.
+"""Finds the Prefect server that records runs.
 
-Call it before anything imports ``prefect``, which reads its settings from the environment at import.
+This is the configured server, or a local one that is started if needed.
+
+Call this before anything imports ``prefect``, because Prefect reads its settings from the environment at import.
 """
 
 from __future__ import annotations
@@ -27,44 +29,53 @@ from warehouse.data_folder import open_lock_file
 
 POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
-"""A server on an overloaded machine answers late; one that is gone refuses immediately."""
+"""How long a server may take to answer, in seconds.
+
+A server on an overloaded machine answers late. A server that is gone refuses at once.
+"""
 
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""How many times another server may take the chosen port first."""
+"""How often another server may take the chosen port first, before the start fails."""
 PROGRESS_INTERVAL_S = 30.0
-"""How often a slow start is reported."""
+"""How often the progress of a slow start is reported, in seconds."""
 LOG = "server.log"
 HEAP_LIMITS = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
     "MALLOC_TRIM_THRESHOLD_": "65536",
 }
-"""How glibc keeps memory, in bytes. By default each thread has its own heap, which costs the server 3 to 13 MB at
-rest, and blocks of up to 32 MB stay in the heap after they were freed, which costs it 6 MB."""
+"""Settings that limit the memory that glibc holds, in bytes.
+
+By default, each thread has its own heap, which costs the server 3 to 13 MB at rest. Blocks of up to 32 MB stay in
+the heap after they were freed, which costs 6 MB.
+"""
 
 _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""The server's process first waits for a byte that says that its pid is stored. If its starter is killed before,
-the pipe ends and so does the process: no server runs without a note."""
+"""Code with which the server's process waits for a byte that says that its pid is stored.
+
+If the process that started it is killed before, the pipe ends, and so does the server's process. So no server runs
+without a note.
+"""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Servers that this process has started and must reap; they outlive it."""
+"""Servers that this process has started. They run longer than this process, which must collect their exit codes."""
 
 
 class PrefectUnavailable(MonitorError):
-    """No Prefect server answers, and none could be started."""
+    """Raised if no Prefect server answers and none could be started."""
 
     retryable = True
 
 
 class LocalServer(Record):
-    """A local server, stored in a file beside its database so that the next run finds it."""
+    """A local server. It is described in a file beside its database, so that the next run finds it."""
 
     pid: int
     port: int
@@ -81,16 +92,16 @@ class LocalServer(Record):
 
 
 def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
-    """Build the environment variables that our Prefect clients need, in addition to those of the user.
+    """Build the environment variables that Lookout's Prefect clients need besides the user's variables.
 
-    Logs go to the server, where a run's page shows them; the terminal shows the run itself.
+    Logs are sent to the server, whose page of a run shows them. The terminal shows the run itself.
     """
     return {
         "PREFECT_API_URL": api_url,
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # by default Prefect stores runs for ever
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # by default, Prefect stores runs for ever
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
@@ -106,12 +117,12 @@ def connect_or_start(
     write_line: Callable[[str], None],
     outlives: bool = True,
 ) -> LocalServer | None:
-    """Set ``environment`` for a server that answers; return the local server, or ``None`` for a configured one.
+    """Set ``environment`` for a server that answers. Return a local server, or ``None`` for a configured one.
 
-    A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
-    that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start
-    takes time, and one for every further half minute. ``outlives`` is false if
-    the caller stops the server itself.
+    A URL in the configuration has priority over ``PREFECT_API_URL``, and this over a local server. A configured
+    server that does not answer is an error, because a second, empty server would hide the fault. If the start takes
+    time, ``write_line`` gets a line, and another one every 30 seconds. ``stays`` is false if the caller stops the
+    server itself.
     """
     home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
@@ -130,21 +141,21 @@ def connect_or_start(
             environment[name] = value
         else:
             environment.setdefault(name, value)
-    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # Lookout reports a lost server itself
+    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # Lookout itself reports a lost server
     return local
 
 
 def find_running_server(home: Path) -> LocalServer | None:
-    """Find the local server of ``home``; ``None`` if it does not run or another server listens on its port."""
+    """Find the local server of ``home``. ``None`` if it does not run, or if another server uses its port."""
     server = find_server_process(home)
     return server if server and _is_serving(server, home) else None
 
 
 def is_server_gone(error: BaseException) -> bool:
-    """Whether ``error`` means that Prefect's client cannot reach its server.
+    """Return whether ``error`` means that Prefect's client cannot reach its server.
 
-    It may also say that the run does not exist, if another data folder's server uses the port now. Other code
-    converts connection errors to a `MonitorError`.
+    The error may also say that the run does not exist, if another data folder's server now uses the port. Other
+    code converts connection errors to a `MonitorError`.
     """
     if isinstance(error, httpx.TransportError | TimeoutError):
         return True
@@ -153,7 +164,7 @@ def is_server_gone(error: BaseException) -> bool:
 
 
 class ServerOnMachine(Record):
-    """A local server of a data folder on this machine. ``memory_mb`` is the memory of all of its processes."""
+    """A local server of a data folder on this machine. ``memory_mb`` is the total memory of its processes."""
 
     home: Path
     server: LocalServer
@@ -161,9 +172,9 @@ class ServerOnMachine(Record):
 
 
 def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
-    """List this user's local servers that Lookout started, by home. Empty on systems without ``/proc``.
+    """List this user's local servers that Lookout started, with their homes. Empty on systems without ``/proc``.
 
-    The owner of the folder counts, since root can read all processes.
+    The owner of the folder decides whose server it is, because root can read all processes.
     """
     servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -189,7 +200,7 @@ def _has_own_uid(home: Path) -> bool:
 
 
 def measure_memory_mb(server: LocalServer) -> float:
-    """Measure the memory of the server's processes; 0 if it is unknown."""
+    """Measure the memory of the server's processes in MB. The result is 0 if it is unknown."""
     pages = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -202,7 +213,7 @@ def measure_memory_mb(server: LocalServer) -> float:
 
 
 def read_noted_server(home: Path) -> LocalServer | None:
-    """Read the server that was last started for ``home``, which may be gone; ``None`` if there is none."""
+    """Read which server was last started for ``home``; it may be gone. ``None`` if there is no note."""
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -210,15 +221,16 @@ def read_noted_server(home: Path) -> LocalServer | None:
 
 
 def find_server_process(home: Path) -> LocalServer | None:
-    """Find the local server of ``home``, also one that does not answer; ``None`` if its process does not run."""
+    """Find the local server of ``home``, even if it does not answer. ``None`` if its process does not run."""
     server = read_noted_server(home)
     return server if server and _is_alive(server, home) else None
 
 
 def _is_alive(server: LocalServer, home: Path) -> bool:
-    """Whether the process with this pid is the server of ``home``, and not of the folder that it was copied from.
+    """Return whether the process with this pid is the server of ``home``, and not of a folder it was copied from.
 
-    The note may be a copy, and after a reboot the pid may be another process's: the process itself decides.
+    The note alone is not enough: it may be a copy, and after a reboot another process may have the pid. Therefore
+    the process is inspected.
     """
     pid = server.pid
     if _has_proc():
@@ -238,30 +250,33 @@ def _is_alive(server: LocalServer, home: Path) -> bool:
 
 
 def _has_home(process: Path, home: Path) -> bool:
-    """Whether a server's process works in ``home``: by the folder itself, which keeps its inode when renamed."""
+    """Return whether a server's process works in ``home``.
+
+    A renamed folder has the same inode, so it is recognised.
+    """
     if (process / "cwd").samefile(home):
         return True
     if _build_note_path(process / "cwd").exists():
         return False
-    # Earlier versions started it in the folder of the command.
+    # Earlier versions started the server in the working folder of the command.
     return os.fsencode(f"PREFECT_HOME={home.absolute()}") in (process / "environ").read_bytes().split(b"\0")
 
 
 def _has_proc() -> bool:
-    """Whether ``/proc`` exists, which identifies processes."""
+    """Return whether ``/proc`` exists, which is needed to identify processes."""
     return Path("/proc/self").exists()
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the local server of ``home`` after sending this process's last log lines; false if none was running.
+    """Stop the local server of ``home``, after sending this process's last log lines. Return false if none runs.
 
-    A server that does not answer is stopped too, and one that does not end within 30 s is killed.
+    A server that does not answer is stopped too. A server that does not end within 30 s is killed.
     """
     server = find_server_process(home)
     if server is None or not (_has_proc() or _is_serving(server, home)):
         return False
     if "prefect" in sys.modules and _is_answering(server.api_url):
-        from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
+        from prefect.logging.handlers import APILogHandler  # imported already, or there are no lines to send
 
         APILogHandler().flush()
     os.killpg(server.pid, signal.SIGTERM)
@@ -273,14 +288,14 @@ def stop_server(home: Path) -> bool:
 
 
 def _wait_for_end(server: LocalServer, home: Path, within_s: float) -> bool:
-    """Wait for the server's end and return whether it ended in time; reap a child of this process."""
+    """Wait until the server has ended, and return whether it ended in time. Collect a child's exit code."""
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if child.poll() is not None if child is not None else not _is_alive(server, home):
             _children.pop(server.pid, None)
             return True
-        # A process that is not a child sends no event when it ends.
+        # Only a child process sends an event when it ends, so the process is polled.
         time.sleep(POLL_INTERVAL_S)
     return False
 
@@ -293,7 +308,7 @@ def _ensure_local_server(
     *,
     outlives: bool,
 ) -> LocalServer:
-    make_private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
+    make_private_folder(home)  # Prefect does not create parent folders, and warns of it at every start
     with _lock_home(home):
         running = find_running_server(home)
         if running is not None:
@@ -304,7 +319,7 @@ def _ensure_local_server(
                 write_line("Waiting for the local Prefect server that another run was starting …")
                 if _wait_until_serving(coming, home, start_timeout_s, write_line):
                     return coming
-            stop_server(home)  # it hangs, or the folder was renamed and it has its database by the old path
+            stop_server(home)  # the server hangs, or its folder was renamed while it uses the old path
         use = "; later runs use it too; `lookout down` ends it" if outlives else ""
         write_line(f"Starting a local Prefect server (about 15 s{use}) …")
         with _lock_port_choice(start_timeout_s):
@@ -317,7 +332,7 @@ def _start_server(
     for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
         del _children[pid]
     before = read_noted_server(home)
-    # A client that knows the server's old port finds it again when it comes back there.
+    # A client that knows the old port finds the server again if it uses the same port.
     port = _choose_port(before.port if before else None)
     others = 0
     while True:
@@ -335,13 +350,13 @@ def _start_server(
             raise PrefectUnavailable(
                 f"the local Prefect server ended with code {process.returncode}; its log: {home / LOG}"
             )
-        port = _choose_port(None)  # a server whose starter was killed came up there, after it was chosen
+        port = _choose_port(None)  # a killed process may have started a server on this port in the meantime
 
 
 def _spawn_server(
     home: Path, environment: Mapping[str, str], port: int
 ) -> tuple[LocalServer, subprocess.Popen[bytes]]:
-    """Start the server's process, which waits until its pid is stored beside its database."""
+    """Start the server's process. It waits until its pid is stored beside its database."""
     server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
     variables = {
@@ -353,7 +368,7 @@ def _spawn_server(
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
             command,
             env=variables,
-            cwd=home,  # by this folder it is known as the server of this home, see `_has_home`
+            cwd=home,  # the working folder identifies the server's home, see `_has_home`
             stdout=output,
             stderr=output,
             stdin=subprocess.PIPE,
@@ -371,9 +386,9 @@ def _spawn_server(
 def _wait_until_serving(
     server: LocalServer, home: Path, within_s: float, write_line: Callable[[str], None]
 ) -> bool:
-    """Wait until the server answers.
+    """Wait until the server answers. Return whether it does.
 
-    Return false when it ends or the time is over. Progress goes to ``write_line``.
+    Returns false if the server ends or the time is over. Progress is written with ``write_line``.
     """
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
@@ -385,7 +400,7 @@ def _wait_until_serving(
         if so_far_s >= (lines_written + 1) * PROGRESS_INTERVAL_S:
             lines_written = int(so_far_s // PROGRESS_INTERVAL_S)
             write_line(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
-        # A server that starts sends no event; its port is polled.
+        # A starting server sends no event, so its port is polled.
         time.sleep(POLL_INTERVAL_S)
     return True
 
@@ -399,9 +414,9 @@ def _is_answering(api_url: str) -> bool:
 
 
 def _is_serving(server: LocalServer, home: Path) -> bool:
-    """Whether the server of ``home`` answers on its port, and not another one.
+    """Return whether the server of ``home``, and not another server, answers on its port.
 
-    A server that does not show its settings is accepted.
+    A server that does not show its settings is accepted as the right server.
     """
     if not _is_answering(server.api_url):
         return False
@@ -413,13 +428,13 @@ def _is_serving(server: LocalServer, home: Path) -> bool:
 
 
 def _get_json(api_url: str, path: str) -> object:
-    """Get the server's answer as JSON; ``None`` if it does not answer."""
+    """Get the server's answer as JSON, or ``None`` if it does not answer."""
     try:
         response = httpx.get(
             f"{api_url.rstrip('/')}/{path}",
             timeout=HEALTH_TIMEOUT_S,
             trust_env=not is_local_address(api_url),
-            verify=httpx.URL(api_url).scheme != "http",  # plain HTTP has no certificates; reading all takes 20 ms
+            verify=httpx.URL(api_url).scheme != "http",  # HTTP needs no certificates; reading them takes 20 ms
         )
         return cast("object", response.json()) if response.is_success else None
     except (httpx.HTTPError, ValueError):
@@ -427,20 +442,20 @@ def _get_json(api_url: str, path: str) -> object:
 
 
 def is_local_address(url: str) -> bool:
-    """Whether ``url`` is on this machine, so that no proxy is used."""
+    """Return whether ``url`` is on this machine, so that no proxy is used."""
     return httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
 
 
 def _choose_port(port_before: int | None) -> int:
-    """The ``known`` one, or Prefect's usual port, or the next one that nobody listens on.
+    """Choose a port: ``known``, or Prefect's usual port, or the next port that no process uses.
 
-    A server that was just killed holds its port for a moment.
+    A server that was just killed occupies its port for a moment.
     """
     end = time.monotonic() + PORT_RELEASE_TIMEOUT_S
     while port_before is not None and time.monotonic() < end:
         if _is_free(port_before):
             return port_before
-        # The kernel frees a port some moments after its process.
+        # The kernel frees a port a short time after its process has ended.
         time.sleep(POLL_INTERVAL_S)
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
         if _is_free(port):
@@ -452,23 +467,23 @@ def _choose_port(port_before: int | None) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a killed server leaves connections behind
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a killed server leaves connections open
         return _try_bind(probe, port)
 
 
 @contextmanager
 def _lock_port_choice(wait_s: float) -> Generator[None]:
-    """Hold the choice of a port, so that two servers that start together do not take the same free one.
+    """Hold a lock while a port is chosen, so that two servers that start together use different ports.
 
-    This matters for two data folders of one machine. It holds until the server listens: a server that does not get
-    its port dies late, and the other's answers would pass for its own. What it holds is the same number as a UDP
-    port, which ends with this process. When it is still taken after ``wait_s`` seconds, something else has it, and
-    the start goes on without.
+    Two data folders on one machine can start servers at the same time. The lock is held until the server listens: a
+    server that does not get its port ends late, and until then, the answers of the other server would look like its
+    own. The lock is the UDP port with the same number, which is freed when this process ends. If the lock is still
+    held after ``wait_s`` seconds, another program uses it, and the start continues without it.
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
         while not _try_bind(choosing, FIRST_PORT) and time.monotonic() < end:
-            # Another start holds the port for as long as it takes; nothing tells when it is free.
+            # Another start holds the lock for as long as it needs, and no event says when it is free.
             time.sleep(POLL_INTERVAL_S)
         yield
 
@@ -483,7 +498,7 @@ def _try_bind(candidate: socket.socket, port: int) -> bool:
 
 @contextmanager
 def _lock_home(home: Path) -> Generator[TextIO]:
-    """Hold the start of a server, so that two runs that start together start one server."""
+    """Hold a lock for the start of a server, so that two runs that start together start only one server."""
     with open_lock_file(home / "server.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock

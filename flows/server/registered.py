@@ -1,4 +1,4 @@
-"""Reads paused deployments from Prefect's server, and removes deployments that left the configuration."""
+"""Reads which deployments are paused at Prefect, and removes deployments that the configuration lacks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prefect.client.schemas.responses import DeploymentResponse
 from flows.server.schedules import NOT_PAUSED, PAUSED_TAG, SCHEDULE_SLUG, Pause, PlannedDeployment
 
 MAX_DEPLOYMENTS: Final = 200
-"""Prefect's maximum page size."""
+"""Maximum number of deployments that are read, which is Prefect's page size."""
 
 
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
-    """Read the pauses that a person set at the deployments with ``tag``, by the deployment's name.
+    """Read the pauses that a person set for deployments with ``tag``. The keys are the deployments' names.
 
-    Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
-    active.
+    Schedules without Lookout's slug belong to an earlier version, which paused all schedules when it ended. They
+    count as active.
     """
     pauses = {deployment.name: read_pause(deployment) for deployment in await _list_deployments(client, tag)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
@@ -30,10 +30,10 @@ async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
 async def remove_unplanned(
     client: PrefectClient, planned: Sequence[PlannedDeployment], config_path: Path, tag: str
 ) -> tuple[str, ...]:
-    """Remove the deployments of ``config_path`` that its configuration no longer has; return their names.
+    """Remove the deployments of ``config_path`` that are no longer in this configuration. Return their names.
 
-    Their waiting runs go with them, and runs that ended stay. Deployments of other configurations, and
-    those without ``tag``, stay.
+    Their waiting runs are removed with them, but ended runs stay. Deployments of other configurations, and
+    deployments without ``tag``, stay too.
     """
     names = {deployment.name for deployment in planned}
     gone = [
@@ -53,7 +53,7 @@ async def _list_deployments(client: PrefectClient, tag: str) -> Sequence[Deploym
 
 
 def read_pause(deployment: DeploymentResponse) -> Pause:
-    """Return what a person paused of a deployment."""
+    """Return which parts of a deployment a person paused."""
     schedules = [schedule for schedule in deployment.schedules if schedule.slug == SCHEDULE_SLUG]
     is_active = all(schedule.active for schedule in schedules)
     if not schedules or (is_active and not deployment.paused):

@@ -1,6 +1,6 @@
 """Registers the planned deployments at Prefect, creates automations that watch them, and executes due runs.
 
-This module imports Prefect, which reads its settings at import: connect first. Prefect's automations watch for
+This module imports Prefect, which reads its settings at import, so connect before. Prefect's automations watch for
 missing runs, and for runs whose process is gone:
 
     no run of a deployment has completed in time ─────▶ a message
@@ -8,12 +8,12 @@ missing runs, and for runs whose process is gone:
     a run is Crashed, by any process ────────────────▶ a message
     a run could not begin, so it could notify nobody ──▶ a message
 
-The messages go from Prefect's server directly to Slack, because the process that would send them may be gone.
-Prefect is not a sufficient watchdog: when its server dies it sends nothing, and only the missing heartbeat shows
-that.
+Prefect's server sends these messages directly to Slack, because the process that would send them may be gone.
+Prefect alone is not a sufficient watchdog: if its server dies, it sends nothing, and only the missing heartbeat
+shows this.
 
-An event of a run is named after the *name* of its state (``prefect.flow-run.Pass``), so the triggers match the
-state's type, a label of the event.
+The name of an event contains the *name* of the run's state (``prefect.flow-run.Pass``), which varies. So the
+triggers match the type of the state, which is a label of the event.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
-"""The flows that are watched, since a shared server has others."""
+"""The flows that are watched. A shared server may also have other flows."""
 WATCHERS: Final = (FOLLOW_LOG, WATCH_DEPLOYS)
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
@@ -74,33 +74,37 @@ NOT_STARTED_MESSAGES: Final = (
 )
 """The state messages of a run that could not begin."""
 CRASHED_AFTER_S: Final = 95.0
-"""Three heartbeats at the 30 s that `prefect_server.settings_for` sets, and a little."""
+"""How long heartbeats may be missing before a run counts as crashed, in seconds.
+
+A heartbeat is sent every 30 s, as `prefect_server.settings_for` sets it, so this is a little more than three of
+them.
+"""
 STOPPED_MESSAGES: Final = [
     "Execution was cancelled by the runtime environment.",
     "Execution was aborted by an interrupt signal.",
     "Execution was aborted by a termination signal.",
 ]
-"""The state messages of a run that was ended by a signal (`prefect.states`)."""
+"""The state messages of a run that a signal ended (see `prefect.states`)."""
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
-"""Only one message in this time: an event may reach Prefect's triggers twice, from the run and from the server."""
+"""Period in which only one message is sent. Prefect's triggers may get an event twice: from run and server."""
 RUN_PLACE: Final = '((flow_run | ui_url) or ("prefect flow-run inspect " ~ flow_run.id))'
-"""Where a message sends its reader: a server without ``PREFECT_UI_URL`` may not know the address of its pages."""
+"""How a message refers to a run: its URL or, if the server has no ``PREFECT_UI_URL``, a command that shows it."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
 Watched = list[ResourceSpecification]
-"""What the related resources of a run's event must match, each of them."""
+"""Conditions on the resources of a run's event. All conditions must be met."""
 
 
 class Expectation(Record):
-    """A deployment (the name of ``flow/name``) of which a run must complete every ``within_s`` seconds."""
+    """A deployment, by its name ``flow/name``, that must complete a run every ``within_s`` seconds."""
 
     deployment: str
     within_s: float
 
 
 class Change(StrEnum):
-    """The change that was made to an automation."""
+    """How an automation was changed."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -117,15 +121,16 @@ async def ensure_automations(
     flows: Sequence[str] = WATCHED_FLOWS,
     crashed_after_s: float = CRASHED_AFTER_S,
 ) -> Mapping[str, Change]:
-    """Create Prefect automations that alert on missing or crashed runs (idempotent); return the changes by name.
+    """Create Prefect automations that alert on missing or crashed runs (idempotent). Return the changes by name.
 
-    ``tag`` is `PrefectSettings.tag`: with a prefix, the automations watch only the runs of its deployments, and the
-    automations of other installations do not change. Without an ``endpoint`` nobody is notified, but crashed runs
-    are still marked Crashed. An automation that a person has disabled stays disabled. Automations of deployments
-    that are no longer expected are removed.
+    ``tag`` is `PrefectSettings.tag`. With a prefix, the automations watch only the runs of this installation's
+    deployments, and the automations of other installations do not change. Without an ``endpoint`` nobody is
+    notified, but crashed runs are still marked Crashed. An automation that a person has disabled stays disabled.
+    Automations of deployments that are no longer expected are removed.
     """
     watched = _match_flows(flows, tag)
-    # The watcher starts a run of its own flows again, and two hours without a complete one send an alert.
+    # The watcher starts crashed runs of its own flows again. After two hours without a completed run, an alert is
+    # sent.
     reported = _match_flows([flow for flow in flows if flow not in WATCHERS], tag)
     wanted = [build_abandoned_run_automation(watched, crashed_after_s)]
     if endpoint is not None:
@@ -147,7 +152,7 @@ async def ensure_automations(
 
 
 def build_missing_run_automation(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message when no run of a deployment completed in time; repeats."""
+    """Build the automation that sends a message if no run of a deployment completed in time. It repeats."""
     hours = expectation.within_s / 3600
     text = (
         f"🛠️ Lookout itself has a fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
@@ -171,9 +176,10 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
 
 
 def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message for every crashed run, whose process is gone.
+    """Build the automation that sends a message for every crashed run, because its process is gone.
 
-    A run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed for Prefect; its text says that.
+    For Prefect, a run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed. The text of the message
+    says so.
     """
     text = (
         f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
@@ -194,10 +200,10 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 
 
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message for a run whose configuration or parameters are wrong.
+    """Build the automation that sends a message for a run that could not start, for example a wrong parameter.
 
-    Such a run may not know whom to notify; one that does sends a second message. The watcher's runs are excluded,
-    since it starts them again and again: they are only reported when none completes for long.
+    Such a run may not know whom to notify. If it does, there is a second message. The watcher's runs are excluded,
+    because the watcher starts them again and again: they are reported only if none completes for a long time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -228,7 +234,7 @@ def _build_run_automation(
     watched: Watched,
     action: CallWebhook,
 ) -> AutomationCore:
-    """Build an automation that acts once on each run whose event matches."""
+    """Build an automation that acts once on each run with a matching event."""
     return AutomationCore(
         name=name,
         description=description,
@@ -246,7 +252,7 @@ def _build_run_automation(
 
 
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
-    """Build the automation that marks a run Crashed when its heartbeats stop, so that it frees its slot."""
+    """Build the automation that marks a run Crashed if its heartbeats stop, so that it frees its slot."""
     return AutomationCore(
         name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
@@ -276,7 +282,7 @@ def _match_runs(state: StateType) -> ResourceSpecification:
 
 
 def _match_flows(flows: Sequence[str], tag: str) -> Watched:
-    """Match runs of ``flows``; with a prefix, only those of deployments with its ``tag``."""
+    """Match runs of ``flows``. With a prefix, match only the runs of deployments with its ``tag``."""
     of_flows = _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
     if tag == PREFECT_TAG:
         return [of_flows]
@@ -289,13 +295,13 @@ def _build_resource_match(labels: Mapping[str, str | list[str]]) -> ResourceSpec
 
 
 def _build_payload(text_as_json: str, channel: str | None) -> str:
-    """Build the JSON for Slack, with placeholders that Prefect fills in."""
+    """Build the JSON for Slack. Prefect fills in the placeholders."""
     place = f'"channel": {json.dumps(channel)}, ' if channel else ""
     return f'{{{place}"text": {text_as_json}}}'
 
 
 async def _save_webhook_block(client: PrefectClient, endpoint: SlackEndpoint, tag: str) -> UUID:
-    """Save the block with the webhook and return its id. Prefect stores its secrets encrypted."""
+    """Save the webhook's block and return its id. Prefect encrypts the secrets in a block."""
     headers = {name: value.get_secret_value() for name, value in endpoint.headers.items()}
     webhook = Webhook(url=endpoint.url, headers=SecretDict({**headers, "Content-Type": "application/json"}))
     return await webhook.asave(f"{tag}-alerts", overwrite=True, client=client)
@@ -327,13 +333,16 @@ async def _ensure_automation(
 
 
 MAX_LONG_RUNS: Final = 4
-"""In addition to the watcher's runs. A verification takes about half a gigabyte for its browser."""
+"""Maximum number of long runs at a time, besides the watcher's runs.
+
+The browser of a verification takes about half a gigabyte of memory.
+"""
 
 
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
-    """Build Prefect's deployment object. Prefect finds the flow by its module: a flow object would be pickled.
+    """Build Prefect's deployment object. It names the flow's module, because Prefect would pickle a flow object.
 
-    ``pause`` is what a person paused of it, which stays so.
+    ``pause`` is what a person paused; it stays paused.
     """
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
@@ -344,7 +353,7 @@ async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT
         paused=pause.is_paused,
         concurrency_limit=1
         if isinstance(planned.when, Cron)
-        else None,  # one late run starts, and skips the other late runs
+        else None,  # only one late run starts, and it skips the other late runs
         schedules=None if planned.when else [],
         parameters=dict(planned.parameters),
         tags=[planned.tag, *planned.tags, *pause.tags],
@@ -363,7 +372,7 @@ def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation
 
 
 def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
-    """Compute how many runs may execute concurrently, so that long runs do not delay those of the watcher."""
+    """Compute how many runs may execute at the same time, so that long runs do not delay the watcher's runs."""
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
@@ -376,11 +385,11 @@ async def register_all(
     config_path: Path | None = None,
     tag: str = PREFECT_TAG,
 ) -> Runner:
-    """Register all deployments; return a runner that executes their due runs until SIGTERM, which ends the runs.
+    """Register all deployments. Return a runner that executes their due runs until SIGTERM.
 
-    ``write_line`` gets a line for each: what it does, and its next run. What a person paused stays paused. Runs
-    that were missed are `skip_missed_run`'s. With ``config_path``, deployments with ``tag`` that
-    left it are removed.
+    SIGTERM also ends the runs. ``write_line`` gets a line for each deployment: what it does, and when its next run
+    is. A deployment that a person paused stays paused. `skip_missed_run` handles missed runs. With ``config_path``,
+    deployments with ``tag`` that are no longer in the configuration are removed.
     """
     runner = _Runner(name=tag, limit=compute_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:
@@ -416,7 +425,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
         return f"paused at Prefect since {pause.since:%Y-%m-%d %H:%M} UTC"
     match planned.when:
         case Cron() as when:
-            schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server computes it
+            schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # computed like on Prefect's server
             dates = await schedule.get_dates(n=1, start=at)
             return f"next {format_zoned_moment(dates[0], when.time_zone)}"
         case Every(seconds=seconds):
@@ -428,16 +437,16 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
 async def ensure_watched(
     planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None, tag: str
 ) -> Mapping[str, Change]:
-    """Create or update the automations for the planned deployments; return the changes by name."""
+    """Create or update the automations for the planned deployments. Return the changes by name."""
     async with get_client() as client:
         return await ensure_automations(client, endpoint, expected=list_expectations(planned), tag=tag)
 
 
 class _Runner(Runner):
-    """A runner with its own SIGTERM handler, because Prefect's creates a coroutine that is never awaited."""
+    """A runner with its own SIGTERM handler. Prefect's handler creates a coroutine that is never awaited."""
 
     def handle_sigterm(self, *args: Any, **kwargs: Any) -> None:
-        """End `start`; leaving it pauses the schedules and ends the runs under way."""
+        """End `start`. Then the schedules are paused and the running runs ended."""
         del args, kwargs
         sys.exit(0)
 

@@ -1,4 +1,4 @@
-"""Reads the state of our schedules from Prefect's server: the next run, the last run, and how it ended."""
+"""Reads the state of Lookout's schedules from Prefect's server: the next run, the last run, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
 MAX_ROWS: Final = 200
-"""Prefect's maximum page size."""
+"""Maximum number of rows that are read, which is Prefect's page size."""
 ENDED_STATES: Final = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 _TIME: Final[TypeAdapter[UtcTime]] = TypeAdapter(UtcTime)
 _ROWS: Final = TypeAdapter(list[dict[str, Any]])
 
 
 class ScheduleState(Record):
-    """One of our deployments at Prefect. ``ended`` is how its last run ended, in Prefect's words, such as Pass.
+    """A deployment of Lookout at Prefect. ``ended`` is how its last run ended, as Prefect names it, such as Pass.
 
-    A person paused it at ``paused_since``, and the command ``resume`` ends that.
+    If a person paused the deployment, ``paused_since`` is the time, and ``resume`` is the command that ends the
+    pause.
     """
 
     name: str
@@ -38,15 +39,15 @@ class ScheduleState(Record):
 
 
 def find_api_url(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
-    """Find the URL of the Prefect API that this installation uses; ``None`` if none is configured or running."""
+    """Find the URL of the Prefect API that this installation uses. ``None`` if none is configured or running."""
     local = find_server_process(home)
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
 
 def load_schedule_states(api_url: str, tag: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
-    """Load the states of the deployments with ``tag``; ``None`` if the server does not answer.
+    """Load the states of the deployments with ``tag``, or ``None`` if the server does not answer.
 
-    ``auth`` is ``name:password``.
+    ``auth`` has the form ``name:password``.
     """
     name, _, password = auth.partition(":")
     try:
@@ -83,7 +84,7 @@ def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> l
 
 
 def _index_first_runs(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the first run of each deployment, by deployment id."""
+    """Return the first run of each deployment. The keys are deployment ids."""
     first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:
         first_runs.setdefault(run["deployment_id"], run)
@@ -108,7 +109,7 @@ def _build_state(
 
 
 def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]]) -> UtcTime:
-    """Return when a person paused the deployment: as `registered.Pause` noted, else at its last change."""
+    """Return when a person paused the deployment: the time in `registered.Pause`, or else its last change."""
     noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment["tags"] if tag.startswith(PAUSED_TAG)]
     return _TIME.validate_python(noted[0] if noted else max(row["updated"] for row in (deployment, *inactive)))
 
@@ -116,7 +117,7 @@ def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[s
 def _list_resume_commands(
     deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]], api_url: str
 ) -> Iterator[str]:
-    """Yield the commands of Prefect that resume the deployment and its schedules."""
+    """Yield the Prefect commands that resume the deployment and its schedules."""
     call, place = f"PREFECT_API_URL={api_url} prefect api", f"/deployments/{deployment['id']}"
     if deployment.get("paused"):
         yield f"{call} POST {place}/resume_deployment"

@@ -1,4 +1,4 @@
-"""Plans the Prefect deployments of a configuration: what is run, when, and with which parameters.
+"""Plans the Prefect deployments of a configuration: what runs when, and with which parameters.
 
     verify-deploy           when a deploy is reported     verify-deploy/verify-deploy
     scheduled-verify-TARGET every night                   verify-deploy/scheduled-verify-TARGET
@@ -9,7 +9,7 @@
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
     fire-drill              every week                    fire-drill/fire-drill
 
-Prefect shows parameters to everybody who can open its UI: they hold names and paths, never a secret.
+Prefect shows parameters to everybody who can open its UI, so they contain names and paths, but no secrets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from monitors.config.sections import ScheduleSettings, is_daily
 from monitors.records.base import Record, UtcTime
 
 SIGN_OF_LIFE_S: Final = 3600.0
-"""The watcher (`flows.watching`) starts a run when it finds something, and the schedule one every hour."""
+"""How often, in seconds, a schedule runs a job that shows that it works.
+
+The watcher (`flows.watching`) starts such a job earlier if it finds something new.
+"""
 SIGN_OF_LIFE_LATE_S: Final = 2 * SIGN_OF_LIFE_S
 DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
@@ -33,13 +36,13 @@ DRILL: Final = "fire-drill"
 FOLLOW_LOG: Final = "follow-log"
 WATCH_DEPLOYS: Final = "watch-deploys"
 SCHEDULE_SLUG: Final = "lookout"
-"""The name of a deployment's only schedule at Prefect, by which Prefect and Lookout identify the schedule."""
+"""The name of each deployment's only schedule. Prefect and Lookout identify the schedule by this name."""
 PAUSED_TAG: Final = "paused-since:"
 UTC_ZONE: Final = "UTC"
 
 
 class Cron(Record):
-    """Run at the times of a cron line, in a time zone."""
+    """Run at the times of a cron line in a time zone."""
 
     line: str
     time_zone: str
@@ -52,7 +55,10 @@ class Every(Record):
 
 
 class Pause(Record):
-    """What a person paused at Prefect: the deployment, its schedule or both; ``since`` then."""
+    """What a person paused at Prefect: the deployment, its schedule, or both.
+
+    ``since`` is the time of the pause.
+    """
 
     is_paused: bool = False
     is_schedule_active: bool = True
@@ -60,7 +66,7 @@ class Pause(Record):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tag that keeps the time, which registering the deployment again would overwrite."""
+        """The tag with the time of the pause. Prefect's own time changes at the next registration."""
         return (f"{PAUSED_TAG}{self.since:%Y-%m-%dT%H:%M:%SZ}",) if self.since is not None else ()
 
 
@@ -77,7 +83,7 @@ _MODULES = {
     "digest": "flows.digest.flow",
     "fire_drill": "flows.drill.flow",
 }
-"""The module of each flow."""
+"""The Python module of each flow, by the name of the flow's function."""
 
 _PURPOSES: Final = {
     "verify-deploy": "asks {target} the whole suite; may send alerts",
@@ -96,14 +102,14 @@ _PURPOSES: Final = {
         "plants a wrong answer on its own page without asking a bot; sends one message to test the alert path"
     ),
 }
-"""What each flow does, for the owner of the bot."""
+"""What each flow does, in words for the owner of the bot."""
 
 
 class PlannedDeployment(Record):
-    """One deployment: the ``flow`` (its function has the same name, with ``_``), its schedule and parameters.
+    """A planned deployment: the ``flow``, its schedule and its parameters.
 
-    People are notified when none of its runs completes for ``late_after_s``; ``None`` for a deployment without a
-    schedule or one that does not run daily.
+    The flow's function has the flow's name with ``_`` instead of ``-``. People are notified if no run completes for
+    ``late_after_s`` seconds. It is ``None`` for a deployment that has no schedule or that runs less than daily.
     """
 
     name: str
@@ -113,51 +119,52 @@ class PlannedDeployment(Record):
     tags: tuple[str, ...] = ()
     late_after_s: float | None = None
     tag: str
-    """The tag of the installation's deployments (`PrefectSettings.tag`), since a shared server has others."""
+    """The tag of this installation's deployments (`PrefectSettings.tag`). A shared server also has others."""
 
     @property
     def module(self) -> str:
-        """The module of the flow."""
+        """The Python module that contains the flow."""
         return _MODULES[self.function]
 
     @property
     def function(self) -> str:
-        """The flow's function."""
+        """The function of the flow."""
         return self.flow.replace("-", "_")
 
     @property
     def limit(self) -> int | None:
-        """Maximum concurrent runs: one late run about a target starts, and skips the other late runs."""
+        """Maximum number of runs at a time. One late run of a target starts, and skips the other late runs."""
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None
 
     def is_about(self, target: str) -> bool:
-        """Whether the deployment works for ``target``, alone or with all others."""
+        """Return whether the deployment works for ``target``, alone or together with all other targets."""
         return is_about(self.tags, target)
 
     @property
     def purpose(self) -> str:
-        """What the deployment does: whether it asks the bot, and whether it may alert."""
+        """What the deployment does. It says whether it asks the bot, and whether it may send alerts."""
         request = self.parameters.get("request", self.parameters)
         return _PURPOSES[self.flow].format(target=request.get("target", "the deployed target"))
 
     @property
     def full_name(self) -> str:
-        """The name in the form ``flow/name``, as in Prefect and ``deploys.deployment``."""
+        """The name in the form ``flow/name``, which Prefect and the setting ``deploys.deployment`` use."""
         return f"{self.flow}/{self.name}"
 
 
 def is_about(tags: Collection[str], target: str) -> bool:
-    """Whether a deployment with these tags works for ``target``, alone or with all others."""
+    """Return whether a deployment with these tags works for ``target``, alone or with all other targets."""
     return f"target:{target}" in tags or not any(tag.startswith("target:") for tag in tags)
 
 
 def plan_deployments(
     config: Config, config_path: Path, settings: ScheduleSettings
 ) -> tuple[PlannedDeployment, ...]:
-    """Plan all deployments of a configuration, in a stable order; runs read it from the absolute ``config_path``.
+    """Plan all deployments of a configuration, in a fixed order. Runs load it from the absolute ``config_path``.
 
-    Each name occurs once: if ``deploys.deployment`` names a nightly deployment, that one serves both.
+    Each name occurs only once. If ``deploys.deployment`` names a nightly deployment, this deployment also verifies
+    deploys.
     """
     config_parameter = {"config_path": str(config_path)}
     planned = (
@@ -173,7 +180,10 @@ def plan_deployments(
 
 
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
-    """Plan the verification that a deploy starts, named by ``deploys.deployment`` unless another flow is."""
+    """Plan the verification that a deploy starts.
+
+    ``deploys.deployment`` gives its name, unless it names another flow.
+    """
     flow, _, name = config.deploys.deployment.partition("/")
     own = config.prefect.add_prefix(VERIFY)
     return PlannedDeployment(
@@ -232,7 +242,7 @@ def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
 
 
 def _plan_watched(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
-    """Plan the jobs of the watcher, one for all targets."""
+    """Plan the jobs that the watcher starts. Each job is for all targets."""
     if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
             name=config.prefect.add_prefix(FOLLOW_LOG),
@@ -274,7 +284,7 @@ def _plan_daily(
 
 
 def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
-    """Plan the drill; without a schedule it is only started by `lookout drill`."""
+    """Plan the drill. Without a schedule, only `lookout drill` starts it."""
     cron = config.drill.cron if config.drill.enabled else ""
     return PlannedDeployment(
         name=config.prefect.add_prefix(DRILL),

@@ -1,6 +1,6 @@
-"""The runner of an installation: registers the deployments of the configuration, and executes their runs.
+"""The runner of an installation. It registers the deployments of the configuration, and executes their runs.
 
-Prefect is imported when its server is known, or its settings are read again: it reads them at import.
+Prefect reads its settings at import, so it is imported when its server is known.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
     from prefect.runner import Runner
 
 MOVED_POLL_S: Final = 10.0
-"""Seconds between two checks whether the local server has moved."""
+"""How often, in seconds, the runner checks whether the local server has moved to another port."""
 START_POLL_S: Final = 0.5
 
 
 class RunnerEnded(MonitorError):
-    """The runner does not execute runs any more."""
+    """Raised if the runner no longer executes runs."""
 
 
 def enter_own_folder(config: Config) -> None:
-    """Change to a folder of Lookout's own, because Prefect first imports flows from the current folder."""
+    """Change to a folder of Lookout's own, because Prefect imports flows from the current folder first."""
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
         os.chdir(own)
 
 
 def has_local_server(config: Config) -> bool:
-    """Whether the Prefect server is the data folder's own, so that its address may change."""
+    """Return whether the Prefect server belongs to the data folder, so that its address may change."""
     return config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
 
 
 async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, only_deploys: bool) -> Runner:
-    """Connect this process to Prefect's server and register the deployments; return their runner, not started.
+    """Connect to Prefect's server and register the deployments. Return their runner, which is not started yet.
 
-    Wait first for a local server, which another process starts. With ``only_deploys`` register only the deployment
-    that is started after a deploy. Raises `MonitorError`, and errors of Prefect's client.
+    This waits for a local server, which another process starts. With ``only_deploys``, it registers only the
+    deployment that a deploy starts. Raises `MonitorError`, and errors of Prefect's client.
     """
     if is_local:
-        get_environment().pop("PREFECT_API_URL", None)  # of an earlier try
+        get_environment().pop("PREFECT_API_URL", None)  # set by an earlier attempt
         home = get_prefect_home(config)
         while not await asyncio.to_thread(prefect_server.find_running_server, home):  # noqa: ASYNC110 - it sends no event
-            # A server that starts sends no event.
+            # A starting server sends no event, so it is polled.
             await asyncio.sleep(START_POLL_S)
     await asyncio.to_thread(
         prefect_server.connect_or_start,
@@ -92,7 +92,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
 async def run_runner(
     runner: Runner, config: Config, config_path: Path, *, is_local: bool, only_deploys: bool
 ) -> None:
-    """Execute due runs until SIGTERM, which ends the runs. Also watch logs and deploys, unless ``only_deploys``."""
+    """Execute due runs until SIGTERM, which also ends the runs. Watch logs and deploys, unless ``only_deploys``."""
     from flows.watching.watcher import Watcher
 
     async def execute_runs() -> None:
@@ -109,7 +109,7 @@ async def run_runner(
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
-    """Send the alerts that were only printed so far, if there is a delivery path to people."""
+    """Send the alerts that were only printed so far, if there is now a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))
@@ -118,10 +118,10 @@ async def _send_alerts_again_at_start(config: Config) -> None:
 
 
 async def _end_when_moved(config: Config) -> None:
-    """End this process when the local server has moved to another port."""
+    """End this process if the local server has moved to another port."""
     connected = get_environment()["PREFECT_API_URL"]
     while True:
-        # A server that moves sends no event; its note is polled.
+        # A server that moves sends no event, so its note is polled.
         await asyncio.sleep(MOVED_POLL_S)
         server = await asyncio.to_thread(prefect_server.find_server_process, get_prefect_home(config))
         if server is not None and server.api_url != connected:

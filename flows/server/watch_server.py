@@ -1,8 +1,8 @@
-"""Watch a local Prefect server that runs: ``python -m flows.server.watch_server HOME PID PORT``.
+"""Watch a running local Prefect server: ``python -m flows.server.watch_server HOME PID PORT``.
 
-`flows.server.keep` becomes this process once the server answers. It imports only a little of the standard library,
-because it runs as long as the server: when the server stops answering it kills it and ends with exit code 4, and on
-SIGTERM it stops the server and ends with 0.
+`flows.server.keep` becomes this process when the server answers. It imports only a small part of the standard
+library, because it runs as long as the server does. If the server stops answering, this process kills it and ends
+with exit code 4. On SIGTERM, it stops the server and ends with exit code 0.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from types import FrameType
 
 POLL_S = 2.0
 POLLS_PER_REQUEST = 5
-"""Of so many polls one asks the server, which costs the server processor time; the others look for its process."""
+"""One of this many polls sends a request to the server, which costs processor time.
+
+The other polls only test whether the server's process exists.
+"""
 MAX_SILENT_REQUESTS = 3
-"""Requests in a row without an answer."""
+"""Maximum number of requests in a row without an answer. Then the server is killed."""
 REQUEST_TIMEOUT_S = 10.0
-"""A server on an overloaded machine answers late."""
+"""Timeout of a request in seconds. A server on an overloaded machine answers late."""
 STOP_TIMEOUT_S = 30.0
 STOP_POLL_S = 0.1
 BROKEN_EXIT_CODE = 4
@@ -33,16 +36,16 @@ class _StopRequested(BaseException):
 
 
 def main() -> int:
-    """Watch the server until it is gone or SIGTERM arrives; return the exit code."""
+    """Watch the server until it is gone or SIGTERM arrives. Return the exit code."""
     home, pid, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
         signal.signal(signal.SIGTERM, _request_stop)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `flows.server.keep` blocked it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `flows.server.keep` blocked the signal
         _wait_until_gone(pid, port)
     except _StopRequested:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _stop_server(pid, port)
-        # A command may have stopped the server and deleted its note.
+        # A command may have stopped the server and deleted the server's note.
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(home, "server.json"))  # noqa: PTH108, PTH118 - pathlib takes memory
         return 0
@@ -56,10 +59,10 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _wait_until_gone(pid: int, port: int) -> None:
-    """Return when the server's process has ended, or when it does not answer."""
+    """Return when the server's process has ended or no longer answers."""
     silent_requests, polls = 0, 0
     while silent_requests < MAX_SILENT_REQUESTS:
-        # Processes that are not children send no event when they end.
+        # Only a child process sends an event when it ends, so the process is polled.
         time.sleep(POLL_S)
         polls += 1
         if not is_server_process(pid, port):
@@ -69,7 +72,10 @@ def _wait_until_gone(pid: int, port: int) -> None:
 
 
 def is_server_process(pid: int, port: int) -> bool:
-    """Whether the process is a Prefect server that listens on ``port``; reaps a child that has ended."""
+    """Return whether the process is a Prefect server that listens on ``port``.
+
+    Collect the exit code of an ended child.
+    """
     try:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False
@@ -90,7 +96,7 @@ def is_server_process(pid: int, port: int) -> bool:
 
 
 def is_server_healthy(port: int) -> bool:
-    """Whether the server answers its health route."""
+    """Return whether the server answers its health route."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=REQUEST_TIMEOUT_S) as connection:
             connection.sendall(HEALTH_REQUEST)
@@ -100,21 +106,21 @@ def is_server_healthy(port: int) -> bool:
 
 
 def _stop_server(pid: int, port: int) -> None:
-    """End the server with SIGTERM, or with SIGKILL if that takes too long."""
+    """End the server with SIGTERM. If that takes too long, use SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         _signal_group(pid, number)
         end = time.monotonic() + STOP_TIMEOUT_S
         while is_server_process(pid, port):
             if time.monotonic() > end:
                 break
-            # Processes that are not children send no event when they end.
+            # Only a child process sends an event when it ends, so the process is polled.
             time.sleep(STOP_POLL_S)
         else:
             return
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    # The server ended meanwhile, or its pid belongs to another process.
+    # The server has ended in the meantime, or another process has its pid.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 

@@ -1,7 +1,7 @@
-"""Builds and sends the alerts of a run: about severe failures while it goes on, and about everything at its end.
+"""Builds and sends the alerts of a run: about severe failures while it runs, and about everything at its end.
 
-The first severity-3 failure sends an alert immediately. Later ones are collected and added to its message. At the
-end, one line says what is new, what was known before, and whether people were notified.
+The first severity-3 failure sends an alert immediately. Later failures are collected and added to its message. At
+the end, one line says what is new, what was known before, and whether people were notified.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
-"""After an alert, failures are collected for this time and sent as one message."""
+"""How long, in seconds, failures are collected after an alert. Then they are sent as one message."""
 
 
 class EarlyAlerts:
-    """Sends alerts about severe failures in a background task, so that asking does not wait for Slack.
+    """Sends alerts about severe failures in a background task, so that asking need not wait for Slack.
 
-    At the end of the ``async with`` block, the collected failures are sent. An error here becomes a fault of the
-    run, which is reported at the end of the run.
+    At the end of the ``async with`` block, the collected failures are sent. An error becomes a fault of the run,
+    which is reported at the end of the run.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -82,7 +82,7 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting, wait for the current message, and send the failures that were collected since."""
+        """Stop collecting, wait for the current message, and send the failures collected since then."""
         del kind, error, trace
         finishing = asyncio.create_task(self._send_remaining_alerts())
         try:
@@ -104,7 +104,7 @@ class EarlyAlerts:
             await self._arrived.wait()
             self._arrived.clear()
             await self._send_batch()
-            # Failures of the next seconds go into one message instead of one each.
+            # Failures of the next seconds are sent in one message instead of one message each.
             await asyncio.sleep(COLLECT_S)
 
     async def _send_batch(self) -> None:
@@ -116,7 +116,7 @@ class EarlyAlerts:
         await self._wait_for_message()
 
     async def _wait_for_message(self) -> None:
-        """Wait for the current message; an error becomes a fault of the run."""
+        """Wait for the current message. An error becomes a fault of the run."""
         if self._message is None:
             return
         (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
@@ -130,7 +130,7 @@ TOO_LITTLE_GRADED = "TooLittleGraded"
 EXPLAINING_KINDS = frozenset(
     {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE, IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID}
 )
-"""Incident kinds that explain why nothing was graded."""
+"""Kinds of incidents that explain why nothing was graded."""
 
 
 def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
@@ -181,11 +181,11 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
 
 
 def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
-    """Find the cases that earlier alerts have named. The alert about the gate shows other cases first."""
+    """Find the cases that earlier alerts named. The alert about the gate then shows other cases first."""
     try:
         open_incidents = run.context.store.list_open_incidents(run.context.target.name)
     except WarehouseError:
-        return frozenset()  # without them, the worst cases are shown first
+        return frozenset()  # without these alerts, the worst cases are shown first
     return frozenset(case for incident in open_incidents for case in incident.notified_cases)
 
 
@@ -204,7 +204,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
 
 
 def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
-    """Format the fault that a complete run is INCONCLUSIVE because too few answers are graded; else empty."""
+    """Format why a complete run is INCONCLUSIVE if too few answers are graded. Otherwise empty."""
     reason = next(
         (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
         None,
@@ -224,7 +224,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
 
 
 def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
-    """Build observations that the application did not answer or that Lookout could not ask, at most one of each."""
+    """Build at most one observation that the application did not answer, and one that Lookout could not ask."""
     if run.not_ready is not None:
         return [_build_not_served_observation(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
@@ -254,7 +254,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
         if is_settings_change or may_be_settings:
             detail_text = _format_detail_with_cause(run, cause, detail_text)
-        if may_be_settings and cause and not is_settings_change:  # users do not get an answer either
+        if may_be_settings and cause and not is_settings_change:  # users get no answer either
             return [*observations, build_app_down_observation(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
         observations.append(
@@ -269,19 +269,19 @@ CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since a change of lookout.toml"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
 _MAX_DETAIL_CHARACTERS: Final = 260
-"""Maximum characters of an error, so that the next step after it is not cut off."""
+"""Maximum number of characters of an error, so that the next step after it is not cut off."""
 
 
 def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
-    """Format the cause if it is known, then the detail, then the next step."""
+    """Format the cause if it is known, then the detail, then what to do next."""
     shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
 def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Return whether a change of lookout.toml probably caused the missing answers, and a text about it.
+    """Return whether a change of lookout.toml probably caused the missing answers. Also return a text about it.
 
-    This is probable if the target's settings differ from those of the last run with answers.
+    A change is the probable cause if the target's settings differ from those of the last run with answers.
     """
     if run.has_answers or report.snapshot is None:
         return False, ""
@@ -308,7 +308,7 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
 
 
 def _find_api_path(run: LiveRun) -> str:
-    """Return the URL path of the target's API; empty for a page."""
+    """Find the URL path of the target's API. Empty if the target is a page."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
         return ""
@@ -322,7 +322,7 @@ def _build_not_served_observation(error: ProbeError, at: ObservationContext) -> 
 
 
 def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
-    """Build the scope that says which incidents this run can resolve."""
+    """Build the scope that states which incidents this run can resolve."""
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
     has_own_faults = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
     if run.graded and not has_own_faults and not run.faults:
@@ -341,7 +341,7 @@ def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionSco
 
 
 def find_case_ids_outside_suite(run: LiveRun) -> tuple[str, ...]:
-    """Find the cases of open incidents that were removed from this suite."""
+    """Find the cases of open incidents that are no longer in this suite."""
     context = run.context
     suite_ids = {case.id for case in context.suite.cases}
     asked = (
@@ -381,7 +381,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.CLOSED: "closed",
 }
-"""The label of each reason for an alert, in the order of printing."""
+"""The label of each reason for an alert. The labels are printed in this order."""
 
 DELIVERY_WORDS: Final = {
     "rejected": "refused by Slack and only printed here, so no person was notified",
@@ -389,18 +389,18 @@ DELIVERY_WORDS: Final = {
     "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
-"""What is printed for the delivery status of messages, worst first."""
+"""What is printed for each delivery status of messages, worst first."""
 EARLIER_WORDS: Final = {
     "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
     "sent": "sent now, late",
 }
-"""What is printed for the delivery status of messages from before the run, worst first."""
+"""What is printed for each delivery status of messages from before the run, worst first."""
 
 
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
     """Describe which alerts were sent, for example ``1 new, sent now; 2 already known``.
 
-    Messages of earlier runs that wait or were sent now are included. ``since`` is when the run began. If the
+    Messages of earlier runs are included if they wait or were sent now. ``since`` is when the run began. If the
     warehouse cannot be read, the text says so.
     """
     try:

@@ -41,7 +41,7 @@ async def prepare_run(
 ) -> LiveRun:
     """Load configuration and suite, open the journal, and load the answers of a stopped run.
 
-    Errors of the types ``unreported`` send no alert, because the person who started the run sees them.
+    Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
     try:
         await asyncio.to_thread(
@@ -51,7 +51,7 @@ async def prepare_run(
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
             await asyncio.to_thread(run.load_earlier_results)
-    except Exception as error:  # the owners are notified of every error; raised again
+    except Exception as error:  # every error is reported to the owners; raised again
         if not isinstance(error, unreported):
             await _notify_of_failed_preparation(request, error)
         raise
@@ -59,7 +59,7 @@ async def prepare_run(
 
 
 async def _notify_of_failed_preparation(request: VerifyRequest, error: Exception) -> None:
-    """Send an alert that a run could not begin."""
+    """Send an alert that a run could not start."""
     try:
         config = load_request_config(request)
     except ConfigError:
@@ -72,7 +72,7 @@ async def _notify_of_failed_preparation(request: VerifyRequest, error: Exception
 
 
 async def ask_until_deadline(run: LiveRun) -> None:
-    """Ask every case, until the run's deadline at most; send alerts about severe failures immediately."""
+    """Ask every case until the run's deadline. Send alerts about severe failures immediately."""
     limit_s = run.context.config.watchdog.run_deadline_s
     async with EarlyAlerts(run, build_observation_context(run)) as alerts:
         asking = asyncio.timeout(limit_s)
@@ -95,9 +95,9 @@ def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
 
 
 async def wait_for_deploy(run: LiveRun) -> bool:
-    """Wait until the target serves the commit to verify; return whether it does.
+    """Wait until the target serves the commit to verify. Return whether it does.
 
-    If it does not, store the error in the run. A target that does not report its version counts as ready.
+    If it does not, the error is stored in the run. A target that does not report its version counts as ready.
     """
     context = run.context
     settings = context.configured.probe
@@ -119,7 +119,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
 async def wait_until_app_recovers(run: LiveRun) -> None:
     """Wait until an application that stopped answering serves the verified commit again.
 
-    Raises `ProbeError` if it does not; the run then stops.
+    Raises `ProbeError` if it does not do so in time; the run then stops.
     """
     settings, listener = run.context.configured.probe, run.context.listener
     listener.on_stage("waiting for the app to come back")
@@ -138,9 +138,9 @@ async def wait_until_app_recovers(run: LiveRun) -> None:
 async def ask_unanswered_cases(
     run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None
 ) -> None:
-    """Ask the unanswered cases, worst severity first, several at a time, and grade the answers.
+    """Ask the cases without an answer, most severe first, several at a time, and grade the answers.
 
-    ``ends_at`` is the deadline by the event loop's clock. Each result is stored before ``on_result`` is called.
+    ``ends_at`` is the deadline in the time of the event loop. Each result is stored before ``on_result`` is called.
     """
     context = run.context
     settings = context.configured.probe
@@ -195,7 +195,7 @@ async def ask_unanswered_cases(
 
 
 class _AnswerGrader:
-    """Grades each answer while its page is open, and stores the result with its evidence."""
+    """Grades each answer while its page is open, and stores the result and its evidence."""
 
     def __init__(
         self, run: LiveRun, judges: JudgeStage, on_graded: Callable[[CaseResult], Awaitable[None]]
@@ -206,13 +206,13 @@ class _AnswerGrader:
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
     async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
-        """Grade the answer; return true if it is not correct, so that a screenshot of the page is stored."""
+        """Grade the answer. Return true if it is not correct, so that a screenshot of the page is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades
         return assess_case(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store a result in the journal and report it, or queue it for the judge if the judge must grade it."""
+        """Store and report a result. If the judge must grade it, queue it for the judge instead."""
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess_case(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):

@@ -1,4 +1,4 @@
-"""Starts to ask a target before the Prefect server is ready; the flow continues the run when the server answers.
+"""Starts to ask a target before the Prefect server is ready. The flow continues the run when the server answers.
 
     prepare_run ─▶ ask questions ──────────────────────▶ ask_and_grade waits for them ─▶ …
               └──▶ start the server ─▶ import Prefect ─▶ verify_deploy ┘
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 async def verify(request: VerifyRequest, listener: ProgressListener) -> RunReport:
-    """Verify a target and return the report. Ask while the Prefect server starts.
+    """Verify a target and return the report. Asking begins while the Prefect server starts.
 
     Raises the errors of `verify_deploy`, and `PrefectUnavailable`.
     """
@@ -42,25 +42,25 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
             await _run_in_daemon_thread(lambda: connect_to_prefect(config))
             await _run_in_daemon_thread(
                 lambda: import_module("flows.verify.flow")
-            )  # the import takes 3 s, during which answers must still be received
+            )  # the import takes 3 s, and answers must be received meanwhile
         from flows.verify.flow import build_flow_for_run  # Prefect reads its server's address at import
 
-        # A flow that returns a state hands out the state's data.
+        # A flow that returns a state returns the state's data to its caller.
         return cast("RunReport", await build_flow_for_run(run)(request))
 
 
 @asynccontextmanager
 async def _ask_in_background(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
-    """Ask in a background task, which is cancelled at the end of the block.
+    """Ask in a background task, which is cancelled at the end of the ``with`` block.
 
     Lookout's owners are notified if no server starts, or if the server is lost before the run is complete. If
-    asking also failed, the error of asking is raised.
+    asking fails too, the error from asking is raised.
     """
     with run.context.run_folder:
         run.asking = asking = asyncio.create_task(ask_until_deadline(run))
         try:
             yield asking
-        except Exception as error:  # Prefect raises several types; all are raised again
+        except Exception as error:  # Prefect raises errors of several types; all are raised again
             asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
             await _cancel_asking(asking)
             if not is_run_complete(run.context.folder) and (
@@ -90,7 +90,7 @@ def _build_server_fault(error: Exception) -> Fault:
 
 @contextmanager
 def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) -> Generator[None]:
-    """Show the stage "waiting for the Prefect server" when asking is finished before the server answers."""
+    """Show the stage "waiting for the Prefect server" if all questions are asked before the server answers."""
 
     def show(_: asyncio.Task[None]) -> None:
         listener.on_stage("waiting for the Prefect server")
@@ -101,7 +101,7 @@ def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) ->
 
 
 async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """Run ``work`` in a daemon thread, so that Ctrl-C ends the process immediately."""
+    """Run ``work`` in a daemon thread, so that Ctrl-C ends the process at once."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
 
@@ -119,7 +119,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
             result = work()
         except BaseException as error:  # noqa: BLE001 - every error is raised again in the task that waits for it
             problem = error
-        with suppress(RuntimeError):  # the loop is closed, so the result is not needed any more
+        with suppress(RuntimeError):  # the loop is closed, so nobody needs the result
             loop.call_soon_threadsafe(set_outcome, result, problem)
 
     threading.Thread(target=run_work_and_set_outcome, name="server-start", daemon=True).start()
@@ -128,7 +128,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def _cancel_on_sigterm() -> Generator[None]:
-    """Cancel the current task on SIGTERM, like Ctrl-C. Inside a flow, Prefect does this."""
+    """Cancel the current task on SIGTERM, as Ctrl-C does. Inside a flow, Prefect does this."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise AssertionError("internal error: the coroutine must run in a task")

@@ -1,7 +1,8 @@
 """Builds the rows of an experiment on a platform from a run's results: inputs, outputs and scores, redacted.
 
-If a case was asked several times, the worst answer counts, and each of its rows gets a part of the case's points.
-The average of ``lookout_earned`` divided by the average of ``lookout_weight`` is the run's weighted score.
+If a case was asked several times, its worst answer counts, and each of its rows gets an equal part of the case's
+points. The average of ``lookout_earned``, divided by the average of ``lookout_weight``, is the run's weighted
+score.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ WEIGHT: Final = "lookout_weight"
 
 
 class CaseWeights:
-    """The points of each graded case in the weighted score: earned and possible, divided among its rows."""
+    """The earned and possible points of each graded case in the weighted score, divided among the case's rows."""
 
     def __init__(self, report: RunReport, assessments: Iterable[Assessment], weights: Weights) -> None:
         all_assessments = tuple(assessments)
@@ -44,7 +45,7 @@ class CaseWeights:
         self._weights = weights
 
     def scores(self, case_id: str) -> Iterator[Score]:
-        """Yield the earned and the possible points as shares of the largest weight; none for an ungraded case."""
+        """Yield the earned and the possible points as shares of the largest weight. Empty for an ungraded case."""
         worst = self._worst.get(case_id)
         if worst is None:
             return
@@ -60,7 +61,7 @@ class CaseWeights:
 def build_experiment_rows(
     results: Iterable[CaseResult], examples: Mapping[str, str], weights: CaseWeights, redact: Redact
 ) -> Iterator[ExperimentRow]:
-    """Yield a row for each result whose case has an example; ``examples`` maps case ids to example ids."""
+    """Yield a row for each result of a case with an example. ``examples`` maps case ids to example ids."""
     for result in results:
         example_id = examples.get(result.case.id)
         if example_id is not None:
@@ -113,7 +114,7 @@ def _build_metadata(assessment: Assessment) -> Json:
 
 
 def _build_scores(result: CaseResult) -> Iterator[Score]:
-    """Yield the scores of one answer. An unknown score has no value."""
+    """Yield the scores of one answer. A score that is unknown has no value."""
     assessment = result.assessment
     match assessment.outcome:
         case CaseOutcome.CORRECT:
@@ -132,7 +133,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 
 def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score]:
-    """Yield the rating, and 1 or 0 with quote and reason for each of its criteria."""
+    """Yield the rating, and for each of its criteria 1 or 0 with the quote and the reason."""
     grade = find_rating_grade(result.assessment)
     if grade is None or grade.rubric is None:
         return
@@ -150,18 +151,18 @@ def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score
 
 
 def _build_severity_score(assessment: Assessment) -> Score:
-    """Build the severity score of a failure: 0 for severity 3, more for a smaller severity."""
+    """Build the severity score of a failure. It is 0 for severity 3, and higher for a smaller severity."""
     value = 1 - assessment.severity / Severity.CRITICAL
     return Score(key=SEVERITY, value=value, comment=f"severity {assessment.severity.value}")
 
 
 def _format_failures(assessment: Assessment) -> str:
-    """Format the kinds of failure without the reasons, which may quote the reply."""
+    """Format the failure kinds without their reasons, because a reason may quote the reply."""
     return ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
 
 
 def split_into_batches(rows: Iterator[ExperimentRow], size: int) -> Iterator[Sequence[ExperimentRow]]:
-    """Split rows into lists of up to ``size``, one list at a time, to save memory."""
+    """Split rows into lists of up to ``size`` rows. One list exists at a time, to save memory."""
     batch = list[ExperimentRow]()
     for row in rows:
         batch.append(row)

@@ -1,8 +1,8 @@
 """Writes a run as an experiment to a platform such as LangSmith.
 
 The experiment is opened while the run asks, so that alerts and reports can link to it. It is written after the
-alerts, so that verdict and alerts do not wait for the platform. Errors of the platform become a warning of the run.
-A resumed run writes nothing twice, because all ids depend on run, case and repeat.
+alerts are sent, so that verdict and alerts do not wait for the platform. Errors of the platform become a warning of
+the run. A resumed run writes no row twice, because all ids depend on run, case and repeat.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from monitors.platforms.settings import DatasetAddress, parse_dataset_address
 from monitors.records.runs import RunExperiment, RunReport
 
 OPEN_TIMEOUT_S: Final = 120.0
-"""Timeout of loading the dataset and opening the experiment, from the start of the run."""
+"""How long loading the dataset and opening the experiment may take, in seconds from the start of the run."""
 WRITE_TIMEOUT_S: Final = 600.0
-"""Timeout of writing all rows. 500 rows with 5 scores need 3,000 requests."""
+"""Timeout of writing all rows, in seconds. 500 rows with 5 scores need 3,000 requests."""
 ROWS_PER_BATCH: Final = 50
-"""The number of rows that are written together."""
+"""How many rows are written together."""
 
 
 class _PlatformExperiment(NamedTuple):
@@ -41,20 +41,23 @@ class _PlatformExperiment(NamedTuple):
 
 
 class ExperimentWriter:
-    """Writes the experiment of one run. Errors of the platform are not raised; see `RunExperiment.problem`."""
+    """Writes the experiment of one run. Errors of the platform are not raised, see `RunExperiment.problem`."""
 
     def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_PlatformExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
     def describe(self) -> RunExperiment | None:
-        """Return the description of the experiment; ``None`` while the platform has not answered."""
+        """Return the description of the experiment. ``None`` if the platform has not answered yet."""
         if not self._opening.done() or self._opening.cancelled():
             return None
         error = self._opening.exception()
         return self._opening.result().described if error is None else self._describe_failure(error)
 
     async def write(self, report: RunReport) -> RunExperiment:
-        """Write all rows with their scores; return the description of the experiment, with any problem."""
+        """Write all rows with their scores.
+
+        Return the description of the experiment, with a problem if there was one.
+        """
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)
@@ -87,7 +90,7 @@ class ExperimentWriter:
 
 @asynccontextmanager
 async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
-    """Open the run's experiment in the background; yield ``None`` if the target has no dataset."""
+    """Open the run's experiment in the background. Yields ``None`` if the target has no dataset."""
     written = run.context.configured.experiments
     if written is None:
         yield None
@@ -129,7 +132,7 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
 
 
 async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
-    """Load the example ids of these cases, by case id."""
+    """Load the example id of each of these cases. The keys are case ids."""
     examples: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
@@ -142,7 +145,7 @@ async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[
 
 
 def _build_metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
-    """Build the metadata by which the platform filters and compares experiments. ``report`` is set at the end."""
+    """Build the metadata that the platform uses to filter and compare experiments. ``report`` is set at the end."""
     context = run.context
     metadata: dict[str, JsonValue] = {
         "run_id": context.run_id,

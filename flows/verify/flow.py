@@ -72,17 +72,17 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Maximum wait for another process before loading the warehouse; the next run loads what is left."""
+"""Maximum wait for another process before the warehouse is loaded, in seconds. The next run loads the rest."""
 
 
 @flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None]:
-    """Verify one target; return a state that is named after the verdict, with the report as its data.
+    """Verify one target. Return a state that is named after the verdict; its data is the report.
 
-    A missed scheduled run ends as Skipped if a newer one replaces it. The run of a deploy ends as Superseded if a
+    A missed scheduled run ends as Skipped if a newer run replaces it. The run of a deploy ends as Superseded if a
     newer commit was reported before it started, and the application does not report its commit.
 
-    Raises `ConfigError` before anything is asked. The next run with the same target, suite and commit resumes a
+    Raises `ConfigError` before any question is asked. The next run with the same target, suite and commit resumes a
     stopped run.
     """
     config = await asyncio.to_thread(load_request_config, request)
@@ -98,9 +98,9 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
 
 
 def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
-    """Return the commit that was reported after the requested one; ``None`` if the application reports its commit.
+    """Return the commit that was reported after the requested commit, or ``None`` if this run can continue.
 
-    If the application reports its commit, the run waits for the requested one.
+    If the application reports its commit, the run continues: it waits until the requested commit is served.
     """
     configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:
@@ -112,9 +112,9 @@ def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
 
 
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
-    """Build the flow for a run that this process began before the server was ready.
+    """Build the flow for a run that this process started before the server was ready.
 
-    The run is bound to the flow's function, because Prefect would store a parameter on its server.
+    The run is bound to the flow's function, because Prefect would store a parameter on the server.
     """
 
     @flow(name=NAME, description=__doc__)
@@ -162,7 +162,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
 @task(name="prepare", cache_policy=NO_CACHE)
 @redact_errors
 async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
-    """Return the run that this process began before the server was ready, or prepare a new one."""
+    """Return the run that this process started before the server was ready, or else prepare a new run."""
     if begun is not None:
         return begun
     listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
@@ -170,19 +170,19 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
 
 
 def _select_caller_errors() -> tuple[type[Exception], ...]:
-    """Return the error types that the person who started the run sees; none for a scheduled run."""
+    """Return the error types that the person who started the run sees. Empty for a scheduled run."""
     return () if deployment.id else (ConfigError,)
 
 
 @task(name="ask and grade", cache_policy=NO_CACHE)
 @redact_errors
 async def ask_and_grade(run: LiveRun) -> None:
-    """Ask every case, worst severity first; grade and store each answer; send alerts about severe failures."""
+    """Ask every case, most severe first. Grade and store each answer, and send alerts about severe failures."""
     page = ProgressPage(_build_artifact_name(run))
     await page.start(run.done, run.planned)
     run.on_step = page.show
     await (run.asking if run.asking is not None else ask_until_deadline(run))
-    await page.show(run.done, run.planned)  # some results came before the page existed
+    await page.show(run.done, run.planned)  # some results arrived before the page existed
 
 
 @task(name="evaluate", cache_policy=NO_CACHE)
@@ -221,7 +221,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 @task(name="record", cache_policy=NO_CACHE)
 @redact_errors
 async def store_run_and_reports(run: LiveRun, report: RunReport) -> ReportPaths:
-    """Store the report in the journal, then in the warehouse and in files; return the paths of the files."""
+    """Store the report in the journal, then in the warehouse and in files. Return the paths of the files."""
     run.context.listener.on_stage("recording")
     return await _store_run(run, report)
 
@@ -234,13 +234,13 @@ async def _store_run(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _load_journal(run: LiveRun) -> None:
-    """Load the journal into the warehouse; skip this if another process has locked the file.
+    """Load the journal into the warehouse. If another process has locked the file, skip this.
 
     A damaged file is rebuilt from the journal, and Lookout's owners are notified.
     """
     store = run.context.store
     try:
-        store.load_pending(LOAD_WAIT_S)  # the next notification reports what could not be loaded
+        store.load_pending(LOAD_WAIT_S)  # the next notification reports data that could not be loaded
     except WarehouseBusy:
         return
     except WarehouseDamaged as error:
@@ -264,7 +264,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
-    """Read the report of the previous run and the open incidents; nothing if the warehouse cannot be read."""
+    """Read the report of the previous run and the open incidents. Empty if the warehouse cannot be read."""
     store, target = run.context.store, run.context.target.name
     try:
         previous = store.find_last_report(target, run.context.suite.sha256, except_run=run.context.run_id)
@@ -276,7 +276,7 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
 @task(name="notify people", cache_policy=NO_CACHE)
 @redact_errors
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Send alerts about what is new in this run, and resolve incidents that are over."""
+    """Send alerts about everything that is new in this run, and resolve incidents that have ended."""
     run.context.listener.on_stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = build_run_summary(report, _build_links(report, paths), account_patterns=patterns)
@@ -293,7 +293,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
 
 
 async def _add_summary_to_messages(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Add the summary of the run, and the recheck if there was one, to the messages that the run sent."""
+    """Add the summary of the run, and the recheck if there is one, to the messages that the run sent."""
     patterns, recheck = run.context.configured.graders.account_patterns, report.recheck
     format_recheck = None
     if recheck is not None:
@@ -309,7 +309,7 @@ async def _add_summary_to_messages(run: LiveRun, report: RunReport, paths: Repor
 @task(name="ask again", cache_policy=NO_CACHE)
 @redact_errors
 async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunReport:
-    """Ask the severe failed cases again; add the results to the report, the sent messages and the comments.
+    """Ask the severe failed cases again. Add the results to the report, the sent messages and the comments.
 
     The verdict and its figures do not change.
     """
@@ -325,7 +325,7 @@ async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunRep
 @task(name="write the experiment", cache_policy=NO_CACHE)
 @redact_errors
 async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
-    """Write the run as an experiment to the target's platform; write the reports again if it changed them."""
+    """Write the run as an experiment to the target's platform. If this changes the reports, write them again."""
     if experiment is None:
         return report
     run.context.listener.on_stage("writing the experiment")

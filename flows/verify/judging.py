@@ -1,7 +1,7 @@
 """Grades the answers that rules cannot grade, or that the judge must confirm, as `[judge] scope` says.
 
-Answers are queued for the judge while the run continues to ask. The judge grades them in groups; severity-3 cases
-do not wait for a full group. Without a judge, the answer stays ungraded with a reason.
+Answers are queued for the judge while the run continues to ask. The judge grades them in groups, but severity-3
+cases do not wait for a full group. Without a judge, these answers stay ungraded, with a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
 class PendingAnswer(NamedTuple):
-    """An answer that waits for the judge, with its grades by rules. ``rules`` is their factual finding."""
+    """An answer that waits for the judge, with its grades by rules.
+
+    ``rules`` is what rules found about its facts.
+    """
 
     case: GoldCase
     exchange: Exchange
@@ -45,11 +48,11 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 
 
 class JudgeQueue:
-    """Asks the judge in a background task, so that asking the application does not wait for a provider.
+    """Asks the judge in a background task, so that asking the application need not wait for a provider.
 
-    A group is sent when it is full, when a severe case in it is ungraded, or when the queue is closed. The groups
-    contain known answers (canaries), made from ``canary_cases``, that test the judge. The end of the ``async with``
-    block waits for all verdicts. After an exception it does not wait; a resumed run asks the judge again.
+    A group is sent if it is full, if it contains an ungraded severe case, or if the queue is closed. The groups
+    also contain known answers (canaries), made from ``canary_cases``, that test the judge. The end of the ``async
+    with`` block waits for all verdicts. After an exception it does not wait; a resumed run asks the judge again.
     """
 
     def __init__(
@@ -129,7 +132,7 @@ class JudgeQueue:
 
 
 JUDGE_UNAVAILABLE = "JudgeUnavailable"
-"""The name of the fault that a judge is configured but gave no grade."""
+"""The name of the fault that a configured judge gave no grade."""
 
 MAX_REASONS = 5
 
@@ -137,7 +140,7 @@ OnGraded = Callable[[CaseResult], Awaitable[None]]
 
 
 class JudgeStage:
-    """Grades the answers of one run that need a judge; calls ``on_graded`` once for each final result.
+    """Grades the answers of one run that need a judge. Calls ``on_graded`` once for each final result.
 
     Each answer is stored in the journal before it waits for the judge, and again with its final grade.
     """
@@ -156,7 +159,7 @@ class JudgeStage:
         )
 
     async def __aenter__(self) -> Self:
-        # The cost of grades before the run was resumed also counts.
+        # The cost of grades from before the run was resumed counts too.
         grades = (grade for result in self._run.results for grade in result.assessment.grades)
         spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
         self._account.total = Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
@@ -184,7 +187,7 @@ class JudgeStage:
                 await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
-        """Whether rules left the answer ungraded, or the judge must confirm its grade."""
+        """Return whether rules left the answer ungraded, or the judge must confirm its grade."""
         settings = self._plan.settings
         return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 
@@ -197,7 +200,7 @@ class JudgeStage:
             self._record_outcome()
 
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
-        """Grade an answer by a rule, queue it for the judge, or leave it ungraded if there is no judge."""
+        """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = grade_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
@@ -224,7 +227,7 @@ class JudgeStage:
             self._voids.append(group)
 
     def _record_outcome(self) -> None:
-        """Store the figures of judging in the run, and a fault if the verdicts are unreliable or missing."""
+        """Store the figures of judging in the run. Add a fault if the verdicts are unreliable or missing."""
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
             self._run.judge_void = _format_void(self._voids)
@@ -234,7 +237,7 @@ class JudgeStage:
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:
-        """Build the figures of judging: how many answers needed the judge, the verdicts, and the cost."""
+        """Build the figures of judging: how many answers needed the judge, the verdicts and the cost."""
         answers = by_rule = spoken = judged = waiting = to_confirm = disputed = 0
         graded_by = set[JudgeLineage]()
         reasons = Counter[str]()
@@ -292,13 +295,13 @@ def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """Return the assessment, marked if only one judge found a severity-3 failure or the graders disagree."""
+    """Mark the assessment if only one judge found a severity-3 failure, or if the graders disagree. Return it."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 
 def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
-    """Return the grades with ``added``, which replaces an earlier grade of the same grader."""
+    """Return the grades with ``added``. It replaces an earlier grade by the same grader."""
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
 
 

@@ -1,4 +1,4 @@
-"""Listeners for the progress of a run: the terminal's progress bar, the log, or none."""
+"""Listeners that show the progress of a run: in a progress bar, in the log, or not at all."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from monitors.records.runs import CaseResult
 
 
 class ProgressListener(Protocol):
-    """Gets the progress of a run. Must not block; what it raises ends the run."""
+    """Receives the progress of a run. It must not block. An exception in it ends the run."""
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """The run will have ``cases`` results, of which an earlier, stopped run brought ``resumed``."""
+        """Handle the plan: the run will have ``cases`` results, and ``resumed`` of them come from a stopped run."""
         ...
 
     def on_result(self, result: CaseResult) -> None:
@@ -25,7 +25,10 @@ class ProgressListener(Protocol):
         ...
 
     def on_ended(self, text: str, report: str) -> None:
-        """Handle the end of the run: ``text`` has verdict and notifications, ``report`` the path of the report."""
+        """Handle the end of the run.
+
+        ``text`` has verdict and notifications, ``report`` is the path of the report.
+        """
         ...
 
 
@@ -58,11 +61,11 @@ class RunLog:
         self._write(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{answered_before}")
 
     def on_result(self, result: CaseResult) -> None:
-        """Does nothing: a line for each result would bury the rest."""
+        """Do nothing, because a line for each result would hide the other lines."""
         del result
 
     def on_stage(self, name: str) -> None:
-        """Does nothing."""
+        """Do nothing."""
         del name
 
     def on_ended(self, text: str, report: str) -> None:
@@ -71,4 +74,4 @@ class RunLog:
 
 
 NO_LISTENER: Final[ProgressListener] = _SilentListener()
-"""A listener that does nothing."""
+"""A listener that does nothing with the progress."""

@@ -1,6 +1,6 @@
-"""Publishes a run in Prefect's UI: a summary, a table of failures, links.
+"""Publishes a run in Prefect's UI: a summary, a table of failures, and links.
 
-A run does not depend on Prefect's UI: it continues without the server.
+A run does not need Prefect's UI: it continues without the server.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
 
 MAX_ROWS: Final = 100
-"""Rows of the table of failures; results.json has them all."""
+"""Maximum number of rows in the table of failures. The file results.json has all failures."""
 
 STEP_PERCENT: Final = 5.0
-"""Minimum progress between two updates; each costs a request of about 10 ms."""
+"""Minimum progress between two updates, in percent. Each update costs a request of about 10 ms."""
 
 
 async def publish_artifacts(
     name: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
 ) -> None:
-    """Publish the Markdown summary, its page's link and the table of wrong or open answers. Needs a flow run."""
+    """Publish the Markdown summary, the link to its page and a table of wrong or open answers.
+
+    This must be called in a flow run.
+    """
     await publish_report_artifact(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
     rows = [_build_case_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
     if rows:
@@ -44,7 +47,7 @@ async def publish_artifacts(
 
 
 class ProgressPage:
-    """Shows the run's progress in Prefect's UI, in steps. Needs a task run."""
+    """Shows the run's progress in Prefect's UI, in steps. It must be used in a task run."""
 
     def __init__(self, name: str) -> None:
         self._key = f"{build_artifact_key(name)}-progress"
@@ -60,12 +63,12 @@ class ProgressPage:
             )
 
     async def show(self, done: int, cases: int) -> None:
-        """Update the progress to ``done`` of ``cases`` results."""
+        """Set the progress to ``done`` of ``cases`` results."""
         percent = _compute_percent(done, cases)
         artifact = self._artifact
         due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)
         if artifact is not None and due:
-            self._shown, self._artifact = percent, None  # if this update fails, do not try another one
+            self._shown, self._artifact = percent, None  # if this update fails, do not try another update
             async with continue_without_prefect_server():
                 await aupdate_progress_artifact(artifact, percent)
                 self._artifact = artifact

@@ -1,7 +1,8 @@
-"""Asks severe failed cases again after the verdict, at the target and at the previous build.
+"""Asks severe failed cases again after the verdict, at the target and at the previous build of the application.
 
-The alerts are already sent. The results do not change the verdict, a rate or the next baseline. Each result is
-stored before the next question, so that a resumed run asks nothing twice. The report describes errors.
+The alerts have already been sent. The results do not change the verdict, a rate or the next baseline. Each result
+is stored before the next question, so that a resumed run asks no question twice. Errors are described in the
+report.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
 RECOVERY_DEADLINE_S: Final = 5.0
-"""Maximum wait for the application to be ready again after a whole suite."""
+"""Maximum wait, in seconds, until the application is ready again after a whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
 """Name of the folder inside the run's folder for files that a driver writes while it asks again."""
@@ -55,14 +56,14 @@ APP_DOWN_TEXT: Final = "the application stopped answering before the end of the 
 MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
-"""A function that gets an answer that rules left ungraded; it returns whether the judge will grade it."""
+"""A function that gets an answer that rules left ungraded. It returns whether the judge will grade the answer."""
 
 
 async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
-    """Ask the severe failed cases again, as ``[recheck]`` allows; return ``None`` if there are none.
+    """Ask the severe failed cases again, as ``[recheck]`` allows. Return ``None`` if there are no such cases.
 
     ``hub_token`` gives access to a private Space. Errors of the application, of its previous build and of the judge
-    are part of the result and not raised.
+    are part of the result, and are not raised.
     """
     settings = run.context.config.recheck
     failed = await asyncio.to_thread(select_severe_failures, run.results) if settings.times else ()
@@ -87,7 +88,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
 
 
 def _explain_why_not_rechecked(run: LiveRun) -> str:
-    """Explain why no case of this run is asked again; empty if cases are."""
+    """Explain why no case of this run is asked again. Empty if cases are asked again."""
     if run.context.configured.probe.driver == JOB_DRIVER:
         return AGENT_TEXT
     silent = (answer.result for answer in run.results if isinstance(answer.result, NoAnswer))
@@ -96,7 +97,7 @@ def _explain_why_not_rechecked(run: LiveRun) -> str:
 
 
 def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
-    """Return the address of the previous build and a record of it; without an address, the record has a reason."""
+    """Find the address of the previous build. Also return a record of it, with a reason if there is no address."""
     context = run.context
     template = context.configured.previous_url
     if template is None:
@@ -111,9 +112,9 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
 
 
 class Rechecker:
-    """Asks one run's failed cases again and counts the results, including those before the run was resumed.
+    """Asks one run's failed cases again and counts the results, including results before the run was resumed.
 
-    ``problem`` is the reason if some questions were not asked.
+    If some questions were not asked, ``problem`` is the reason.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class Rechecker:
         self.problem = ""
 
     def build_recheck_report(self) -> Recheck:
-        """Build the result of asking the failed cases again."""
+        """Build the report on the cases that were asked again."""
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
@@ -142,7 +143,7 @@ class Rechecker:
         )
 
     async def ask(self, address: str | None) -> None:
-        """Ask the failed cases at the target, then at the ``address`` of the previous build."""
+        """Ask the failed cases at the target, then at ``address``, where the previous build is served."""
         try:
             self.problem = await self._ask_target()
         except Exception as error:  # noqa: BLE001 - an error of asking again does not change the verdict
@@ -151,7 +152,7 @@ class Rechecker:
             self._previous = await self._ask_previous(address, self._previous)
 
     async def _ask_target(self) -> str:
-        """Ask at the target; return the reason if some questions were not asked, else an empty text."""
+        """Ask at the target. Return the reason if some questions were not asked, or else an empty text."""
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
@@ -160,7 +161,7 @@ class Rechecker:
             return await self._ask_unanswered(asker, RecheckPlace.TARGET)
 
     async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:
-        """Ask the previous build; return a record of it, with the problem if there was one."""
+        """Ask the previous build. Return a record of it, with a problem if there was one."""
         problem, serving = "", None
         try:
             async with self._open_asker(address) as asker:
@@ -175,7 +176,7 @@ class Rechecker:
         except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
-            self._previous = self._check_previous_build(serving)  # the time limit may be reached
+            self._previous = self._check_previous_build(serving)  # the time limit may be over
         return self._previous.with_problem(problem)
 
     def _check_previous_build(self, serving: str | None) -> PreviousBuild:
@@ -199,7 +200,10 @@ class Rechecker:
         )
 
     async def _find_serving_commit(self, asker: CaseAsker, target: Target) -> str | None:
-        """Find the commit that an address serves; ``None`` if unknown. Raises `ProbeError` if nothing answers."""
+        """Find the commit that an address serves. ``None`` if unknown.
+
+        Raises `ProbeError` if there is no answer.
+        """
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
@@ -211,7 +215,10 @@ class Rechecker:
         return self._redact(ready.commit) if ready.commit else None
 
     async def _ask_unanswered(self, asker: CaseAsker, place: RecheckPlace) -> str:
-        """Ask the remaining questions at one place; return the reason if some were not asked, else ""."""
+        """Ask the remaining questions at one place.
+
+        Return the reason if some were not asked, or else an empty text.
+        """
         asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [
             Question(case=case.case, repeat=repeat)
@@ -227,7 +234,7 @@ class Rechecker:
                     questions, on_asked=lambda result: self._save_or_queue_for_judge(place, result, is_judged)
                 )
         finally:
-            for result in self._unjudged.values():  # they were not judged in time
+            for result in self._unjudged.values():  # the judge did not grade them in time
                 self._store_and_count_answer(place, result, result.assessment)
             self._unjudged.clear()
         return (tally.circuit_opened or "").removeprefix("not asked: ")
@@ -239,16 +246,18 @@ class Rechecker:
 
     @asynccontextmanager
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
-        """Open the judge for cases that the judge failed, within the run's budget; yield a queueing function.
+        """Open the judge within the run's budget, for cases that the judge failed.
 
-        This function returns false for an answer that the judge does not grade.
+        Yield a function that queues answers.
+
+        The yielded function returns false for an answer that the judge does not grade.
         """
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
         account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
-        # The judge's budget is that of the whole run, so its cost so far counts.
+        # The judge's budget is for the whole run, so the cost so far counts.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
@@ -279,7 +288,7 @@ class Rechecker:
         return True
 
     def _store_and_count_answer(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
-        """Store a result in the journal and add it to the answers."""
+        """Store a result in the journal and count it as an answer."""
         context, probe_result = self._run.context, result.result
         builds = list_named_builds(probe_result) if isinstance(probe_result, Exchange) else ()
         costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
@@ -305,7 +314,7 @@ class Rechecker:
 
 
 def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
-    """Yield the ids of the cases that a judge failed."""
+    """Yield the ids of the cases that the judge failed."""
     for result in run.results:
         if result.assessment.outcome is CaseOutcome.FAILED and any(
             isinstance(grade, Judged) and grade.grader == JUDGE and not grade.passed
@@ -315,7 +324,7 @@ def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
 
 
 def _load_earlier_answers(run: LiveRun) -> list[RecheckAnswer]:
-    """Load the answers that were asked again before the run was resumed."""
+    """Load the results of asking again from before the run was resumed."""
     context = run.context
     if not context.run_folder.resumed:
         return []

@@ -1,4 +1,4 @@
-"""The folder of a verification run. It stores how the run began, so that a later process can resume a stopped run.
+"""The folder of a verification run. It stores how the run started, so that another process can resume the run.
 
 The request of a run contains no secrets, because Prefect stores and shows it.
 """
@@ -27,12 +27,12 @@ NO_BASELINE: Final = "none"
 
 
 class VerifyRequest(BaseModel):
-    """A request to verify one target of a configuration, which is given whole or as the path of a lookout.toml.
+    """A request to verify one target. It contains the configuration, or the path of a lookout.toml.
 
-    ``commit`` is the deploy to verify, if it is known. ``fresh`` starts a new run even if one could be resumed. The
-    results of a staging target are posted to ``pull_request``. ``baseline`` is the run to compare with: a run's id,
-    the path of a results.json, ``none``, or ``auto`` for the last accepted run of the target branch. ``change`` is
-    the change that a CI job checks.
+    ``commit`` is the deploy to verify, if it is known. ``fresh`` starts a new run even if another run could be
+    resumed. The results of a staging target are posted to ``pull_request``. ``baseline`` is the run to compare
+    with: a run's id, the path of a results.json, ``none``, or ``auto`` for the last accepted run of the target
+    branch. ``change`` is the change that a CI job checks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,21 +56,24 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""A second lock of the process that works on the run. Other processes test this one and not `LOCK_FILE`."""
+"""Name of a second lock file of the process that works on the run.
+
+Other processes test this lock, not `LOCK_FILE`.
+"""
 DONE_FILE = "done"
-"""Written last, after reports and alerts. If it is missing, a later run sends the alerts."""
+"""Name of a file that is written last, after reports and alerts. If it is missing, a later run sends the alerts."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""A stopped run can be resumed within this time; after that its answers are too old."""
+"""How long after its start a stopped run can be resumed. Later, its answers are too old."""
 
 
 class RunStart(Record):
-    """How a run began.
+    """How a run started.
 
     Two runs ask the same questions if target, suite, commit, head of the change and settings are the same.
     ``settings_sha256`` is the hash of the settings that affect answers and grades. ``serving`` is the commit that
-    the target served, if known. The results are posted to ``pull_request``, also if another process finishes the
-    run. ``planned`` is the number of results with repeats; ``None`` if an older Lookout wrote the file.
+    the target served, if known. The results are posted to ``pull_request``, even if another process finishes the
+    run. ``planned`` is the number of results with repeats, or ``None`` if an older Lookout wrote the file.
     """
 
     run_id: Identifier
@@ -94,23 +97,23 @@ class RunStart(Record):
         return self.model_copy(update={"serving": commit})
 
     def same_question(self, other: RunStart) -> bool:
-        """Whether ``other`` asks the same questions about the same deploy."""
+        """Return whether ``other`` asks the same questions about the same deploy."""
         return self._question == other._question
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
-    """Build a run id that contains the target and sorts by start time.
+    """Build a run id that contains the target. Run ids of a target sort by start time.
 
-    Its last six hexadecimal digits are the millisecond and a part of ``random_bytes``.
+    The last six hexadecimal digits are the millisecond and a part of ``random_bytes``.
     """
     return f"{now:%Y%m%dT%H%M%SZ}-{target}-{now.microsecond // 1000:03x}{random_bytes.hex()[-3:]}"
 
 
 @dataclass
 class RunFolder:
-    """The folder of a run that this process has locked. The lock ends with the ``with`` block or the process.
+    """The folder of a run, locked by this process. The lock ends with the ``with`` block or with the process.
 
-    ``resumed`` is true if another process began the run.
+    ``resumed`` is true if another process started the run.
     """
 
     start: RunStart
@@ -120,7 +123,7 @@ class RunFolder:
     alive: TextIO
 
     def store_build_commit(self, commit: str | None) -> None:
-        """Store the commit that the target serves, so that only a run of the same build resumes this one."""
+        """Store the commit that the target serves, so that only a run of the same build can resume this run."""
         if commit != self.start.serving:
             self.start = self.start.set_build_commit(commit)
             _write_start(self.folder, self.start)
@@ -141,7 +144,7 @@ class RunFolder:
 
 
 def begin_run(runs: Path, start: RunStart) -> RunFolder:
-    """Create the run's folder, lock it and store its start. Raises `WarehouseUnwritable`."""
+    """Create the run's folder, lock it and store how the run started. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
     lock = _lock_folder(folder, runs.parent)
     if lock is None:
@@ -155,12 +158,12 @@ def _write_start(folder: Path, start: RunStart) -> None:
 
 
 def is_run_complete(folder: Path) -> bool:
-    """Whether the run in ``folder`` is finished."""
+    """Return whether the run in ``folder`` is finished."""
     return (folder / DONE_FILE).exists()
 
 
 def has_live_process(folder: Path) -> bool:
-    """Whether a running process works on the run in ``folder``."""
+    """Return whether a running process works on the run in ``folder``."""
     try:
         with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
             fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -174,10 +177,10 @@ def has_live_process(folder: Path) -> bool:
 def find_run_to_resume(
     runs: Path, wanted: RunStart, is_same_build: Callable[[RunStart], bool] = lambda _: True
 ) -> RunFolder | None:
-    """Find and lock the newest stopped run with the same questions; ``None`` if there is none that can be resumed.
+    """Find and lock the newest stopped run with the same questions. ``None`` if no run can be resumed.
 
-    ``is_same_build`` returns whether the target still serves the build of that run. A run that another process
-    works on is skipped. A run that is older than a finished run of the target is not resumed.
+    ``is_same_build`` returns whether the target still serves the build of that run. A run is skipped if another
+    process works on it, or if a finished run of the target is newer.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = read_start(start_file.parent)
@@ -208,14 +211,14 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Lock the alive file; this only waits for a check by `has_live_process`."""
+    """Lock the alive file. This waits only for a check by `has_live_process`."""
     alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 
 
 def read_start(folder: Path) -> RunStart | None:
-    """Read how the run in ``folder`` began; ``None`` if the file is missing or damaged."""
+    """Read how the run in ``folder`` started. ``None`` if the file is missing or damaged."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

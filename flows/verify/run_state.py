@@ -1,7 +1,7 @@
-"""The state of a run in progress. Results are compressed in memory, so that a large suite needs little memory.
+"""The state of a running verification. Results are compressed in memory, so that a large suite needs little memory.
 
-This module also finds the run's baseline: a named run, or the last accepted one. Runs with different judges are not
-compared.
+This module also finds the run's baseline, which is a named run or the last accepted run. Runs with different judges
+are not compared.
 """
 
 from __future__ import annotations
@@ -36,21 +36,24 @@ from warehouse.queries.runs import find_baseline_run
 
 _RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
 COMPRESSION_LEVEL: Final = 1
-"""Level of compression: a result of 18 kB as objects and 3 kB as JSON becomes 1.2 kB, in 0.1 ms each way."""
+"""Level of compression.
+
+A result of 18 kB as objects, and 3 kB as JSON, becomes 1.2 kB. It takes 0.1 ms each way.
+"""
 
 Key = tuple[str, int]
 Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""The number of results that are also cached uncompressed, because a run reads its results about forty times."""
+"""How many results are also cached uncompressed, because a run reads each result about forty times."""
 
 
 class PackedResults(Sequence[CaseResult]):
-    """Compressed results by case and repeat, in the order of arrival.
+    """Compressed results by case and repeat, in the order in which they arrived.
 
-    Each access unpacks a result, so iterate instead of building a list. Results can be added during an iteration,
-    which then does not see them.
+    Each access decompresses a result, so iterate instead of building a list. Results can be added during an
+    iteration, but the iteration does not include them.
     """
 
     def __init__(self) -> None:
@@ -58,7 +61,7 @@ class PackedResults(Sequence[CaseResult]):
         self._unpacked: dict[_PackedResult, CaseResult] = {}
 
     def put(self, result: CaseResult) -> None:
-        """Store a result; it replaces an earlier one of the same case and repeat."""
+        """Store a result. It replaces an earlier result of the same case and repeat."""
         key = result.case.id, result.result.repeat
         if key in self._packed:
             self._unpacked.pop(self._packed[key], None)
@@ -71,7 +74,7 @@ class PackedResults(Sequence[CaseResult]):
 
     @property
     def has_answers(self) -> bool:
-        """Whether any question was answered."""
+        """Return whether any question was answered."""
         return any(packed.is_answer for packed in tuple(self._packed.values()))
 
     def __len__(self) -> int:
@@ -116,7 +119,7 @@ _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 
 
 def _share_field_names(record: Model) -> Model:
-    """Make a record share its sets of field names with other records, to halve its size in memory.
+    """Let a record share its sets of field names with other records, which halves its size in memory.
 
     This is safe because records are frozen.
     """
@@ -130,7 +133,7 @@ def _share_field_names(record: Model) -> Model:
 
 
 OnStep = Callable[[int, int], Awaitable[None]]
-"""A function that is called after each final result, with the numbers of final and planned results."""
+"""A function that is called after each final result. It gets the numbers of final and of planned results."""
 
 
 async def _ignore_step(done: int, planned: int) -> None:
@@ -138,7 +141,7 @@ async def _ignore_step(done: int, planned: int) -> None:
 
 
 class LiveRun:
-    """The state of one run, which changes while the run asks. Use it in one event loop only."""
+    """The state of one run while it asks and grades. Use it in one event loop only."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -146,10 +149,10 @@ class LiveRun:
         self._results = PackedResults()
         self.resumed = 0
         self.done = 0
-        """The number of final results, including those before the run was resumed."""
+        """The number of final results, including results before the run was resumed."""
         self.on_step: OnStep = _ignore_step
         self.asking: asyncio.Task[None] | None = None
-        """The task that started to ask before the flow began; the flow waits for it."""
+        """The task that started to ask before the flow began. The flow waits for this task."""
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None
@@ -163,27 +166,27 @@ class LiveRun:
 
     @property
     def planned(self) -> int:
-        """The number of results that the run will have, with repeats."""
+        """The number of results that the run will have, including repeats."""
         repeats = self.context.configured.probe.repeats_severity_3
         return sum(1 for _ in iterate_questions_by_severity(self.context.suite.cases, repeats_severity_3=repeats))
 
     @property
     def results(self) -> Sequence[CaseResult]:
-        """All results so far, including those before the run was resumed."""
+        """All results so far, including results before the run was resumed."""
         return self._results
 
     @property
     def has_answers(self) -> bool:
-        """Whether the application has answered a question of this run."""
+        """Return whether the application has answered a question of this run."""
         return self._results.has_answers
 
     @property
     def commit(self) -> str | None:
-        """The verified commit: the requested one, else the one that the target serves."""
+        """The verified commit: the requested commit, or else the commit that the target serves."""
         return self.context.start.commit or self.serving or self.context.start.serving
 
     def describe_limit(self) -> str:
-        """Describe how the run kept to the application's request limit; empty if the application has no limit."""
+        """Describe how the run obeyed the application's request limit. Empty if the application has no limit."""
         return self.limit.describe_waits() if self.limit else ""
 
     def load_earlier_results(self) -> None:
@@ -203,7 +206,7 @@ class LiveRun:
         self.resumed = self.done = len(self._results)
 
     def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
-        """Store a result in the journal and add it to the results."""
+        """Store a result in the journal, and add it to the results of the run."""
         rows = (ResultRow(row=result), AssessmentRow(row=assessment))
         self.context.journal.append(rows, run_id=self.context.run_id)
         saved = CaseResult(case=case, result=result, assessment=assessment)
@@ -212,17 +215,20 @@ class LiveRun:
 
     @property
     def answered_questions(self) -> Sequence[tuple[str, int]]:
-        """The case and the repeat of every question with a result."""
+        """The case and the repeat of each question with a result."""
         return self._results.keys
 
     @property
     def graded(self) -> int:
-        """The number of answers that were graded right or wrong."""
+        """How many answers were graded right or wrong."""
         graded_outcomes = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in graded_outcomes for r in self.results)
 
     def facts(self, finished_at: datetime, pull_request: PullRequest | None = None) -> RunFacts:
-        """Build the facts that the gate needs besides the results. ``pull_request`` is that of the deploy."""
+        """Build the facts that the gate needs besides the results.
+
+        ``pull_request`` is the deploy's pull request.
+        """
         start = self.context.start
         return RunFacts(
             run_id=start.run_id,
@@ -247,7 +253,7 @@ RESULTS_FILE: Final = "results.json"
 
 
 def find_baseline(run: LiveRun) -> Baseline | None:
-    """Find the baseline of a graded run; ``None`` if there is none or the warehouse cannot be read.
+    """Find the baseline of a graded run. ``None`` if there is none or the warehouse cannot be read.
 
     Raises `ConfigError` if a named baseline does not exist.
     """
@@ -270,9 +276,9 @@ def find_baseline(run: LiveRun) -> Baseline | None:
 
 
 def load_named_baseline(name: str, runs: Path) -> Baseline | None:
-    """Load the baseline named by the path of a results.json or a run's id; ``None`` for `AUTO` and `NO_BASELINE`.
+    """Load the baseline that is named by a path or a run's id. ``None`` for `AUTO` and `NO_BASELINE`.
 
-    Raises `ConfigError` if the file does not exist or is not a result.
+    A path is that of a results.json. Raises `ConfigError` if the file does not exist or is not a result.
     """
     if name in (AUTO, NO_BASELINE):
         return None
@@ -290,9 +296,9 @@ JUDGE_CHANGED = "JudgeChanged"
 
 
 def store_judge_change(run: LiveRun) -> None:
-    """Store a fault in the run if its judge differs from the previous run's, because such runs are not compared.
+    """Store a fault in the run if its judge is not the judge of the previous run. Such runs are not compared.
 
-    A run without grades of a judge can be compared with any run.
+    A run without a judge's grades can be compared with any run.
     """
     if run.judging is None or not run.judging.lineages:
         return

@@ -1,7 +1,7 @@
-"""Reads the progress of runs that have no report yet, for the site.
+"""Reads the progress of runs without a report, for the site.
 
 It reads the start file and the journal segments, and tests whether a process works on the run. It changes nothing,
-and the run does not wait for it.
+and the run never waits for it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 
 LISTED_FOR: Final = timedelta(hours=24)
-"""Runs that began longer ago are not listed."""
+"""Maximum age of a run in the list, counted from its start."""
 CACHE_FOR: Final = timedelta(seconds=1)
-"""How long a list is cached."""
+"""How long a list of runs is cached."""
 MAX_RUNS: Final = 16
 _TIME_PREFIX: Final = "%Y%m%dT%H%M%SZ"
 
@@ -38,11 +38,11 @@ class RunState(StrEnum):
     GOING_ON = "going on"
     STOPPED = "stopped"
     DONE = "done"
-    """The report is stored, but not yet loaded into the warehouse."""
+    """The report is stored, but it is not loaded into the warehouse yet."""
 
 
 class SevereFailure(Record):
-    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not masked."""
+    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not masked yet."""
 
     case_id: str
     repeat: int
@@ -52,14 +52,14 @@ class SevereFailure(Record):
     found_at: UtcTime
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """Return the failure with masked texts, for a page."""
+        """Return the failure with masked texts, so that a page can show it."""
         return self.model_copy(update={"asked": mask(self.asked), "reason": mask(self.reason)})
 
 
 class RunProgress(Record):
-    """The progress of a run without a report. ``planned`` is the number of results, ``None`` if unknown.
+    """The progress of a run without a report. ``planned`` is the number of results, or ``None`` if unknown.
 
-    ``last_at`` is the time of the last stored result. A stopped run can be resumed until ``goes_on_until``.
+    ``last_at`` is when the last result was stored. A stopped run can be resumed until ``goes_on_until``.
     """
 
     run_id: str
@@ -75,7 +75,7 @@ class RunProgress(Record):
     severe: tuple[SevereFailure, ...]
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """Return the run with masked texts, for a page."""
+        """Return the progress with masked texts, so that a page can show it."""
         return self.model_copy(update={"severe": tuple(failure.mask(mask) for failure in self.severe)})
 
     @property
@@ -85,12 +85,12 @@ class RunProgress(Record):
 
     @property
     def graded(self) -> int:
-        """The number of answers that were graded right or wrong."""
+        """How many answers were graded right or wrong."""
         return self.outcomes.get(CaseOutcome.CORRECT, 0) + self.failed
 
     @property
     def failed(self) -> int:
-        """The number of wrong answers so far."""
+        """How many answers were wrong so far."""
         return self.outcomes.get(CaseOutcome.FAILED, 0)
 
 
@@ -140,7 +140,7 @@ def _read_questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
 
 
 class RunWatch:
-    """The runs of one data folder that have no report yet. Safe for threads."""
+    """The runs of one data folder that have no report yet. Several threads can use it."""
 
     def __init__(self, runs: Path, journal: Journal) -> None:
         self._runs = runs
@@ -150,7 +150,7 @@ class RunWatch:
         self._guard = Lock()
 
     def list_open_runs(self, now: datetime) -> tuple[RunProgress, ...]:
-        """List recent unfinished runs: running ones first, then newest first.
+        """List recent runs that have no report: running ones first, then the newest first.
 
         Raises `WarehouseUnwritable` if the journal cannot be reached.
         """
@@ -160,7 +160,7 @@ class RunWatch:
             return self._listed[1]
 
     def load_progress(self, run_id: str) -> RunProgress | None:
-        """Load the progress of a run of any age; ``None`` if the run is unknown."""
+        """Load the progress of a run of any age. ``None`` if the run is unknown."""
         if "/" in run_id or run_id.startswith("."):
             return None
         with self._guard:
@@ -187,7 +187,7 @@ class RunWatch:
 
     def _load_results(self, run_id: str) -> _Results:
         results = self._read.pop(run_id, None) or _Results()
-        self._read[run_id] = results  # newest last: the first one is evicted
+        self._read[run_id] = results  # the newest is last; the first is evicted
         while len(self._read) > MAX_RUNS:
             self._read.pop(next(iter(self._read)))
         for name in self._journal.segments.list_segments(run_id):

@@ -1,4 +1,4 @@
-"""Builds the snapshot of a run: its commit, settings, graders and judges. Also finds the last accepted run."""
+"""Builds the snapshot of a run: its commit, settings, graders and judges. It also finds the last accepted run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.queries.runs import find_baseline_run, find_deploy_time
 
 
 def build_run_snapshot(run: LiveRun) -> RunSnapshot:
-    """Build the snapshot of a run after asking."""
+    """Build the snapshot of a run after all cases were asked."""
     context = run.context
     snapshot = RunSnapshot(
         commit=run.commit,
@@ -46,7 +46,7 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
 
 
 def hash_settings(context: RunContext) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects the verdict; return the hashes by name in lookout.toml."""
+    """Hash each part of the configuration that affects the verdict. The keys are names in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         GATE: context.config.gate,
         "target": context.target,
@@ -58,7 +58,7 @@ def hash_settings(context: RunContext) -> Mapping[str, str]:
 
 
 def hash_grading_settings(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects grades; return the hashes by name in lookout.toml."""
+    """Hash each part of the configuration that affects grades. The keys are names in lookout.toml."""
     parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
         "domains": ",".join(configured.domains),
@@ -73,12 +73,12 @@ def _hash_part(part: BaseModel | str) -> str:
 
 
 def should_report_changes(report: RunReport) -> bool:
-    """Whether the report should list changes; false if the run passed."""
+    """Return whether the report should list changes. A run that passed does not list them."""
     return report.verdict is not Verdict.PASS
 
 
 def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
-    """Find the last accepted run: the baseline if it passed, else the newest."""
+    """Find the last accepted run: the baseline if it passed, or else the newest accepted run."""
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:
         return baseline.report

@@ -1,4 +1,7 @@
-"""The watcher's last polls, in a file of the data folder, so that other processes see when it is down or behind."""
+"""The last polls of the watcher, in a file of the data folder.
+
+Other processes see from it whether polls are late.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ WATCH_TO_DO: Final = "Start `lookout up`; if it runs, the lines of `service` in 
 
 
 class WatchPoll(Record):
-    """The last poll that worked of one thing that is watched ``every_s`` seconds, by its name for people.
+    """The last successful poll of one watched thing, by its name for people.
+
+    It is polled every ``every_s`` seconds.
 
     ``target`` is ``None`` for a poll about all targets.
     """
@@ -30,7 +35,7 @@ class WatchPoll(Record):
     every_s: float
 
     def is_late(self, now: datetime) -> bool:
-        """Whether three polls are missing; the file is up to `WRITE_EVERY_S` old."""
+        """Return whether three polls are missing. The file may be `WRITE_EVERY_S` seconds old."""
         return now - self.at > timedelta(seconds=MAX_MISSED_POLLS * self.every_s + 2 * WRITE_EVERY_S)
 
 
@@ -43,7 +48,7 @@ def write_polls(data_folder: Path, polls: Sequence[WatchPoll]) -> None:
 
 
 def read_polls(data_folder: Path) -> tuple[WatchPoll, ...]:
-    """Read the last polls; empty if nothing was watched yet."""
+    """Read the last polls. Empty if nothing was watched yet."""
     try:
         return _POLLS.validate_json((data_folder / FILE_NAME).read_bytes())
     except (OSError, ValidationError):
@@ -51,13 +56,13 @@ def read_polls(data_folder: Path) -> tuple[WatchPoll, ...]:
 
 
 def list_late_polls(data_folder: Path, now: datetime, target: str | None = None) -> tuple[WatchPoll, ...]:
-    """List what is not watched any more; with ``target`` only what concerns this target."""
+    """List what is no longer watched. ``target`` limits the list to what affects this target."""
     polls = read_polls(data_folder)
     return tuple(poll for poll in polls if poll.is_late(now) and target in (None, poll.target or target))
 
 
 def format_late_polls(late: Sequence[WatchPoll]) -> str:
-    """Format what is not watched any more, and since when."""
+    """Format what is no longer watched, and since when."""
     return "; ".join(
         f"{poll.name} was last polled at {poll.at:%Y-%m-%d %H:%M} UTC instead of every {poll.every_s:g} s"
         for poll in late

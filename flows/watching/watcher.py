@@ -1,14 +1,15 @@
-"""Watches hallucination logs, Spaces and deploys in one process; only what is new starts a Prefect run.
+"""Watches hallucination logs, Spaces and deploys in one process. Only new things start a Prefect run.
 
     each log, every poll_s ─▶ names, sizes and times of its files ─▶ as a run left them: nothing · else: a run
     each target, every minute ─▶ which commit runs? ─▶ known: nothing · new: the run that verifies it
     every minute ─▶ does an alert wait? ─▶ send it
 
-Only a run of `flows.hallucination_log` moves the read position of a log. The watcher remembers what a run has read
-when that run has completed, so a killed run, or a killed watcher, is followed by another run. Without Prefect's
-server the watcher reads the log itself. What a person paused at Prefect is not started.
+Only a run of `flows.hallucination_log` moves the read position of a log. The watcher records what a run has read
+only when that run has completed. Therefore, after a killed run or a killed watcher, another run reads the same
+entries. Without Prefect's server, the watcher reads the log itself. If a person paused a deployment at Prefect, the
+watcher does not start it.
 
-This module imports Prefect, which reads its settings at import: connect first.
+This module imports Prefect, which reads its settings at import, so connect before.
 """
 
 from __future__ import annotations
@@ -46,23 +47,26 @@ from monitors.records.incidents import Capability
 
 EVERY_MINUTE_S: Final = 60.0
 COMPARE_EVERY_S: Final = 3.0
-"""Comparing what was polled costs nothing; only a difference or a run that has not ended asks Prefect."""
+"""How often, in seconds, the watcher compares what was polled.
+
+The comparison costs nothing: only a difference, or a run that has not ended, causes a request to Prefect.
+"""
 FOLLOW_FOR_S: Final = 20.0
-"""A run ends when no entry came for this time: one more poll, by default."""
+"""A run ends if no entry arrived for this time, in seconds. By default, this allows one more poll."""
 MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
-"""A run that has not ended after this time is not waited for."""
+"""How long the watcher waits for the end of a run, in seconds."""
 UNKNOWN_RUN_S: Final = 60.0
-"""The same while Prefect does not say how it ended."""
+"""How long the watcher waits for the end of a run, in seconds, if Prefect does not say how it ended."""
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
-"""The subject of messages, in the place of a target's name."""
+"""Replaces the target's name in messages about watching."""
 
 LogFilesState = tuple[tuple[str, int, int], ...] | None
-"""Name, size and time of change in nanoseconds of each file of a log; ``None`` if the log cannot be read."""
+"""Name, size, and time of change in nanoseconds of each file of a log. ``None`` if the log cannot be read."""
 
 
 class FollowRun(NamedTuple):
-    """A run that reads logs, and the state of their files before it was created."""
+    """A run that reads logs, and the state of the log files before the run was created."""
 
     id: str
     files: dict[str, LogFilesState]
@@ -71,7 +75,7 @@ class FollowRun(NamedTuple):
 
 @dataclass
 class WatchedLog:
-    """A log, the state of its files at the newest poll, and at the last run that has read it."""
+    """A log with two states of its files: at the newest poll, and at the last run that has read the log."""
 
     follower: LogFollower
     polled_at: datetime | None = None
@@ -82,11 +86,11 @@ class WatchedLog:
 
     @property
     def has_news(self) -> bool:
-        """Whether the files changed since a run read them; a watcher that just began does not know it."""
+        """Return whether the files changed since a run read them. A watcher that has just started does not know."""
         return not self.is_compared and not (self.is_read and self.files == self.read_files)
 
     def poll(self, now: datetime) -> None:
-        """Look at the files without reading them."""
+        """Read the state of the files, without their content."""
         try:
             with self.follower.reader.place.poll() as files:
                 newest = [files.newest] if files.newest is not None else []
@@ -100,12 +104,12 @@ class WatchedLog:
         self.polled_at, self.is_compared = now, False
 
     def note_read(self, files: LogFilesState) -> None:
-        """Remember the state of the files that was read."""
+        """Store the state of the files that a run has read."""
         self.is_read, self.read_files = True, files
 
 
 class Watcher:
-    """Watches what a configuration has; ``config_path`` is absolute, and what runs read."""
+    """Watches everything in a configuration. Runs load the configuration from the absolute ``config_path``."""
 
     def __init__(
         self, config: Config, config_path: Path, *, now: Callable[[], datetime], write_line: Callable[[str], None]
@@ -127,12 +131,12 @@ class Watcher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is watched, in words."""
+        """What is watched, in words for people."""
         logs = tuple(f"the log of {name}" for name in self._logs)
         return logs if self._poller is None else (*logs, DEPLOYS)
 
     async def run(self) -> None:
-        """Watch until cancelled; return at once if there is nothing to watch. An error never ends it."""
+        """Watch until cancelled, or return at once if there is nothing to watch. No error ends it."""
         if not self.names:
             return
         async with asyncio.TaskGroup() as group:
@@ -153,7 +157,7 @@ class Watcher:
                 self._write_line(
                     f"watching failed, and is tried again: {redact(build_fault_from_error(error).detail)}"
                 )
-            # Files and servers are polled.
+            # Files and servers send no events, so they are polled.
             await asyncio.sleep(every_s)
 
     async def _poll_log(self, log: WatchedLog) -> None:
@@ -166,7 +170,7 @@ class Watcher:
         await asyncio.to_thread(write_polls, self._config.data_folder, tuple(self._polls.values()))
 
     async def _send_alerts(self) -> None:
-        """Send the alerts that a killed run, or one without Slack, left behind."""
+        """Send the alerts that a killed run, or a run without Slack, could not send."""
         await send_waiting_alerts(self._notifier)
         await notify_of_load_errors(self._notifier)
 
@@ -182,31 +186,34 @@ class Watcher:
         self._note_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _is_paused(self, flow: str) -> bool:
-        """Whether a person paused the deployment of ``flow``; as before if Prefect does not answer."""
+        """Return whether a person paused the deployment of ``flow``.
+
+        If Prefect does not answer, the last state counts.
+        """
         name = self._planned[flow].full_name
-        # Without an answer the last one counts.
+        # Without an answer from Prefect, the last known state counts.
         with suppress(RunNotMade), convert_prefect_errors(name):
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
                 self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED
         return self._paused.get(flow, False)
 
     async def _follow_logs(self) -> None:
-        """Start a run for the logs that have news, unless one that has not ended reads them."""
+        """Start a run for the logs with news, unless a run that has not ended reads them."""
         if self._runs:
             await self._note_ended_runs()
         covered = {target for run in self._runs for target in run.files}
         news = [name for name, log in self._logs.items() if log.has_news and name not in covered]
         if news and not await self._is_paused(FOLLOW_LOG):
-            # A second run reads all logs, so that there are never as many runs as logs.
+            # If there is more news, a second run reads all logs, so that there are never as many runs as logs.
             await self._read_logs(list(self._logs) if self._runs else news)
         for name, log in self._logs.items():
             if name in news:
-                log.is_compared = True  # after a run that failed, the next poll starts another one
+                log.is_compared = True  # if the run fails, the next poll starts another run
             if log.polled_at is not None:
                 self._note_poll(f"the log of {name}", log.polled_at, log.follower.settings.poll_s, name)
 
     async def _read_logs(self, names: Sequence[str]) -> None:
-        """Let a run read the logs of these targets; without Prefect, read them here."""
+        """Create a run that reads the logs of these targets. Without Prefect, read them in this process."""
         files = {name: self._logs[name].files for name in names}
         try:
             run = await self._start_follow_run(files)
@@ -218,7 +225,10 @@ class Watcher:
             self._write_line(f"the log of {', '.join(names)} has changed: Prefect's run {run.id} reads it")
 
     async def _start_follow_run(self, files: dict[str, LogFilesState]) -> FollowRun:
-        """Create the run that reads the logs of ``files``: of one target, or of all. Raises `RunNotMade`."""
+        """Create the run that reads the logs of ``files``, which belong to one target or to all.
+
+        Raises `RunNotMade`.
+        """
         name = self._planned[FOLLOW_LOG].full_name
         target = next(iter(files)) if len(files) == 1 else None
         with convert_prefect_errors(name):
@@ -237,7 +247,7 @@ class Watcher:
             log.note_read(files)
 
     async def _note_ended_runs(self) -> None:
-        """Forget the runs that have ended, and remember what the completed ones read."""
+        """Remove the runs that have ended, and store what the completed runs have read."""
         try:
             with convert_prefect_errors(self._planned[FOLLOW_LOG].full_name):
                 async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
@@ -257,7 +267,7 @@ class Watcher:
 
 
 async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:
-    """Return the state in which a run ended; ``None`` while it has not."""
+    """Return the state in which a run ended. ``None`` if it has not ended."""
     try:
         state = (await client.read_flow_run(UUID(run.id))).state
     except ObjectNotFound:
