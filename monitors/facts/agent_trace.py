@@ -258,9 +258,8 @@ def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
-        tokens = (
-            _read_tokens(message) if len(calls) == 1 else None
-        )  # if there are several calls, the caller is unknown
+        # if there are several calls, the caller is unknown
+        tokens = _read_tokens(message) if len(calls) == 1 else None
         steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
@@ -330,9 +329,8 @@ def _read_tokens(fields: Fields) -> int | None:
         for place in ("", "usage.", "usage_metadata.")
         for sides in (("input", "output"), ("prompt", "completion"))
     )
-    return next(
-        (int(sum(pair)) for pair in pairs if None not in pair), None
-    )  # input or output tokens alone are not a total
+    # input or output tokens alone are not a total
+    return next((int(sum(pair)) for pair in pairs if None not in pair), None)
 
 
 def _read_time(fields: Fields, names: Sequence[str]) -> datetime | None:

@@ -1,1 +1,1 @@
-"""Ask a model of another family to grade the cases that the plain graders leave open."""
+"""Ask a model of another family to grade the cases that the graders without a model leave ungraded."""

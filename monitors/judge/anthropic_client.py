@@ -1,10 +1,10 @@
-"""Judges through Anthropic's SDK: one verdict, or a batch of them. The only module that imports ``anthropic``.
+"""Ask Claude models for single verdicts or batches. The only module that imports Anthropic's SDK.
 
 It uses ``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the
 record of the cost. The SDK's own retries are off, because the SDK honours any Retry-After without a limit.
 
-Replies are read without trusting the SDK's types: with status 200 a proxy's page or an error object may arrive,
-and the SDK builds a message from any body.
+Replies are checked without trusting the SDK's types: a response with status 200 may contain a proxy's page or an
+error object, and the SDK builds a message from any body.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(message: Any) -> ModelReply:
-    """Return the text of a message with its usage. Raise `TryAgain` if the body is not a message."""
+    """Return the text of a message and its usage. Raises `TryAgain` if the body is not a message."""
     if getattr(message, "type", None) != "message":
         raise_no_message(message)
     texts = [str(block.text) for block in message.content or () if block.type == "text"]
@@ -66,7 +66,7 @@ def parse_reply(message: Any) -> ModelReply:
 
 
 def raise_no_message(body: Any) -> NoReturn:
-    """Raise `TryAgain`: a response with status 200 can contain an error."""
+    """Raise `TryAgain` for a body that is not a message: a response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply has no message, but {name}")
@@ -88,7 +88,7 @@ def _parse_usage(message: Any) -> Usage:
 
 
 def parse_outcome(entry: Any) -> ModelReply | GradingError:
-    """Return the reply of a batch for one of its prompts, or the error."""
+    """Return the reply, or the error, for one prompt of a batch."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
@@ -101,14 +101,14 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 ADDRESS: Final = "https://api.anthropic.com"
-"""The API's address. Set here so that the SDK does not read it from the environment."""
+"""The address of Anthropic's API. It is set here, so that the SDK does not read it from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use as an async context manager: it reuses connections."""
+    """A Claude model as a judge. Use it as an async context manager, so that connections are reused."""
 
     def __init__(
         self,
@@ -132,20 +132,22 @@ class AnthropicJudge:
 
     @property
     def name(self) -> str:
-        """The configured model."""
+        """The id of the configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
+        """Load the SDK in a thread: loading takes seconds, in which the event loop must handle open pages."""
         await asyncio.to_thread(_load_sdk)
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # heavy: four seconds
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # slow: four seconds
 
         self._client = AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
             timeout=self._patience.try_s,
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False
+            ),  # a prompt is sent only to the configured address
         )
         return self
 
@@ -176,7 +178,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether its replies can be collected."""
+        """Whether the batch has ended, so that its replies can be collected."""
 
         async def attempt() -> bool:
             batch = await _ask_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
@@ -185,7 +187,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or the error for every prompt in the batch's results."""
+        """Return the reply or the error for each prompt in the results of the batch."""
 
         async def lines() -> dict[str, ModelReply | GradingError]:
             results = await self._sdk.messages.batches.results(batch_id)
@@ -194,7 +196,7 @@ class AnthropicJudge:
         return await retry_until_deadline(lambda: _ask_api(lines), self._patience, provider=self._model)
 
     async def cancel(self, batch_id: str) -> None:
-        """Cancel the prompts that have not started."""
+        """Cancel the prompts of a batch that have not started."""
         try:
             await _ask_api(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
@@ -228,7 +230,7 @@ class AnthropicJudge:
 
 
 def _load_sdk() -> None:
-    import anthropic  # heavy: four seconds
+    import anthropic  # slow: four seconds
 
     del anthropic
 
@@ -238,8 +240,8 @@ async def _ask_once(ask: Any) -> ModelReply:
 
 
 async def _ask_api(ask: Any) -> Any:
-    """Return the result of ``ask``; the SDK's errors become Lookout's, with only their status and kind."""
-    import anthropic  # loaded by now
+    """Return the result of ``ask``. Errors of the SDK become Lookout's errors, with only their status and kind."""
+    import anthropic  # already imported
 
     try:
         return await ask()
@@ -250,5 +252,5 @@ async def _ask_api(ask: Any) -> Any:
     except anthropic.APIStatusError as error:
         raise classify_status(error) from None
     except (anthropic.AnthropicError, AttributeError, TypeError, ValueError) as error:
-        # a body that is not the API's: a proxy's page with status 200 breaks inside the SDK
+        # the SDK fails on a body that is not from the API, such as a proxy's page with status 200
         raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None

@@ -1,8 +1,8 @@
-"""Judge a nightly run's answers by the provider's batches, with the same rules, at half the price.
+"""Judge the answers of a nightly run with the provider's batch API: the same rules at half the price.
 
-Use batches for work that can wait until the morning: many prompts at once, in the same groups and with the same
-canaries. Prompts without a reply (an error, an expired item, a refused batch, a passed deadline) are sent one by
-one afterwards. A batch can therefore only save money and never lose a grade.
+Use batches for work that can wait until the morning: many prompts are sent at once, in the same groups and with the
+same canaries. If a prompt gets no reply (an error, an expired item, a refused batch, a missed deadline), it is sent
+alone afterwards. So a batch saves money and never loses a grade.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
 MAX_PROMPTS: Final = 10_000
-"""The limit of one batch; the provider's own limit is 100,000 requests or 256 MB."""
+"""Maximum number of prompts in one batch. The provider accepts up to 100,000 requests or 256 MB."""
 
 MAX_BYTES: Final = 200 * 2**20
 
@@ -34,7 +34,7 @@ class BatchPollPolicy(Record):
 
 
 class BatchReplies(Record):
-    """The replies of the batches. ``missing`` has the reasons for missing replies, each once."""
+    """The replies of the batches. ``missing`` has the distinct reasons for missing replies."""
 
     replies: dict[RequestId, ModelReply]
     missing: tuple[str, ...] = ()
@@ -48,9 +48,9 @@ async def collect_batch_replies(
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchReplies:
-    """Submit ``prompts``, wait until the deadline, and collect the replies. Never raises for a provider's error.
+    """Submit ``prompts``, wait until the deadline, and collect the replies. Provider errors are not raised.
 
-    When it is cancelled, it cancels the submitted batch.
+    If the task is cancelled, the submitted batch is cancelled too.
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
@@ -91,11 +91,11 @@ async def _run_batch(
 
 
 _LAST_POLLS: Final = 3
-"""Polls after cancelling, to collect the verdicts given until then."""
+"""Number of polls after a batch is cancelled, to collect the verdicts that are already there."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """Whether the batch has ended; False if the poll fails, because the batch continues."""
+    """Whether the batch has ended. False if the poll fails, because then the batch continues."""
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -122,7 +122,7 @@ NO_BATCHES: Final = (
 
 
 class BatchOutcome(NamedTuple):
-    """The judged groups. ``missing`` has the reasons why prompts had no reply and were asked one by one."""
+    """The judged groups. ``missing`` has the reasons why some prompts got no reply from a batch."""
 
     groups: tuple[JudgedGroup, ...]
     missing: tuple[str, ...]
@@ -139,11 +139,11 @@ async def judge_by_batch(
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchOutcome:
-    """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
+    """Judge ``cases`` in groups of ``group_size``, each with canaries that are built from ``known_cases``.
 
-    First opinions come from a batch. Second and third opinions, and missing replies of the batch, are requested
-    one by one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups
-    with their canaries.
+    First opinions come from a batch. Second and third opinions, and replies that are missing from the batch, are
+    requested one by one. Groups are submitted in order, canaries first, so that a small budget omits complete
+    groups at the end.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [

@@ -1,4 +1,4 @@
-"""Compute the reliability of each judge and each grader, from people's reviews of the same answers."""
+"""Compute how reliable each judge and each grader is, from people's reviews of the same answers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ from monitors.stats.agreement import (
 from monitors.stats.ratings import Rated, compute_rating_mean
 
 MIN_REVIEWS = 30
-"""With fewer reviewed answers, every interval is too wide for decisions; the figures contain this warning."""
+"""Minimum number of reviewed answers.
+
+With fewer, the intervals are too wide for decisions, and the figures say so.
+"""
 _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_SHOWN = 8
 _ROUNDING = 0.0005
-"""Below this, two shares print as the same percentage."""
+"""Two shares that differ by less than this are printed as the same percentage."""
 
 
 MIN_RATE_REVIEWS = 5
-"""Minimal wrong (or right) answers for a rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+"""Minimum number of wrong (or right) answers for a rate. For 0 of 4, Wilson's interval is 0 to 49 %."""
 _TOO_FEW = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
@@ -55,7 +58,7 @@ ASPECT_LABELS = {
 
 
 class RateInterval(Record):
-    """A value with its 95 % interval."""
+    """A rate and its 95 % interval."""
 
     value: float
     low: float
@@ -65,10 +68,11 @@ class RateInterval(Record):
 class Calibration(Record):
     """The agreement of one judge with people, on one target.
 
-    People and judge both graded ``both_graded`` answers, ``agreed`` of them alike. These two are plain counts;
-    all other figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's. The rates are
-    shares of the answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged``
-    answers; ``corrected_pass_rate`` estimates the rate of people. A figure that cannot be computed is absent.
+    People and the judge both graded ``both_graded`` answers, and agreed on ``agreed`` of them. These two are plain
+    counts. All other figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's kappa.
+    The rates are shares of the answers that people find wrong or right. ``pass_rate`` is the share of all
+    ``judged`` answers that the judge passed. ``corrected_pass_rate`` estimates the share that people would pass. A
+    figure that cannot be computed is absent.
     """
 
     target: Identifier
@@ -84,7 +88,7 @@ class Calibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one a line; the first names the judge."""
+        """Return the figures in words, one per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
@@ -102,10 +106,10 @@ class Calibration(Record):
 
 
 class ErrorRate(Record):
-    """The error rate of a grader on answers of one kind: ``errors`` of ``reviewed`` are plain counts.
+    """The error rate of a grader on answers of one kind: ``errors`` and ``reviewed`` are plain counts.
 
-    ``rate`` is weighted by the sampling probability of each answer; absent with fewer than `MIN_RATE_REVIEWS`
-    reviewed.
+    ``rate`` is weighted by the sampling probability of each answer; ``None`` with fewer than `MIN_RATE_REVIEWS`
+    reviewed answers.
     """
 
     errors: Count
@@ -127,7 +131,7 @@ class ErrorRate(Record):
 class GraderCheck(Record):
     """The agreement of one grader without a model with people on a target.
 
-    It gave ``verdicts`` and failed some of them.
+    ``verdicts`` is the number of verdicts that the grader gave.
 
     A false pass is a wrong answer that the grader passed, a false fail a right answer that it failed. Wrong and
     right are people's decisions about the question that this grader checks.
@@ -145,7 +149,7 @@ class GraderCheck(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one a line; the first names the grader."""
+        """Return the figures in words, one per line. The first line names the grader."""
         return (
             f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
             f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
@@ -183,7 +187,7 @@ def _check_grader(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> Grade
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Return the error rate on answers that people found all wrong, or all right, by their own effective size."""
+    """Return the error rate on answers that people all found wrong, or all found right, at their effective size."""
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
@@ -220,12 +224,12 @@ def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount])
 class RatingCalibration(Record):
     """The agreement of one judge's ratings of reports, from 1 to 5, with people's ratings, on one target.
 
-    ``ratings`` are people's, of ``reports`` reports. ``same`` counts ratings that equal the judge's: plain
-    counts. All other figures are weighted by the sampling probability of a report; a report counts once, with any
-    number of raters. ``kappa`` is Cohen's with quadratic weights. The differences are judge minus person: their
-    average size, and their average, which is above 0 for a judge that rates higher. Their intervals are clustered
-    by case, because a case's reports are alike from run to run. ``judged`` reports have a rating of this judge,
-    ``average`` on average.
+    ``ratings`` is the number of people's ratings, ``reports`` the number of rated reports, ``same`` the number of
+    ratings that equal the judge's. These are plain counts. All other figures are weighted by the sampling
+    probability of a report. A report counts once, with any number of raters. ``kappa`` is Cohen's kappa with
+    quadratic weights. The differences are judge minus person: their average size, and their average, which is above
+    0 if the judge rates higher. Their intervals are clustered by case, because a case's reports are alike from run
+    to run. ``judged`` is the number of reports that this judge rated, ``average`` their average rating.
     """
 
     target: Identifier
@@ -241,7 +245,7 @@ class RatingCalibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one a line; the first names the judge."""
+        """Return the figures in words, one per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
@@ -296,7 +300,7 @@ def _compute_weight(rating: ReviewedRating) -> float:
 
 
 def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
-    """Return the weighted table of judge by people ratings, scaled to Kish's effective sample size."""
+    """Return the weighted table of ratings, judge by people, scaled to Kish's effective sample size."""
     cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
     weights = [_compute_weight(pair) for pair in pairs]
     scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0

@@ -1,15 +1,14 @@
 """Decide whether to ask more judges, and combine their opinions into a verdict. Pure.
 
-The second judge is asked only in doubt: the first is unsure of its score, the case is severity 3, or the first
-contradicts a grader without a model. The third is asked only if the first two disagree, because two that agree
-cannot be outvoted. With a share ``d`` of doubtful answers and a share ``q`` of these in which the second
-disagrees, this costs ``1 + d * (1 + q)`` calls per answer instead of 3, and gives the verdict that all three
-would have given on every doubtful answer. No fooled or careless judge then decides alone on the costliest
-verdicts.
-A first judge that is wrong and sure is not detected here, but by canaries and spot checks.
+The second judge is asked only in doubt: the first judge has an unsure score, the case has severity 3, or the first
+judge contradicts a grader without a model. The third judge is asked only if the first two disagree, because two
+judges that agree cannot be outvoted. If a share ``d`` of the answers is doubtful, and the second judge disagrees on
+a share ``q`` of these, this costs ``1 + d * (1 + q)`` calls per answer instead of 3. On doubtful answers the
+verdict is the same as with three judges. So no single judge decides the most important verdicts. A first judge that
+is wrong but sure is not detected here, but by canaries and spot checks.
 
-Before the judges a case has a decision, or a reason for its absence. A ruling becomes a grade: judged with
-lineage, cost and evidence, or abstained with the reason.
+A ruling is a decision, or the reason why there is none. A ruling is converted to a grade: a verdict with lineage,
+cost and evidence, or an abstention with the reason.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from monitors.records.grades import (
 )
 
 UNSURE_SCORES = (0.3, 0.8)
-"""A score strictly between these is a doubt. Judges that grade twice agree below and above."""
+"""A score between these two values is unsure. Outside of them, judges that grade an answer twice agree."""
 
 QUORUM = 2
-"""Number of three judges that must agree on a doubtful pass."""
+"""Of three judges, this many must agree to pass a doubtful answer."""
 
 
 class Opinion(Record):
-    """One judge's verdict. ``judge`` is the model that answered."""
+    """The verdict of one judge. ``judge`` is the model that answered."""
 
     judge: str
     verdict: JudgeVerdict
@@ -63,12 +62,12 @@ class SecondOpinionReason(StrEnum):
 
 
 class JudgeDecision(Record):
-    """The judges' decision. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
+    """The decision of the judges. ``speaker`` is the opinion that is shown: the lowest score of the winning side.
 
-    ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the
-    most frequent first. ``criteria`` are the lowest answers of that side. ``disagreement`` is empty if all agree.
-    ``unconfirmed`` marks a failure from one judge alone that would send an alert at once, or for which a second
-    opinion was requested and did not arrive.
+    ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are the failure kinds of the
+    winning side, the most frequent first. ``criteria`` are the lowest answers of the winning side. ``disagreement``
+    is empty if all agree. ``unconfirmed`` marks a failure from a single judge, if it would send an alert at once or
+    if the requested second opinion is missing.
     """
 
     passed: bool
@@ -92,7 +91,7 @@ class Undecided(Record):
 def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
     """Return why the first opinion is not enough; empty if it is enough.
 
-    ``rules`` is the result of the graders without a model on the same question: passed, failed, or nothing.
+    ``rules`` is the result of the graders without a model on the same question: passed, failed, or ``None``.
     """
     low, high = UNSURE_SCORES
     reasons = {
@@ -107,7 +106,7 @@ def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozen
 def is_next_opinion_necessary(
     opinions: Sequence[Opinion], doubts: frozenset[SecondOpinionReason], *, members_left: int
 ) -> bool:
-    """Whether to ask the next judge: always for a first opinion, then in doubt until two agree."""
+    """Whether to ask the next judge: always for the first opinion; after that only in doubt, until two agree."""
     if members_left <= 0:
         return False
     if not opinions:
@@ -124,7 +123,7 @@ def decide_case(
     severity: Severity,
     rules: Finding,
 ) -> JudgeDecision | Undecided:
-    """Combine the opinions into a decision. ``members`` is how many judges are configured, 1 or 3.
+    """Combine the opinions into a decision. ``members`` is the number of configured judges, 1 or 3.
 
     The majority decides and a tie fails. An answer that a rule failed never passes. With a panel of three and a
     doubt, a pass needs two opinions.
@@ -160,7 +159,7 @@ def decide_case(
 
 
 def _combine_criteria(winners: Sequence[Opinion]) -> CriteriaReading:
-    """Return the lowest answer to each criterion, of judges that answered them; else the problem of the speaker."""
+    """Return the lowest answer to each criterion. If no judge answered them, return the problem of the speaker."""
     ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
     answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
     lowest = tuple(min(same, key=lambda criterion: criterion.score) for same in answers)
@@ -191,7 +190,7 @@ def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
 
 
 class JudgeCase(Record):
-    """One answer to be judged. ``rules`` is the result of the graders without a model on the same question."""
+    """An answer that judges grade. ``rules`` is the result of the graders without a model on the same question."""
 
     id: RequestId
     subject: Subject
@@ -200,12 +199,12 @@ class JudgeCase(Record):
 
     @property
     def task(self) -> Task:
-        """The judges' task."""
+        """The task of the judges for this answer."""
         return self.subject.task
 
 
 class Cost(Record):
-    """Calls, tokens and money spent. Can be added."""
+    """Calls, tokens and money that were spent. Costs can be added."""
 
     calls: Annotated[int, Field(ge=0)] = 0
     input_tokens: Annotated[int, Field(ge=0)] = 0
@@ -213,10 +212,10 @@ class Cost(Record):
     output_tokens: Annotated[int, Field(ge=0)] = 0
     usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     estimated_calls: Annotated[int, Field(ge=0)] = 0
-    """Calls whose tokens the provider did not count."""
+    """Number of calls whose tokens are estimated, because the provider did not count them."""
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the sum."""
+        """Return the sum of two costs."""
         return Cost(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
@@ -228,7 +227,10 @@ class Cost(Record):
 
 
 def compute_cost(usage: Usage, usd: Decimal) -> Cost:
-    """Return the cost of one call. Tokens written to the cache are input; tokens read from it count separately."""
+    """Return the cost of one call.
+
+    Tokens written to the cache count as input; tokens read from the cache count separately.
+    """
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
         calls=1,
@@ -241,7 +243,7 @@ def compute_cost(usage: Usage, usd: Decimal) -> Cost:
 
 
 class PanelRuling(Record):
-    """The judges decided. ``lineage`` names the model that answered, not the configured model."""
+    """A decision of the judges. ``lineage`` names the model that answered, not the configured model."""
 
     status: Literal["ruled"] = "ruled"
     case: JudgeCase
@@ -251,7 +253,7 @@ class PanelRuling(Record):
 
 
 class NoRuling(Record):
-    """No decision: neither pass nor fail. ``budget`` is true if the money was spent."""
+    """The judges made no decision: neither pass nor fail. ``budget`` is true if the budget was spent."""
 
     status: Literal["unruled"] = "unruled"
     case: JudgeCase
@@ -267,7 +269,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 OFF: Final = "the judge is off"
-"""The beginning of every abstention that a judge might have settled."""
+"""The beginning of the reason of an abstention if no judge is configured."""
 
 
 def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
@@ -315,7 +317,7 @@ def abstain_judge(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.F
 
 
 def format_version(task: Task) -> str:
-    """Return the judge's version, which changes with every word of the prompt."""
+    """Return the version of the judge, which changes if any word of the prompt changes."""
     return f"{RUBRIC_VERSION}-{load_instructions(task).sha256[:12]}"
 
 

@@ -1,17 +1,17 @@
 """Find the family of a model from its id, and refuse judges of the target's family.
 
-A model that grades its own family inflates scores, so families are compared before all else, and "unknown" is
-refused like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the
-weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it
-belongs to both, and neither family may judge it.
+A model that grades its own family inflates scores, so families are compared first, and an unknown family is refused
+like the same family. A model may have several families: a distilled or fine-tuned model writes like its teacher and
+has the weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama,
+so it belongs to both, and neither family may judge it.
 
-The table is data. A row is a family and its words. A word must match a complete part of the id (between the
-start, the end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``;
-``grok`` does not match the host ``groq``. A family may have several rows: models built on another family's
-weights without its name are rows of both.
+Each row of the table is a family and its words. A word must match a complete part of the id (between the start, the
+end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``; ``grok`` does not
+match the host ``groq``. A family may have several rows: a model that is built on the weights of another family,
+without its name, is in the rows of both families.
 
-Sources: the makers' own model lists and model cards, read in November 2026. A comment gives a model's base if its
-name lacks it.
+Sources: the model lists and model cards of the makers, read in November 2026. A comment gives the base of a model
+if the name does not contain it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.errors import ConfigError
 
 _WORDS: tuple[tuple[str, str], ...] = (
     ("claude", "claude anthropic"),
-    ("gpt", "gpt chatgpt davinci babbage codex"),  # gpt-oss too
+    ("gpt", "gpt chatgpt davinci babbage codex"),  # also matches gpt-oss
     ("gemini", r"gemini [a-z0-9]*gemma palm learnlm"),  # Gemma is distilled from Gemini
     ("llama", "llama codellama tinyllama llava vicuna alpaca openhathi phind"),  # the last four: on Llama weights
     ("mistral", "mistral mistralai mixtral ministral magistral codestral devstral pixtral voxtral mathstral"),
@@ -71,13 +71,13 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
     for family, pattern in (*((family, _build_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
-"""Families with the patterns that find them in a model id in lower case."""
+"""Families, each with a pattern that finds it in a lower-case model id."""
 
 NOT_MODELS = re.compile(
     r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
     r"|gptq|deepseek-ai(?=/)|glm-?ocr"
 )
-"""Tools and formats with names like a model's, and publishers that do not identify a model by themselves."""
+"""Tools and formats whose names look like a model's, and publishers that do not identify a family."""
 
 OTHER_NAMES = {
     "anthropic": "claude",
@@ -104,14 +104,14 @@ OTHER_NAMES = {
     "nvidia": "nemotron",
     "ai21": "jamba",
 }
-"""Other names of a family: its maker, or its best-known model."""
+"""Other names of families: the maker, or the best-known model."""
 
 
 Additions = Mapping[str, Sequence[str]]
 """Additional families, or models with custom names: family → patterns over the whole model id.
 
-A pattern is matched without regard to case, with ``*`` and ``?``; ``acme-*`` matches ``acme-large``. Additions
-extend the table and remove nothing, so that a configuration cannot rename a Claude.
+A pattern may contain ``*`` and ``?``, and ignores letter case: ``acme-*`` matches ``acme-large``. Additions extend
+the table and remove nothing, so that a configuration cannot give Claude another family.
 """
 
 NO_ADDITIONS: Additions = {}
@@ -155,9 +155,9 @@ def require_other_family(
 ) -> None:
     """Refuse a judge that is, or may be, of the target's family. `ConfigError` names the fix.
 
-    ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one
-    is required, and each given one is checked. Check the judge's model twice: the configured model, and the model
-    in the provider's reply.
+    ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one of
+    them is required, and each given value is checked. Call this for the configured judge model and also for the
+    model in the provider's reply.
     """
     judge = find_families(judge_model, additions)
     accepted = ", ".join(list_families(additions))

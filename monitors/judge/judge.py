@@ -1,10 +1,10 @@
-"""Run the judges: each case gets as many opinions as it needs, and a group of cases is valid or void as a whole.
+"""Run the judges. Each case gets as many opinions as needed; a whole group of cases is valid or void.
 
-A group is judged together with canaries: known answers that a judge cannot distinguish from the others. If a
-canary is missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
+A group is judged together with canaries: known answers that a judge cannot distinguish from the others. If a canary
+is missed, all rulings of the group are void (neither pass nor fail), and the alert says that the judge failed.
 
-A panel member turns a prompt into an opinion or a reason for its absence, and counts every token. The budget is
-checked before each call and charged after the call.
+A panel member asks one model for an opinion, returns the opinion or the reason why there is none, and counts all
+tokens. The budget is checked before each call and charged after the call.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
 
 Price = Callable[[str, Usage], Decimal]
-"""Compute the price of a usage at a model's provider, in US dollars."""
+"""A function that returns the price of a model's usage in US dollars."""
 
 
 class Account:
-    """The money of one run. Calls in progress count at their highest cost, so that concurrent calls keep the limit.
+    """The judging budget of one run. Calls in progress count at their highest cost, so that the limit always holds.
 
-    Replies of a batch are charged at collection, and are read one after the other.
+    The replies of a batch are charged when they are collected, and then read one after the other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -79,7 +79,7 @@ class Account:
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
         """Reserve the highest cost of this call while it is in progress.
 
-        Raise `BudgetReached` if that is too much.
+        Raises `BudgetReached` if this would exceed the budget.
         """
         most = self._price(model, _estimate_max_usage(prompt))
         if self._limit is not None and self._committed + most > self._limit:
@@ -107,11 +107,11 @@ class Account:
 
     @property
     def _committed(self) -> Decimal:
-        """The money that is spent, reserved by calls in progress, and spent by batches for replies not read yet."""
+        """The money that is spent, reserved for calls in progress, or owed for batch replies not yet read."""
         return self.total.usd + self._reserved + self._owed
 
     def add_owed(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Add the price of a batch's replies until each of them is paid."""
+        """Add the price of the replies of a batch. Each reply is subtracted again when it is paid."""
         self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
     def pay(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
@@ -123,7 +123,7 @@ class Account:
 
 
 def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
-    """Estimate the highest usage of a call: nothing read from the cache, the longest verdict."""
+    """Estimate the highest usage of a call: nothing is read from the cache, and the verdict has maximum length."""
     prompt_tokens = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
     if batch:
         return Usage(cache_write_1h_tokens=prompt_tokens, output_tokens=prompt.max_tokens, batch=True)
@@ -131,7 +131,7 @@ def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
 
 
 READINGS: Final = 2
-"""An unreadable verdict is requested once more, because models write differently each time."""
+"""Maximum number of requests for one verdict. An unreadable verdict is requested again, because replies vary."""
 
 
 class FamilyPolicy(Record):
@@ -147,7 +147,7 @@ class FamilyPolicy(Record):
 
 
 class CaseCost:
-    """The cost of one case until now."""
+    """The cost of one case so far."""
 
     def __init__(self) -> None:
         self.cost = Cost()
@@ -164,10 +164,10 @@ class PanelMember:
     async def ask_opinion(
         self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None
     ) -> Opinion:
-        """Ask this judge for an opinion. ``first`` is a reply that a batch already has.
+        """Ask this judge for an opinion. ``first`` is the reply from a batch, if there is one.
 
-        Raises `BudgetReached` before money beyond the budget is spent; passes on `JudgeUnavailable`,
-        `JudgeRefused`, `JudgeMisconfigured` and `VerdictUnreadable`.
+        Raises `BudgetReached` before the budget is exceeded, and also `JudgeUnavailable`, `JudgeRefused`,
+        `JudgeMisconfigured` and `VerdictUnreadable`.
         """
         last: VerdictUnreadable | None = None
         for reading in range(READINGS):
@@ -179,11 +179,11 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return the first ``prompts`` that the budget can pay for in one batch at their highest cost."""
+        """Return as many of the first ``prompts`` as the budget allows in one batch, at their highest cost."""
         return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
     def add_owed(self, replies: Iterable[ModelReply]) -> None:
-        """Count the cost of a batch's replies at once: the money is spent before the first reply is read."""
+        """Count the cost of all replies of a batch: the money is already spent before the first reply is read."""
         self._account.add_owed(self.model.name, replies)
 
     async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
@@ -196,11 +196,11 @@ class PanelMember:
         return reply
 
     def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
-        """Charge the call, whether its reply is readable or not."""
+        """Charge a call to the budget, whether its reply is readable or not."""
         tally.cost += compute_cost(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
-        """Read the verdict of a reply. Raise `GradingError` if a model answered that may not judge."""
+        """Read the verdict of a reply. Raises `GradingError` if the model that answered may not judge."""
         if reply.answered_by != self.model.name:
             self._refuse_stranger(reply.answered_by)
         verdict = read_verdict(reply, asked.graded)
@@ -222,7 +222,7 @@ VOID_REASON: Final = "the judge missed known answers in the same batch, so its g
 
 
 class JudgedGroup(Record):
-    """The rulings of a group. ``canaries`` is ``None`` without rulings."""
+    """The rulings on a group of cases. ``canaries`` is ``None`` if there are no rulings."""
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None
@@ -235,7 +235,7 @@ class JudgedGroup(Record):
 
 
 class Judge:
-    """One judge or three with their shared parts. ``nonce`` gives 16 to 64 fresh hexadecimal digits each time."""
+    """One or three judges with their shared parts. ``nonce`` returns 16 to 64 new random hexadecimal digits."""
 
     def __init__(
         self, members: Sequence[PanelMember], settings: JudgeSettings, *, nonce: Callable[[], str]
@@ -274,8 +274,8 @@ class Judge:
     ) -> JudgedGroup:
         """Judge ``cases`` together with their canaries. Never raises for a judge that does not work.
 
-        ``replies`` are a batch's replies for ``prompts``. Canaries are asked first, so that a spent budget leaves
-        cases open instead of judged by an unchecked judge.
+        ``replies`` are a batch's replies for ``prompts``. Canaries are asked first. If the budget is spent, cases
+        stay ungraded and are not graded by an unchecked judge.
         """
         ready, brought = prompts or {}, replies or {}
 
@@ -292,7 +292,10 @@ class Judge:
     async def _rule(
         self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
     ) -> Ruling:
-        """Ask for as many opinions as the case needs; a canary gets one, from the first judge that answers."""
+        """Ask for as many opinions as the case needs.
+
+        A canary gets one opinion, from the first judge that answers.
+        """
         asked = asked or self.render_prompt(case)
         tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
@@ -331,7 +334,7 @@ class Judge:
 
 
 def build_canary_case(canary: Canary) -> JudgeCase:
-    """Return a canary as a case like every other."""
+    """Build a case from a canary. It looks like all other cases."""
     return JudgeCase(
         id=canary.id,
         subject=build_subject(canary.case, canary.answer),
@@ -340,7 +343,7 @@ def build_canary_case(canary: Canary) -> JudgeCase:
 
 
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
-    """Build the ruling without opinions; its reason is a spent budget, else the first failure."""
+    """Build the ruling for a case without opinions. The reason is a spent budget, else the first failure."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)

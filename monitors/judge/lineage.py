@@ -1,9 +1,9 @@
-"""Which judge gave the grades, and whether two sets of grades may be compared.
+"""Decide whether the grades of two runs may be compared, from the judges that gave them.
 
-A new model, a new word in the prompt or a new rubric is another judge with another pass rate: a "regression" may
-only be this change. A comparison across such a change is refused until both judges have graded the same anchors,
-which are stored answers that no deploy changes. The shift between the two judges is then known, and is reported
-with the comparison.
+A new model, a new word in the prompt or a new rubric makes another judge with another pass rate. A "regression" may
+be caused only by this change. A comparison across such a change is refused until both judges have graded the same
+anchors, which are stored answers that no deploy changes. The shift between the two judges is then known, and is
+reported with the comparison.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
 MIN_ANCHORS = 30
-"""With fewer, a shift of ten points could not be distinguished from chance."""
+"""Minimum number of anchors. With fewer, a shift of ten percentage points is not distinguishable from chance."""
 
 _HASH_SHOWN = 8
 
 
 class AnchorGrade(Record):
-    """One judge's verdict on one anchor. Of several grades for the same anchor and judge the last counts."""
+    """The verdict of one judge on one anchor.
+
+    If there are several for the same anchor and judge, the last counts.
+    """
 
     anchor_id: Identifier
     lineage: JudgeLineage
@@ -41,7 +44,7 @@ class Shift(Record):
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """The shift in one sentence."""
         return (
             f"of {plural(self.anchors, 'anchor')} the judges before passed {self.passed_before}, the judges now"
             f" {self.passed_now}; they disagree on {self.disagreed}"
@@ -49,7 +52,10 @@ class Shift(Record):
 
 
 class LineageComparison(Record):
-    """Whether grades may be compared. ``differences`` are words; ``shift`` is set if it was measured."""
+    """Whether grades may be compared.
+
+    ``differences`` are described in words; ``shift`` is set if it was measured.
+    """
 
     allowed: bool
     reason: str
@@ -58,7 +64,7 @@ class LineageComparison(Record):
 
 
 def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
-    """Return the differences between two judges, in words; empty without any."""
+    """Return the differences between two judges in words; empty if there are none."""
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
@@ -77,8 +83,9 @@ def compare_lineages(
 ) -> LineageComparison:
     """Decide whether the grades of two runs may be compared, by all judges that graded in each.
 
-    The same judges: yes. Others: only if at least ``least_anchors`` anchors were graded by a judge of each side.
-    A run without any judge's grade compares with any run, on the part that both graded without a judge.
+    Grades of the same judges may be compared. Grades of different judges may be compared only if both sides graded
+    at least ``least_anchors`` anchors. A run without grades of a judge may be compared with any run, on the cases
+    that both graded without a judge.
     """
     old, new = set(before), set(now)
     if old == new:

@@ -1,6 +1,6 @@
-"""A judging model: one method, which takes a prompt and returns the reply and its cost.
+"""Define the judging model: its one method takes a prompt and returns the reply with its usage.
 
-A cost is tokens times a price with a date and a source: the data, and the calculation over it.
+The cost of a reply is tokens times price. The prices here have a date and a source.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from monitors.errors import GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
 
 RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-"""The key of a prompt in a batch; the pattern is that of Anthropic's ``custom_id``."""
+"""The id of a prompt in a batch. The pattern is that of Anthropic's ``custom_id``."""
 
 BYTES_PER_TOKEN: Final = 3
-"""For estimated tokens. Cautious: English has four bytes to a token, Devanagari about three."""
+"""Bytes per token for estimates. A cautious value: English has about four bytes per token, Devanagari three."""
 
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
-"""Limit of tokens of a call; a larger count is an error, and would cost more than money can be stored."""
+"""The number of tokens of a call, at most a billion.
+
+A larger count is an error, and its cost could not be stored.
+"""
 
 
 class Usage(Record):
-    """Tokens of one reply in the provider's count. ``input_tokens`` are those neither written nor read.
+    """The tokens of one reply as counted by the provider.
 
-    ``batch`` is true if the provider charged its price for batches. ``estimated``: the provider reported no
-    plausible count, so the tokens are estimated from the texts (`estimate_usage`).
+    ``input_tokens`` are neither written to nor read from the cache.
+
+    ``batch`` is true if the provider charged its batch price. ``estimated``: the provider reported no plausible
+    count, so the tokens are estimated from the texts (`estimate_usage`).
     """
 
     input_tokens: Tokens = 0
@@ -44,7 +49,7 @@ class Usage(Record):
 
 
 def read_usage(**counts: object) -> Usage:
-    """Return the usage that a provider reports; mark it for estimation if a count is missing or implausible."""
+    """Return the usage that a provider reports; mark it as to be estimated if a count is missing or implausible."""
     try:
         return Usage.model_validate(counts, strict=True)
     except ValidationError:
@@ -52,20 +57,22 @@ def read_usage(**counts: object) -> Usage:
 
 
 class Stop(StrEnum):
-    """Why the model stopped writing."""
+    """The reason why the model stopped writing."""
 
     DONE = "done"
     CUT = "cut"
-    """It reached the limit of its output."""
+    """The model reached the maximum number of output tokens."""
     REFUSED = "refused"
 
 
 MAX_OUTPUT_TOKENS: Final = 8192
-"""Limit of a reply that a prompt may ask for."""
+"""Maximum number of output tokens that a prompt may request."""
 
 
 class JudgePrompt(Record):
-    """One question to a judge. ``instructions`` are Lookout's and shared by many; ``material`` is fenced data.
+    """One question to a judge.
+
+    ``instructions`` are the same for many prompts; ``material`` is the fenced case data.
 
     ``reply_schema`` is the JSON schema of the reply, and ``schema_name`` its name for the provider.
     """
@@ -79,7 +86,7 @@ class JudgePrompt(Record):
 
 
 class ModelReply(Record):
-    """A model's reply, unchecked until `monitors.judge.verdict` has read it.
+    """The reply of a model. It is unchecked; `monitors.judge.verdict` checks it.
 
     ``answered_by`` is the model in the provider's reply, which may differ from the requested model.
     """
@@ -119,44 +126,46 @@ class JudgeModel(Protocol):
         ...
 
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask. Raise `JudgeUnavailable` if no reply came within the deadline and the allowed tries.
+        """Ask for a verdict.
 
-        No error's text contains a key or an address.
+        Raises `JudgeUnavailable` if there is no reply within the deadline and the allowed tries.
+
+        Error texts contain no key and no address.
         """
         ...
 
 
 @runtime_checkable
 class BatchModel(Protocol):
-    """A model that takes many prompts at once, later and cheaper."""
+    """A model that accepts batches: many prompts at once, which are cheaper and answered later."""
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
         """Submit a batch and return its id. Raise `JudgeUnavailable` if the provider does not accept it."""
         ...
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether its replies can be collected. Raise `JudgeUnavailable` if the state is unknown."""
+        """Whether the batch has ended. Raises `JudgeUnavailable` if the state is unknown."""
         ...
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or reason for every prompt in the batch's results, by its id, in no order."""
+        """Return the reply or the error for each prompt in the batch's results, by the id of the prompt."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Cancel the prompts that have not started. Never raises: a failure costs money, not a grade."""
+        """Cancel the prompts that have not started. Never raises, because a failure only costs money."""
         ...
 
 
 UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
-"""US dollars for a million tokens."""
+"""A price in US dollars per million tokens."""
 
 _MILLION = Decimal(1_000_000)
 _PRICE_QUANTUM = Decimal("0.000000001")
-"""A billionth of a dollar: what the warehouse stores."""
+"""The smallest amount that the warehouse stores: a billionth of a dollar."""
 
 
 class PriceRow(BaseModel):
-    """`[[judge.prices]]`: what one model costs, in US dollars per million tokens."""
+    """`[[judge.prices]]`: the prices of one model, in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -184,7 +193,7 @@ class PriceRow(BaseModel):
     source: Annotated[str, Field(min_length=1)] = Field(description="the source of the price")
 
     def fits(self, model: str, prompt_tokens: int) -> bool:
-        """Whether this row is the price of such a request."""
+        """Whether this row has the price for a request of this size to this model."""
         within = self.prompt_tokens_up_to is None or prompt_tokens <= self.prompt_tokens_up_to
         return within and fnmatchcase(model.lower(), self.model.lower())
 
@@ -230,12 +239,15 @@ Other clouds have other prices for the same models: set them in the configuratio
 
 
 def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
-    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is unknown."""
+    """Find the price row for a request; ``None`` if the price is unknown.
+
+    ``prices`` take precedence over `BUILT_IN`.
+    """
     return next((row for row in (*prices, *BUILT_IN) if row.fits(model, prompt_tokens)), None)
 
 
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
-    """Return the cost of one reply, rounded up to a billionth of a dollar. 0 without a price."""
+    """Return the cost of one reply, rounded up to a billionth of a dollar; 0 if the price is unknown."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
     if row is None:
@@ -252,7 +264,7 @@ def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) 
 
 
 def build_price(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
-    """Build `cost_usd` from these rows and the built-in ones: model and usage to US dollars."""
+    """Return a function that computes US dollars from a model and its usage, by ``rows`` and `BUILT_IN`."""
     return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 

@@ -1,7 +1,7 @@
-"""Judges of other families through the OpenAI SDK, at any compatible API. The only module that imports ``openai``.
+"""Ask models at any OpenAI-compatible API for verdicts. The only module that imports ``openai``.
 
-The SDK is an optional extra: without it, `ConfigError` names the command to install it. OpenAI-compatible
-endpoints differ, so the reader of answers assumes nothing.
+The SDK is an optional extra: without it, `ConfigError` names the command to install it. OpenAI-compatible endpoints
+differ, so replies are parsed without assumptions about their fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(completion: Any) -> ModelReply:
-    """Return the text of the first choice with its usage. Raise `TryAgain` if the reply has none."""
+    """Return the text of the first choice and the usage. Raises `TryAgain` if the reply has no text."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
         raise TryAgain("the reply has no choice")
@@ -68,7 +68,7 @@ def _parse_usage(used: Any) -> Usage:
 
 
 ADDRESS: Final = "https://api.openai.com/v1"
-"""OpenAI's own; ``base_url`` configures vLLM, Ollama, OpenRouter, Together and others."""
+"""The address of OpenAI's API. Set ``base_url`` for vLLM, Ollama, OpenRouter, Together and others."""
 
 
 class OpenAIJudge:
@@ -90,11 +90,11 @@ class OpenAIJudge:
 
     @property
     def name(self) -> str:
-        """The configured model."""
+        """The id of the configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
+        """Load the SDK in a thread: loading takes seconds, in which the event loop must handle open pages."""
         await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # heavy
 
@@ -103,7 +103,9 @@ class OpenAIJudge:
             base_url=self._base_url,
             max_retries=0,
             timeout=self._patience.try_s,
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False
+            ),  # a prompt is sent only to the configured address
         )
         return self
 
@@ -120,7 +122,7 @@ class OpenAIJudge:
         return await retry_until_deadline(lambda: self._once(prompt), self._patience, provider=self._model)
 
     async def _once(self, prompt: JudgePrompt) -> ModelReply:
-        import openai  # loaded by now
+        import openai  # already imported
 
         try:
             return estimate_usage(parse_reply(await self._create(prompt)), prompt)
@@ -136,7 +138,7 @@ class OpenAIJudge:
     async def _create(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
             raise AssertionError("use OpenAIJudge in a `with` block before you ask it")
-        # OpenAI's newer models refuse the old name of the limit, most other servers know only the old name
+        # OpenAI's newer models refuse the old name of the limit; most other servers accept only the old name
         limit = "max_completion_tokens" if self._base_url == ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create
         return await create(

@@ -1,4 +1,7 @@
-"""Build the judge's prompt: instructions from a file, fenced material, and the hash that identifies both."""
+"""Build the prompt of a judge: instructions from a file, and fenced material.
+
+A hash identifies the instructions.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
 RUBRIC_VERSION: Final = "1"
-"""Increase it if the meaning of the rubric's five values changes."""
+"""The version of the rubric. Increase it if the meaning of the five ratings changes."""
 
 PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
 MAX_PASSAGES: Final = 12
 CRITERIA_TOKENS: Final = 512
-"""Added for a report, so that its criteria do not cut off a verdict that fits: three quotes with reasons."""
+"""Additional output tokens for the three criteria of a report, each with a quote and a reason."""
 
 _LAYOUT: Final = """\
 The number of this case is {nonce}.
@@ -39,7 +42,7 @@ class Task(StrEnum):
     """The task of a judge; each has a file of instructions."""
 
     FACTUAL = "factual"
-    """Compare an answer with the approved one."""
+    """Compare an answer with the approved answer."""
     GROUNDED = "grounded"
     """Compare an answer with the passages that the application had retrieved."""
     RUBRIC = "rubric"
@@ -47,7 +50,7 @@ class Task(StrEnum):
 
     @property
     def reply_schema(self) -> dict[str, Any]:
-        """The JSON schema of the verdict."""
+        """The JSON schema of the verdict for this task."""
         return REPORT_SCHEMA if self is Task.RUBRIC else SCHEMA
 
 
@@ -60,14 +63,17 @@ class Instructions(NamedTuple):
 
 @lru_cache(maxsize=len(Task))
 def load_instructions(task: Task) -> Instructions:
-    """Load the instructions of a task from its file. Any changed word makes another judge."""
+    """Load the instructions of a task from its file.
+
+    If any word changes, the hash changes, and so it is another judge.
+    """
     text = files("monitors.judge").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
     whole = "\0".join((text, _LAYOUT, json.dumps(task.reply_schema, sort_keys=True)))
     return Instructions(text, hashlib.sha256(whole.encode()).hexdigest())
 
 
 class Subject(Record):
-    """The answer to judge. Without ``expected``, it is compared with the ``passages``.
+    """The answer to judge. If there is no ``expected`` answer, it is compared with the ``passages``.
 
     ``report``: the answer is a report on an issue. ``found`` is the result of the graders without a model.
     """
@@ -103,7 +109,7 @@ def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> S
 
 
 class RenderedPrompt(NamedTuple):
-    """A prompt with the graded text in the form that the judge reads. Quotes are checked against this text."""
+    """A prompt, and the graded text as the judge reads it. Quotes are checked against this text."""
 
     prompt: JudgePrompt
     graded: FencedText

@@ -1,10 +1,11 @@
 """`[judge]` and `[review]`: the judging models, their budget, and which answers people review.
 
-The models judge what the plain graders leave open, and by default confirm severity-3 cases that these pass. People
-review a share of each stratum of graded answers, the same answers on every call. Answers are sampled
-run by run, from strata by which graders passed or failed them, what came of them, and whether their case is of
-severity 3. Each stratum gives its share and at least one, so that every grader is reviewed and the rare failure
-too. How likely an answer was to be sampled is stored with its label; every rate is weighted by that.
+The models judge the answers that the graders without a model leave ungraded. By default they also confirm
+severity-3 cases that these graders pass. People review a share of each stratum of graded answers, the same answers
+on every call. Answers are sampled run by run, from strata. A stratum has the same graders that passed or failed the
+answer, the same outcome, and either severity 3 or not. From each stratum a share and at least one answer is
+sampled, so that all graders and also rare failures are reviewed. The sampling probability of an answer is stored
+with its label, and all rates are weighted by it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
 
 Stratum = tuple[str, str, str, str, bool]
-"""Target, run, verdicts, outcome, whether it is severity 3."""
+"""A stratum of answers: target, run, verdicts, outcome, and whether the case has severity 3."""
 
 
 class ReviewSettings(BaseModel):
-    """`[review]`: how much of what was graded people review with `lookout review`."""
+    """`[review]`: the share of graded answers that people review with `lookout review`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +63,10 @@ def _find_stratum(answer: ReviewCandidate) -> Stratum:
 
 
 def _hash_place(purpose: str, answer_id: AnswerId) -> str:
-    """Return a stable pseudo-random sort key. Sampling and showing use two, so that neither reveals the other."""
+    """Return a stable pseudo-random sort key.
+
+    Sampling and showing use different keys, so that the order of one does not reveal the other.
+    """
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -73,7 +77,7 @@ DEFAULT_BUDGET_USD: Final = Decimal(5)
 
 
 class JudgeProvider(StrEnum):
-    """The API through which a judge is asked."""
+    """The API that is used to ask a judge."""
 
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
@@ -84,7 +88,7 @@ KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvi
 
 
 class JudgeScope(StrEnum):
-    """Which answers a judge grades besides those that the rules leave open."""
+    """The answers that a judge grades in addition to those that the rules leave ungraded."""
 
     OPEN = "open"
     SEVERE = "severe"
@@ -94,7 +98,7 @@ class JudgeScope(StrEnum):
 
 
 class JudgeModelSettings(BaseModel):
-    """`[[judge.models]]`: one judging model. Its key is in the environment, never here."""
+    """`[[judge.models]]`: one judging model. The API key is in the environment, never in the settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -114,7 +118,7 @@ class JudgeModelSettings(BaseModel):
 
     @property
     def key_from(self) -> str:
-        """The environment variable that holds its key."""
+        """The name of the environment variable with the API key."""
         return self.key_variable or KEY_VARIABLES[self.provider]
 
 
@@ -204,17 +208,20 @@ class JudgeSettings(BaseModel):
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
-        """The judges whose price is not known."""
+        """The ids of the judging models whose price is unknown."""
         return tuple(dict.fromkeys(m.model for m in self.models if find_price(m.model, 0, self.prices) is None))
 
     @property
     def limit_usd(self) -> Decimal | None:
-        """The most money for judging one run; ``None`` where prices are not known and no budget can hold."""
+        """Maximum cost in US dollars of judging one run.
+
+        ``None`` if prices are unknown, so that no budget can apply.
+        """
         return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property
     def patience(self) -> RetryPolicy:
-        """How long one verdict may take."""
+        """The deadline and the retries for one verdict."""
         return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),

@@ -1,16 +1,17 @@
-"""Make untrusted text safe for a judge: normalised to the visible text, and between fences.
+"""Make untrusted text safe for a judge: reduce it to its visible text, and put it between fences.
 
-Normalised text has no invisible characters, no bidirectional controls and no lookalike letters. Meaning stays:
-Devanagari and its joiners, emoji, superscripts, fractions and every line. Flags report the changes.
+Normalised text has no invisible characters, no bidirectional controls and no lookalike letters. Characters with a
+meaning are not changed: Devanagari and its joiners, emoji, superscripts, fractions and line breaks. Flags report
+the changes.
 
-A fence is a line with a random number that the text's author cannot know, so that the text stays data with any
-content. The text between is normalised first, so that the judge reads the text that a person would see. Any part
-that resembles a fence or the markup of a conversation is defused and reported.
+A fence is a line with a random number that the text's author cannot know, so that the judge treats all text between
+fences as data. This text is normalised first, so that the judge reads the same text as a person. A part that
+resembles a fence or the markup of a conversation is made harmless and reported.
 
 Lookalikes are single characters of Unicode's confusables table (UTS 39) with a skeleton of one Latin letter, for
-Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are left out.
-Invisible characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others
-without a visible form.
+Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible
+characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others without a visible
+form.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ LOOKALIKES: dict[str, str] = dict(
         "АВЕЅІЈКМНОРСТУХҮԌԚԜԐаеоорсухѕіјһԁԛԝѵӏԍ"  # Cyrillic
         "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"  # Greek
         "օոսհցՕՍ"  # Armenian
-        "ɑɡ",  # Latin letters of phonetic writing
+        "ɑɡ",  # Latin letters of phonetic alphabets
         "ABESIJKMHOPCTYXYGQWEaeoopcyxsijhdqwvlgABEZHIKMNOPTYXoonuhgOUag",
         strict=True,
     )
 )
-"""The Latin letter that each resembles."""
+"""For each lookalike character, the Latin letter that it resembles."""
 
 _INVISIBLE_RANGES = (
     (0x00AD, 0x00AD),
@@ -54,17 +55,20 @@ _INVISIBLE_RANGES = (
 )
 
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
-"""Joiners and variation selectors are among them; some stay, see `normalise_untrusted`."""
+"""Invisible characters.
+
+Joiners and variation selectors are among them, but some are kept (`normalise_untrusted`).
+"""
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Characters that change the order in which text is shown, as the inside of a character class."""
+"""Characters that change the order in which text is shown, for use in a regular expression's ``[...]``."""
 
 TAGS = "\U000e0000-\U000e007f"
-"""Invisible copies of ASCII, as the inside of a character class."""
+"""Invisible copies of ASCII characters, for use in a regular expression's ``[...]``."""
 
 
 class HostileFlag(StrEnum):
-    """A trick in a text that an honest answer does not need."""
+    """A kind of trick in a text. Honest answers do not need such tricks."""
 
     INVISIBLE = "invisible"
     BIDIRECTIONAL = "bidirectional"
@@ -96,11 +100,14 @@ _ALPHABETS = ((_GREEK, "\u0370", "\u03ff"), ("Cyrillic", "\u0400", "\u052f"), ("
 _TO_LATIN = str.maketrans(LOOKALIKES)
 _WORD = re.compile(r"[^\W\d_]+")
 _FOLDED_FORMS = ("<font>", "<wide>", "<circle>", "<square>")
-"""Kinds of compatibility letters that are read as the letter itself; superscripts, fractions and ligatures stay."""
+"""Unicode decomposition tags of letters that are replaced with the plain letter.
+
+For example, a full-width A becomes A. Superscripts, fractions and ligatures are not replaced.
+"""
 
 
 def normalise_untrusted(text: str) -> PlainText:
-    """Normalise ``text``; linear in its length and idempotent."""
+    """Normalise ``text`` in linear time. Normalising the result again changes nothing."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
     if text.isascii() and _CONTROL.search(text) is None:
@@ -162,10 +169,10 @@ def _is_needed(character: str, before: str, after: str) -> bool:
 
 
 def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
-    """Replace lookalikes by Latin letters.
+    """Replace lookalikes with Latin letters.
 
-    This applies to words that also have Latin letters, and to words of only lookalikes if their alphabet has no
-    other letter in the text. A single Greek letter is a symbol.
+    Replaced are lookalikes in words that also have Latin letters, and words of only lookalikes if the text has no
+    other letters of their alphabet. A single Greek letter is a symbol.
     """
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
@@ -193,16 +200,19 @@ def _find_alphabet(letter: str) -> str:
 
 
 LIMIT_CHARACTERS = 24_000
-"""About 6,000 tokens of English: four times the longest answer or report observed in a real application."""
+"""Maximum number of characters of a text, about 6,000 tokens of English. Longer texts are cut in the middle.
+
+The longest answer or report observed in a real application has a quarter of this length.
+"""
 
 _HEAD_SHARE = 3
-"""Number of parts, of four, that stay from the beginning; the rest stays from the end. Verdicts hide in both."""
+"""Of a cut text, three quarters are from the beginning and one quarter is from the end."""
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
 
 class TextSource(StrEnum):
-    """The author of the words between two fences."""
+    """The author of the text between two fences."""
 
     QUESTION = "question"
     EXPECTED = "expected answer"
@@ -211,10 +221,10 @@ class TextSource(StrEnum):
 
 
 class FencedText(NamedTuple):
-    """A text between fences. ``inner`` is all text between them, in the form that the judge reads.
+    """A text between fences. ``inner`` is the text between the fences as the judge reads it.
 
-    Quotes must be found in ``inner``, not in the original. ``cut`` is the number of characters left out of the
-    middle: a judge that did not see them may find a fault, but cannot exclude one.
+    Quotes must be found in ``inner``, not in the original. ``cut`` is the number of characters omitted from the
+    middle. A judge that did not see them may find a fault, but cannot exclude faults.
     """
 
     text: str
@@ -229,8 +239,8 @@ def fence_text(
     """Put ``text`` between two lines that its content cannot close.
 
     ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
-    ``inner`` contains the nonce only in the mark of a cut, so that of all lines of a prompt only those made here
-    are fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
+    ``inner`` contains the nonce only in the mark of a cut, so that only the lines made here are fences in a prompt.
+    ``inner`` has at most ``limit_characters`` characters, and about a hundred more for that mark.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
@@ -244,7 +254,7 @@ def fence_text(
 
 
 def is_quoted(quote: str, fenced: FencedText) -> bool:
-    """Whether the fenced text contains a judge's quote, apart from white space.
+    """Whether the fenced text contains a judge's quote. White space is ignored.
 
     Blanks and punctuation alone are not a quote, and a single letter or digit is a quote only as a whole word.
     """
@@ -275,7 +285,7 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _DEFUSED = str.maketrans("<>[]|", "‹›()¦")
-"""Lookalikes of brackets that no tokenizer takes for a fence or a turn of the conversation."""
+"""Replaces brackets with lookalikes that no tokenizer reads as a fence or a turn of the conversation."""
 
 
 def _defuse(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:

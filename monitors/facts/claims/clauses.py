@@ -143,9 +143,8 @@ def _find_content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
     letter = remove_unread_mark(token.text)
     if len(letter) == 1 and letter.isupper() and letter.isascii() and letter != "I":
         figure_behind = at + 1 < len(tokens) and tokens[at + 1].kind == NUMERAL
-        return (
-            STEMS[token.key] if figure_behind or (at and tokens[at - 1].kind == WORD) else ""
-        )  # "ramp A", "A 2.3 m"
+        # "ramp A", "A 2.3 m"
+        return STEMS[token.key] if figure_behind or (at and tokens[at - 1].kind == WORD) else ""
     if len(stem) <= 1:
         return ""
     if stem == "non":
@@ -425,9 +424,8 @@ class _Builder:
         context = self._find_words_of_previous_sentence(first, after)
         for start, end in pairwise(cuts):
             if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
-                context = context | self.collect_words(
-                    first, start
-                )  # "£3 and £4.50 a month" are two figures of one account
+                # "£3 and £4.50 a month" are two figures of one account
+                context = context | self.collect_words(first, start)
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
     def _is_tag_question(self, first: int, after: int) -> bool:

@@ -325,9 +325,8 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
                 else Likeness.OTHER
             )
         else:
-            comparable = _has_count_unit(gold.per) and _has_count_unit(
-                reply.per
-            )  # otherwise both may mean the same rate
+            # otherwise both may mean the same rate
+            comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)
             return Likeness.OTHER_PER if comparable and not reply.per < gold.per else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
