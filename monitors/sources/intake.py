@@ -39,13 +39,13 @@ def compute_intake_window(
 
 
 def advance_watermark(watermark: Watermark | None, source: Identifier, window: IntakeWindow) -> Watermark:
-    """Return the end of the period that is read completely now. It never moves back."""
+    """Return the new watermark: the end of the period that is now completely read. It never moves back."""
     previous = watermark.completed_to if watermark is not None else window.until
     return Watermark(source=source, completed_to=max(previous, window.until))
 
 
 class Offer(StrEnum):
-    """What `Intake` decided about a conversation."""
+    """The decision of `Intake` about a conversation."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
@@ -91,7 +91,7 @@ _PLACE_BYTES: Final = 5
 class Intake:
     """Take conversations one by one. Each needs about 250 bytes of memory, because its texts are not stored.
 
-    Of two versions with the same id, the later one counts.
+    If two versions have the same id, the later version counts.
     """
 
     def __init__(self, taken_earlier: Container[Identifier]) -> None:

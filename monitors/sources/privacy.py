@@ -1,7 +1,7 @@
 """Remove personal data and secrets from a conversation before it is stored.
 
-A pseudonym may replace a person or a number. It is always the same one, and nobody can find the person without
-the key.
+A pseudonym may replace a person or a number. The same value always gets the same pseudonym, and nobody can find the
+person without the key.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Pseudonyms:
     def make_pseudonym(self, kind: DisclosureKind, text: str) -> str:
         """Return the pseudonym of a value, such as ``[phone bcdf…]``.
 
-        All spellings of a value have the same one.
+        All spellings of a value have the same pseudonym.
         """
         name = _KIND_NAMES[kind]
         return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
@@ -121,7 +121,7 @@ class PrivacyMode(StrEnum):
     PSEUDONYMISE = "pseudonymise"
     """A value is replaced by its pseudonym, such as ``[phone bcdf…]``."""
     NONE = "none"
-    """Texts stay unchanged."""
+    """Texts are not changed."""
 
 
 def protect_conversation(

@@ -1,4 +1,4 @@
-"""Parse lines of a hallucination log into entries; quarantine lines that are not entries."""
+"""Parse the lines of a hallucination log into entries. Lines that are not entries are quarantined."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ _HEARTBEAT_KEYS: Final = frozenset(NAMES["heartbeat"]["keys"])
 _HEARTBEAT_WORDS: Final = frozenset(NAMES["heartbeat"]["words"])
 _MAX_KEYS: Final = 5
 _MAX_KEY_LENGTH: Final = 40
-"""Limit of characters of a quarantined line's keys."""
+"""Maximum number of characters of a key that is stored for a quarantined line."""
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_validator__
-"""Called directly: at 50 MB/s the surrounding method costs a tenth of the time."""
+"""The validator of `BlockedReply`.
+
+It is called directly, because the method around it takes a tenth of the time.
+"""
 _BLANK = b" \t\r\n\0"
 _BOM = b"\xef\xbb\xbf"
 
@@ -51,13 +54,13 @@ def is_whole_entry(raw: bytes) -> bool:
 def parse_line(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> HallucinationEntry | QuarantinedLine | None:
-    """Parse a line into an entry or a quarantined line. Never raises on any bytes.
+    """Parse a line into an entry or a quarantined line. Never raises, whatever the bytes are.
 
-    Return ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, a reply that the guard found
+    Return ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, or a reply that the guard found
     right.
 
-    ``fields`` give the paths of an entry's parts; other keys stay unchanged. Byte order marks, carriage returns
-    and the zero bytes that a crash leaves around a line are removed.
+    ``fields`` has the paths to the parts of an entry. Other keys are not changed. Byte order marks, carriage
+    returns and the zero bytes that a crash leaves around a line are removed.
     """
     reply = parse_reply(log, line, fields)
     if not isinstance(reply, BlockedReply):
@@ -103,7 +106,7 @@ def parse_reply(
 
 
 def compute_line_id(line: LogLine) -> Identifier:
-    """Return an id from the line's place and content: the same text at another place has another id."""
+    """Return an id from the place and the content of a line. The same text at another place has another id."""
     return f"{line.generation}-{line.offset}-{line.sha256[:16]}"
 
 
@@ -112,7 +115,7 @@ def _strip_blanks(raw: bytes) -> bytes:
 
 
 def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Validate all fields at once if the entry has the default form, else search them one by one."""
+    """Build the reply: validate all fields at once if the entry has the default form, else find each field."""
     if value.keys().isdisjoint(fields.others):
         values = {name: value.pop(path) for name, path in fields.usual if path in value}
         try:
@@ -123,7 +126,7 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
 
 
 def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Search the parts in camel case, in objects within the entry, and in a list of messages."""
+    """Search the parts of an entry also in camel case, in nested objects and in a list of messages."""
     unified = unify(value)
     flat: dict[str, JsonValue] = {}
     pending: list[dict[str, JsonValue]] = [unified] if isinstance(unified, dict) else []
@@ -158,7 +161,7 @@ def _is_reply_right(reply: BlockedReply) -> bool:
 
 
 def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
-    """Whether an entry without a text only shows that its writer is alive."""
+    """Whether an entry is a heartbeat: it has no text and only shows that the application runs."""
     words = (value for name, value in extra.items() if to_snake_case(name) in _HEARTBEAT_KEYS)
     return not _HEARTBEAT_WORDS.isdisjoint(to_snake_case(word) for word in words if isinstance(word, str))
 
@@ -188,7 +191,7 @@ def _take_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
 
 
 def _convert_form(name: str, value: JsonValue) -> JsonValue:
-    """Turn a text into a list if a list is expected, and join a list if a text is expected."""
+    """Convert a text to a list if a list is expected, or join a list if a text is expected."""
     if name in _LISTS and isinstance(value, str):
         return [value]
     if name in _TEXTS and isinstance(value, list):
@@ -219,7 +222,7 @@ def _is_valid_field(name: str, value: object) -> bool:
 
 
 def _replace_non_finite(value: JsonValue) -> JsonValue:
-    """Replace NaN and infinities, which some writers put into JSON, by their names."""
+    """Replace NaN and infinities, which some applications write into JSON, with their names."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):

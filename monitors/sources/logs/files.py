@@ -1,4 +1,4 @@
-"""The files of a log at one moment: the newest and the rotated ones.
+"""Open the files of a log at one moment: the newest file and the rotated files.
 
 A remote log is read by range requests, so that only new bytes are transferred.
 """
@@ -38,26 +38,26 @@ class LogFile(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes when it was opened."""
+        """The number of bytes when the file was opened."""
         ...
 
     @property
     def archive(self) -> bool:
-        """Whether it is compressed; an archive never grows."""
+        """Whether the file is compressed. A compressed file never grows."""
         ...
 
     @property
     def modified_ns(self) -> int:
-        """When it was last written to, in nanoseconds by its own file system's clock."""
+        """The time of the last write in nanoseconds, by the clock of the file's own system."""
         ...
 
     def read(self, start: int, length: int) -> bytes:
-        """Return at most ``length`` bytes from ``start``; fewer only at the end, none beyond ``size``."""
+        """Return ``length`` bytes from ``start``; fewer at the end of the file, none beyond ``size``."""
         ...
 
 
 class LogFiles(NamedTuple):
-    """The files of one poll: the newest, if it exists, and the rotated ones, oldest first."""
+    """The files of one poll: the newest file, if it exists, and the rotated files, oldest first."""
 
     newest: LogFile | None
     rotated: Sequence[LogFile]
@@ -67,14 +67,14 @@ class LogPlace(Protocol):
     """The location of a log."""
 
     def poll(self) -> AbstractContextManager[LogFiles]:
-        """Open the files until the context ends. Raises `SourceUnavailable` when the log cannot be reached."""
+        """Open the files until the context ends. Raises `SourceUnavailable` if the log cannot be reached."""
         ...
 
 
 class LocalLog:
-    """A log on this machine. Every file is opened before its size is read, so that a rename has no effect.
+    """A log on this machine. Each file is opened before its size is read, so that a rename does not matter.
 
-    Rotated files are those beside the log with names that begin with the log's name (``x.jsonl.1``,
+    Rotated files are files in the same folder whose names begin with the name of the log (``x.jsonl.1``,
     ``x.jsonl-20261122``), or that match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
     """
 
@@ -84,7 +84,10 @@ class LocalLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """Open the files until the context ends. `SourceUnavailable` names a file that cannot be read."""
+        """Open the files until the context ends.
+
+        Raises `SourceUnavailable`, which names a file that cannot be read.
+        """
         with ExitStack() as stack:
             newest = _open_local(self._path, stack)
             paths = sorted(self._path.parent.glob(self._pattern)) if self._path.parent.is_dir() else []
@@ -115,7 +118,10 @@ class _PlainFile:
 
 
 class _ArchivedFile:
-    """A compressed rotated file. Its size needs a complete decompression, so it is computed only if needed."""
+    """A compressed rotated file.
+
+    Its size is computed only if needed, because all of the file must be decompressed.
+    """
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = True, os.fstat(stream.fileno())
@@ -134,7 +140,7 @@ class _ArchivedFile:
         try:
             return self._unpacked.seek(0, os.SEEK_END)
         except (EOFError, OSError, zlib.error):
-            return 0  # still being written, or not an archive: the next poll reads it
+            return 0  # the file is still being written, or not an archive: the next poll reads it
 
     def read(self, start: int, length: int) -> bytes:
         if start >= self.size:
@@ -162,12 +168,12 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 
 
 HEAD_BYTES: Final = 1 << 16
-"""Bytes of the start that an open file caches: all bytes that marks read there."""
+"""Number of bytes at the start of a file that are cached: all that the marks of a file need."""
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_RANGE_BYTES: Final = 100_000_000
-"""Larger than any range that is read at once: a line has at most 64 MiB."""
+"""Maximum number of bytes of a range request. No read is larger, because a line has at most 64 MiB."""
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:\d{1,18}-\d{1,18}|\*)/(\d{1,18})", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
@@ -175,9 +181,11 @@ _HUB_FILE: Final = re.compile(
 
 
 class RemoteLog:
-    """A log at an address that supports range requests. It has no rotated files: rotated lines are a gap.
+    """A log at an address that supports range requests.
 
-    ``headers`` are sent to the address's own host only, also after redirects. ``guard`` checks the redirects.
+    It has no rotated files, so lines that were rotated away before a poll are missing.
+
+    ``headers`` are sent only to the host of the address, also after redirects. ``guard`` checks the redirects.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str], guard: AddressGuard) -> None:
@@ -185,7 +193,7 @@ class RemoteLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """Open the file as it is now. `SourceUnavailable` names the host and its answer."""
+        """Open the file as it is now. Raises `SourceUnavailable`, which names the host and its answer."""
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(self._open_client()) as client:
             ranges = _RangeReader(client, portal, self._url)
             yield LogFiles(_open_remote(ranges), ())
@@ -203,7 +211,7 @@ class RemoteLog:
 
 
 class _RangeReader:
-    """Request ranges of one address; callers are threads without an event loop."""
+    """Request ranges of bytes from one address. Call it in threads without an event loop."""
 
     def __init__(self, client: GuardedClient, portal: BlockingPortal, url: str) -> None:
         self._client, self._portal, self._url = client, portal, url
@@ -276,8 +284,8 @@ def build_remote_log(
 ) -> LogPlace:
     """Return the log at an address or in a Hub repository. Raise `ConfigError` for an address without a file name.
 
-    ``allowed_origins`` and ``private_network`` are those of the target's probe: internal places that the log may
-    be at.
+    ``allowed_origins`` and ``private_network`` are the settings of the target's probe: internal addresses at which
+    the log may be.
     """
     is_at_hub = address.startswith(HUB_PREFIX)
     url = build_hub_url(address, environment.get("HF_ENDPOINT")) if is_at_hub else address
@@ -315,7 +323,7 @@ def _open_remote(ranges: _RangeReader) -> _RemoteFile | None:
 
 
 def _is_empty(response: httpx.Response) -> bool:
-    """Whether the file is empty: some servers answer a range request for it with the whole file."""
+    """Whether the file is empty. Some servers answer a range request for an empty file with the whole file."""
     return response.status_code == HTTPStatus.OK and response.headers.get("content-length") == "0"
 
 

@@ -42,19 +42,22 @@ class LogFields(BaseModel):
     _others: frozenset[str] = PrivateAttr(frozenset())
 
     def model_post_init(self, _context: object, /) -> None:
-        """Compute once the values that parsing each line needs."""
+        """Compute the values that are needed for each line only once."""
         self._usual = tuple((name, paths[0]) for name, paths in self if paths)
         paths = [path.partition(".")[0] for _, paths in self for path in paths]
         self._others = frozenset(paths) - {path for _, path in self._usual}
 
     @property
     def usual(self) -> tuple[tuple[str, str], ...]:
-        """Each field with its first path."""
+        """The fields, each with its first path."""
         return self._usual
 
     @property
     def others(self) -> frozenset[str]:
-        """The other top-level keys of paths: an entry without them has its parts at their first paths only."""
+        """The top-level keys of all other paths.
+
+        If an entry has none of them, all its parts are at their first paths.
+        """
         return self._others
 
 

@@ -1,7 +1,8 @@
-"""Read every line of a log once, through appends, rotation, truncation and restarts.
+"""Read each line of a log exactly once, in spite of appends, rotation, truncation and restarts.
 
-Lines of a growing file are read in bounded memory, each with its place. Marks recognise a file by the part that
-was read. The stretches to read next are computed from the cursor and the files; reading is the only side effect.
+Lines of a growing file are read in bounded memory, each with its place. A mark (hashes of the part that was read)
+identifies a file later. The stretches to read next are computed from the cursor and the files; reading is the only
+side effect.
 
 The rules, in the order in which a poll of the files applies them:
 
@@ -28,9 +29,9 @@ CHUNK_BYTES = 1 << 20
 
 
 class LogLine(NamedTuple):
-    """One line of the log, without its line end. The same text at another place is another line.
+    """One line of the log, without its line end. The same text at another place is a different line.
 
-    ``length`` is in bytes; it exceeds the length of ``raw`` if only the start was stored.
+    ``length`` is in bytes; it is larger than the length of ``raw`` if only the start of the line was stored.
     """
 
     generation: int
@@ -41,9 +42,9 @@ class LogLine(NamedTuple):
 
 
 def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
-    """Yield every complete line from ``start``. Of a line longer than ``max_bytes`` only the start is stored.
+    """Yield each complete line from ``start`` on. If a line is longer than ``max_bytes``, only its start is stored.
 
-    Memory stays within a chunk and the longest line. A last line without a line end is left for later.
+    Memory stays within a chunk and the longest line. A last line without a line end is not read yet.
     """
     position, open_line = start, _OpenLine(start, max_bytes)
     while chunk := file.read(position, CHUNK_BYTES):
@@ -77,7 +78,7 @@ def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> Lo
 
 
 class _OpenLine:
-    """A line with a line end that was not read yet."""
+    """A line whose end was not read yet."""
 
     def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
@@ -99,9 +100,15 @@ class _OpenLine:
 
 
 START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
-"""Lengths of the file start that are hashed. An entry with a time and a text is longer than the first."""
+"""The lengths in bytes of the file starts that are hashed.
+
+An entry with a time and a text has more than 64 bytes.
+"""
 TAIL_BYTES = 4_096
-"""Bytes of the end that are hashed. With a time in every line, logs that agree in so many bytes are the same."""
+"""Number of bytes at the end that are hashed.
+
+If lines have times, two files with the same hash are the same log.
+"""
 
 
 def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
@@ -117,14 +124,14 @@ def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
 
 
 def is_marked_file(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is the marked file, perhaps longer by now. A mark of an unread file matches any file."""
+    """Whether this is the marked file, which may have grown. The mark of an unread file matches all files."""
     if file.size < mark.offset or (mark.starts_sha256 and not _has_same_start(file, mark)):
         return False
     return _hash_content(file.read(mark.offset - mark.tail_bytes, mark.tail_bytes)) == mark.tail_sha256
 
 
 def is_older_copy(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is a copy of the marked file from an earlier time: all of the copy was read."""
+    """Whether this is an earlier copy of the marked file, so that all of the copy was already read."""
     return file.size < mark.offset and _has_same_start(file, mark)
 
 
@@ -150,7 +157,7 @@ def _hash_content(content: bytes) -> str:
 
 
 class Stretch(NamedTuple):
-    """Read ``file`` from ``start`` to its end, as part of ``generation``."""
+    """A part of a log to read: ``file`` from ``start`` to its end, as part of ``generation``."""
 
     file: LogFile
     start: int
@@ -158,7 +165,7 @@ class Stretch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Stretches in the order in which their lines were written, and warnings about the log."""
+    """The stretches to read, in the order in which they were written, and warnings about the log."""
 
     stretches: tuple[Stretch, ...]
     issues: tuple[LogWarning, ...] = ()
@@ -167,7 +174,7 @@ class Plan(NamedTuple):
 def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
     """Return the stretches to read at this poll.
 
-    Without a cursor: the newest file from its start, no rotated files.
+    Without a cursor, only the newest file is read, from its start.
     """
     if cursor is None:
         return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_build_missing_warning(log),))
@@ -230,7 +237,7 @@ def _plan_new_files(
 
 
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
-    """Return the marked file; of several copies the longest."""
+    """Return the marked file. If there are several copies, return the longest."""
     return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
 
@@ -248,11 +255,11 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) 
 
 
 MAX_WATCHED_GENERATIONS = 16
-"""Limit of earlier files that are polled again: more than any rotation scheme uses within the life of a writer."""
+"""Maximum number of earlier files that are polled again, because an application may still write to them."""
 
 
 class BatchLimits(NamedTuple):
-    """Memory limits: the longest line stored completely, and the size of one batch."""
+    """Memory limits in bytes: the longest line that is stored completely, and the size of one batch."""
 
     max_line_bytes: int = 1 << 20
     max_batch_bytes: int = 4 << 20
@@ -284,10 +291,10 @@ def read_new_batches(
     is_whole: Callable[[bytes], bool],
     limits: BatchLimits = DEFAULT_LIMITS,
 ) -> Iterator[LogBatch]:
-    """Yield the lines added since ``cursor`` in batches; no batch without new lines.
+    """Yield the lines that were added since ``cursor`` in batches; nothing without new lines.
 
-    ``is_whole`` decides whether a last line without a line end is complete: some writers put the line end before
-    each entry. An incomplete line is read at a later poll.
+    ``is_whole`` decides whether a last line without a line end is complete: some applications write the line end
+    before each entry. An incomplete line is read at a later poll.
     """
     plan = plan_stretches(files, log, cursor)
     reading = _Reading(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
@@ -302,7 +309,7 @@ def read_new_batches(
 
 
 def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
-    """Return the cursor of a log that is followed from now on. Its present content is history and is not read."""
+    """Return the cursor of a log that is followed from now on. Lines that it already has are not read."""
     newest = files.newest
     return LogCursor(
         log=log,
@@ -352,7 +359,7 @@ class _Reading:
         )
 
     def read(self, stretch: Stretch) -> Iterator[LogBatch]:
-        """Yield the stretch in batches; a batch ends at a line end."""
+        """Yield the lines of a stretch in batches. A batch ends at a line end."""
         lines: list[LogLine] = []
         held, offset = 0, stretch.start
         max_bytes = self._limits.max_line_bytes
@@ -372,7 +379,7 @@ class _Reading:
             yield self.build_batch(tuple(lines))
 
     def _store_mark(self, mark: FileMark) -> None:
-        """Store the mark of an earlier file, of the current one, or of a new file that becomes the current one."""
+        """Store the mark of an earlier file, the current file, or a new file that becomes the current file."""
         current = self._current
         if current.generation == mark.generation:
             self._current = mark

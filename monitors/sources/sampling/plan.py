@@ -1,11 +1,10 @@
-"""Plan a nightly run before it costs anything: its cost and its expected interval.
+"""Plan a nightly run before it starts: compute its cost and its expected confidence interval.
 
-The plan gives the average place of the interval. The width at the expected number of failures is not the expected
-width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. The limits are
-therefore averaged over the possible results: for each stratum the failures among those graded, with a rate that
-is itself uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence
-(multiples of square roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without
-any randomness.
+The plan has the average limits of the interval. The interval at the expected number of failures would be wrong: at
+a rate of 1 % and ten sampled conversations, nine of ten runs see no failure and one run sees one. The limits are
+therefore averaged over the possible numbers of failures in each stratum, with a rate that is itself uncertain
+(beta-binomial). All strata together are evaluated at points of a Kronecker sequence (multiples of square roots of
+primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without randomness.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from monitors.stats.intervals import compute_finite_limits
 from monitors.stats.stratified import compute_rate_interval
 
 POINT_COUNT = 256
-"""With this many points the expected width of five strata was within 1 % of the mean over 20,000 random runs."""
+"""Number of points. With 256, the width for five strata was within 1 % of the mean over 20,000 random runs."""
 _NEGLIGIBLE_CHANCE = 1e-9
 """Failure counts with a smaller total probability are ignored."""
 
 
 class ExpectedStratum(NamedTuple):
-    """A stratum: its conversations, the expected number of graded ones, and its expected failure rate."""
+    """A stratum: the number of conversations, the expected number of graded conversations, and the failure rate."""
 
     conversations: int
     graded: int
@@ -44,7 +43,7 @@ class ExpectedStratum(NamedTuple):
 def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
-    """Return the expected rate with the averages of both limits, and whether judge errors will be corrected.
+    """Return the expected rate with the average limits, and whether judge errors will be corrected.
 
     ``value`` is the expected true rate. Ungraded strata widen the interval by their whole share. Raises
     ``ValueError`` if no conversation will be graded.
@@ -68,7 +67,7 @@ def compute_expected_interval(
 def _build_graded_counts(
     strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
-    """Return the run at one point of the cube: in each stratum the failures at its coordinate."""
+    """Return the simulated run at one point of the cube. A coordinate gives the failures in one stratum."""
     return [
         GradedStratum(
             stratum=f"s{index}",
@@ -137,8 +136,8 @@ class Grading(NamedTuple):
     """The cost of grading one conversation, and the reliability of the grade.
 
     ``calls_per_conversation`` counts the judge's calls for a conversation, with its panel members, turns and
-    canaries; 0 without a judge. ``confusion`` is the judge's record against people, for the correction in the
-    run's estimate.
+    canaries; 0 without a judge. ``confusion`` counts the judge's grades against people's, for the correction of the
+    estimate.
     """
 
     calls_per_conversation: float
@@ -148,10 +147,11 @@ class Grading(NamedTuple):
 
 
 class PlannedRate(NamedTuple):
-    """A rate that the run will report: the expected rate of each stratum, the share of the sample that counts.
+    """A rate that the run will report, with the expected rate of each stratum.
 
-    Strata missing in ``expected`` have the prior. ``learnt``: earlier runs support the rates. ``graded_share`` of
-    the sampled conversations will be graded for the rate. Without an interval, ``why_none`` is the reason.
+    Strata that are missing in ``expected`` have the prior rate. ``learnt``: the rates come from earlier runs.
+    ``graded_share`` is the share of the sampled conversations that will be graded for the rate. Without an
+    interval, ``why_none`` is the reason.
     """
 
     name: str
@@ -171,9 +171,11 @@ def plan_nightly(
     grading: Grading,
     settings: SamplingSettings,
 ) -> NightlyPlan:
-    """Return the plan of the sample with these ``counts``; the first of the ``planned_rates`` rates is severity 3.
+    """Return the plan of the sample with these ``counts``.
 
-    Raises `ConfigError` without a conversation: an empty nightly run needs no plan.
+    The first of ``planned_rates`` is the rate of severity 3.
+
+    Raises `ConfigError` if there are no conversations: an empty nightly run needs no plan.
     """
     if not any(count.sampled for count in counts):
         raise ConfigError("there is no conversation for this night; check the source")

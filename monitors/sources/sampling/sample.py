@@ -1,23 +1,24 @@
-"""Sample a nightly run's conversations: reproducible, and independent of their order.
+"""Sample the conversations of a nightly run. The sample is reproducible and does not depend on their order.
 
-Every conversation has a place in [0, 1) that is computed from its id, the target and the night. A sample by
-number takes the lowest places of each stratum, so that every conversation of a stratum has the same inclusion
-probability, sampled / conversations. A sample by rate takes the places below the rate, so that sampling a
-conversation does not depend on the others, unless its stratum has fewer than the minimum. A sample of a larger
-number or rate contains the sample of a smaller one.
+Each conversation has a place in [0, 1), a hash of its id, the target and the night. A sample by number takes the
+lowest places of each stratum, so that every conversation of a stratum has the same inclusion probability, sampled /
+conversations. A sample by rate takes the places below the rate, so that sampling a conversation does not depend on
+the others, unless its stratum has fewer than the minimum. A sample of a larger number or rate contains the sample
+of a smaller one.
 
-The expected failure rate of a stratum comes from a prior and from earlier runs. A number is allocated to the
-strata one by one, in turns: to the stratum with the fewest, by size, by claim, and by size again. Every stratum
-therefore gets some, even if another stratum has a large claim. Half of the number goes to strata that are behind
-their share of all conversations, so that a sampled conversation represents at most about twice as many as in a
-simple sample. Conversations that represent many others widen the interval (`monitors.stats.stratified`).
+The expected failure rate of a stratum comes from a prior and from earlier runs. A sample by number is allocated to
+the strata one conversation at a time, in four turns: to the stratum with the fewest, by size, by claim, and by size
+again. So each stratum gets some conversations, even if another stratum has a large claim. Half of the sample goes
+to strata that are behind their share of all conversations, so that a sampled conversation represents at most about
+twice as many as in a simple sample. Conversations that represent many others widen the interval
+(`monitors.stats.stratified`).
 
-By size and by claim the next one goes to the largest value over the square root of k (k + 1), with k as the
-stratum's present number: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal
-proportions for apportioning the U.S. House of Representatives", The American Statistician 66 (2012). With size
-times spread as the claim, this is the allocation of least variance in whole numbers. Each turn depends only on
-the turns before it: a larger number only adds, so that its sample contains the smaller one's. Rounded shares
-would not have this property.
+In the turns by size and by claim, the next conversation goes to the stratum with the largest value / sqrt(k (k +
+1)), where k is the number that the stratum already has: T. Wright, "The equivalence of Neyman optimum allocation
+for sampling and equal proportions for apportioning the U.S. House of Representatives", The American Statistician 66
+(2012). With size times spread as the claim, this is the allocation of least variance in whole numbers. Each turn
+depends only on the turns before it, so that a larger sample contains a smaller sample. Rounded shares would not
+have this property.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ from monitors.stats.agreement import Confusion
 
 
 class ExpectedRate(NamedTuple):
-    """A failure rate in [0, 1], and the number of conversations that equals its evidence.
+    """A failure rate in [0, 1], and the number of conversations that its evidence is worth.
 
-    ``weight`` is above 0; infinite means that the rate is given, not estimated. Both make a Beta distribution.
+    ``weight`` is above 0. If it is infinite, the rate is given and not estimated. Rate and weight define a Beta
+    distribution.
     """
 
     rate: float
@@ -52,7 +54,7 @@ class ExpectedRate(NamedTuple):
 
 
 DEFAULT_PRIOR = ExpectedRate(0.01, 20.0)
-"""Before the first night: one failure in a hundred, with the weight of twenty conversations."""
+"""The rate before the first night: one failure in 100 conversations, with the weight of 20 conversations."""
 
 
 def compute_expected_rates(
@@ -72,8 +74,8 @@ def compute_expected_rates(
 def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
     """Return the rate at which a judge with the errors of ``confusion`` will fail conversations.
 
-    Its weight is that of the Beta distribution with the converted rate's mean and variance. Both kinds of answers
-    must have been reviewed.
+    The weight is that of the Beta distribution with the mean and variance of the converted rate. Reviews must
+    include both right and wrong answers.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
     true_fails = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
@@ -86,20 +88,20 @@ class StratumTurn(StrEnum):
     """The rule for choosing the next stratum."""
 
     EQUAL = "equal"
-    """The stratum with the fewest until now, so that all get the same number."""
+    """Choose the stratum with the fewest sampled conversations, so that all strata get the same number."""
     SIZE = "size"
-    """The stratum that is furthest behind its share of all conversations."""
+    """Choose the stratum that is furthest behind its share of all conversations."""
     CLAIM = "claim"
-    """A stratum that must be complete, then the one that is furthest behind its claim."""
+    """Choose a stratum that must be complete, otherwise the stratum that is furthest behind its claim."""
 
 
 BY_RISK: Final = (StratumTurn.EQUAL, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
 BY_SPREAD: Final = (StratumTurn.EQUAL, StratumTurn.CLAIM, StratumTurn.CLAIM, StratumTurn.CLAIM)
-"""For a claim of size times spread, which minimises the interval itself."""
+"""The turns for claims of size times spread, which give the narrowest interval."""
 
 
 class StratumDemand(NamedTuple):
-    """A stratum: its number of conversations, the claim of each, whether all are required."""
+    """The demand of a stratum: its number of conversations, the claim of each, and whether all are required."""
 
     conversations: int
     weight: float
@@ -109,7 +111,7 @@ class StratumDemand(NamedTuple):
 def allocate(
     claims: Sequence[StratumDemand], budget: int, minimum: int, turns: Sequence[StratumTurn] = BY_RISK
 ) -> tuple[int, ...]:
-    """Return the number to sample of each stratum: first the ``minimum`` of each, then in ``turns``.
+    """Return the number to sample from each stratum: first the ``minimum`` of each, the rest in ``turns``.
 
     A stratum gets at most its size. The sum is ``budget``, or the sum of the minimums if larger, or all
     conversations if fewer. ``minimum`` is at least 1.
@@ -131,7 +133,10 @@ def allocate(
 
 
 class _Queue:
-    """The strata with conversations left, the next of a turn first; ``sampled`` counts the taken ones."""
+    """A queue of the strata with conversations left, the next stratum of a turn first.
+
+    ``sampled`` has their counts.
+    """
 
     def __init__(self, turn: StratumTurn, claims: Sequence[StratumDemand], sampled: Sequence[int]) -> None:
         self._turn, self._claims, self._sampled = turn, claims, sampled
@@ -164,14 +169,14 @@ def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
 
 
 class Seed(NamedTuple):
-    """The inputs of a sample besides the conversations: the same target and night give the same sample."""
+    """The target and the night of a sample. With the same conversations, they give the same sample."""
 
     target: str
     day: date
 
 
 SPARE_CANDIDATES: Final = 64
-"""Candidates of each stratum beyond the sample, the number that may be withdrawn without a loss."""
+"""Number of additional candidates of each stratum. So many may be withdrawn and still be replaced."""
 
 Strata = Mapping[str, Sequence[Conversation]]
 """The conversations of each non-empty stratum, the gravest stratum first."""
@@ -185,7 +190,7 @@ class Sample(NamedTuple):
 
 
 def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """Group conversations by stratum. Of two with the same id the one completed last counts."""
+    """Group conversations by stratum. If two have the same id, the one completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -203,7 +208,8 @@ class Candidates:
     """Collect the conversations that a nightly run may sample while it reads: the lowest places of each stratum.
 
     A sample by number takes at most that number of a stratum, so that memory depends on the sample, not on the
-    traffic. `SPARE_CANDIDATES` more replace withdrawn ones. ``sizes`` counts all conversations of each stratum.
+    traffic. `SPARE_CANDIDATES` further candidates replace withdrawn ones. ``sizes`` counts all conversations of
+    each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -214,14 +220,14 @@ class Candidates:
         self.sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
-        """Count a conversation, and store it if it may be sampled."""
+        """Count a conversation of a stratum. Store the conversation if it may be sampled."""
         self.sizes[stratum] += 1
         self._retain(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
-        """Remove an offered conversation, because another version has its id."""
+        """Remove a conversation that was offered, because another version has the same id."""
         self.sizes[stratum] -= 1
         if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
@@ -277,8 +283,8 @@ def sample_strata(
     """Sample from the strata of a nightly run.
 
     ``expected`` are the rates for Neyman's allocation; missing strata get the rate 0.5. For a sample by rate, the
-    inclusion probability is the one before sampling, including the minimum. Estimates use the counts, which are
-    exact for the number that was sampled.
+    inclusion probability is computed before sampling and includes the minimum. Estimates use the counts of sampled
+    conversations, which are exact.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
     return _sample_members(
@@ -316,7 +322,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return the number of each stratum in a sample by number. Not for a sample by rate."""
+    """Return how many conversations of each stratum are in a sample by number. Not for a sample by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumDemand] = []
     for stratum in nonempty:
@@ -331,7 +337,7 @@ def allocate_by_stratum(
 
 
 class _RankedConversation(NamedTuple):
-    """A conversation with its place; sorts by place, then by id."""
+    """A conversation with its place. Conversations are sorted by place, then by id."""
 
     place: float
     id: str
@@ -339,7 +345,7 @@ class _RankedConversation(NamedTuple):
 
 
 class _Farthest(NamedTuple):
-    """A heap entry; the first of the heap has the highest place and is dropped first."""
+    """An entry of a heap. The first entry has the highest place and is dropped first."""
 
     nearness: float
     placed: _RankedConversation
@@ -359,7 +365,7 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_place(conversation_id: str, seed: Seed) -> float:
-    """Return a conversation's place in [0, 1) on that night: 53 bits of a SHA-256, as many as a float holds."""
+    """Return a conversation's place in [0, 1) on that night: 53 bits of a SHA-256, the precision of a float."""
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
@@ -384,8 +390,8 @@ def _count_by_rate(
 def compute_inclusion_probability(conversations: int, rate: float, minimum: int) -> float:
     """Return the probability that each of ``conversations`` is sampled at ``rate`` with at least ``minimum``.
 
-    All are equally likely, so that it is the expected number sampled over their number: that of the larger of the
-    minimum and a binomial count.
+    All conversations are equally likely. The probability is the expected number of sampled conversations, which is
+    the larger of the minimum and a binomial count, divided by their number.
     """
     if rate >= 1 or minimum >= conversations:
         return 1.0

@@ -11,42 +11,45 @@ from monitors.records.base import Language
 
 DEFAULT_NUMBER: Final = 10
 MAX_BY_RULES: Final = 5_000
-"""Most conversations that a night without a judge grades one by one; their texts are stored, about 6 kB each."""
+"""Maximum number of conversations that rules grade in a night without a judge.
+
+About 6 kB of text is stored for each.
+"""
 
 
 class SamplingMode(StrEnum):
     """How conversations are sampled."""
 
     SIMPLE = "simple"
-    """Every conversation has the same probability."""
+    """Each conversation has the same probability to be sampled."""
     STRATIFIED = "stratified"
-    """Each sign of risk has its own stratum, so that rare suspicious conversations are sampled too."""
+    """Each sign of risk has a separate stratum, so that rare suspicious conversations are sampled too."""
 
 
 class RiskSign(StrEnum):
     """A sign of risk that a conversation shows before it is graded."""
 
     DISCLOSURE = "disclosure"
-    """A reply holds personal data or a secret that the user had not written."""
+    """A reply contains personal data or a secret that the user had not written before."""
     ERROR_LEAK = "error_leak"
     """A reply shows a technical error."""
     THUMBS_DOWN = "thumbs_down"
     """The user disliked a reply."""
     FALLBACK = "fallback"
-    """A reply did not come from the primary path."""
+    """A reply came from another path than the primary path."""
     LANGUAGE = "language"
-    """The user wrote in another language than the main one; each language is a stratum."""
+    """The user wrote in another language than the main language. Each such language is a stratum."""
     SLOW = "slow"
-    """A reply took longer than the objective."""
+    """A reply took longer than the latency objective."""
 
 
 class Allocation(StrEnum):
-    """How the number, beyond the minimums, is allocated: a quarter equally, the rest by this rule."""
+    """The rule for allocating the sample beyond the minimums. A quarter is always allocated equally."""
 
     RISK = "risk"
-    """Half by size, a quarter by size times ``risk_weights``: more where the risk is higher."""
+    """Half by size, and a quarter by size times ``risk_weights``, so that strata with higher risk get more."""
     NEYMAN = "neyman"
-    """By size times the spread in earlier runs: the narrowest interval for the overall rate."""
+    """By size times the spread in earlier runs, which gives the narrowest interval for the overall rate."""
 
 
 Weight = Annotated[float, Field(gt=0, le=1_000)]
@@ -130,7 +133,7 @@ class SamplingSettings(BaseModel):
 
     @property
     def budget(self) -> int | None:
-        """The number of conversations, ``None`` when there is a rate."""
+        """The number of conversations to sample; ``None`` if a rate is set."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
     def grade_all(self) -> Self:
@@ -139,5 +142,8 @@ class SamplingSettings(BaseModel):
         return self.model_copy(update={"number": MAX_BY_RULES}) if unset else self
 
     def get_weight(self, sign: RiskSign | None) -> float:
-        """Return how much likelier a conversation with this sign is sampled; 1 without a sign."""
+        """Return the factor by which a conversation with this sign is more likely to be sampled.
+
+        1 without a sign.
+        """
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

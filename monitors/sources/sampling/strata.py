@@ -15,13 +15,13 @@ from monitors.records.traffic import Conversation, Thumb
 from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
 
 ALL_STRATUM: Final = "all"
-"""The one stratum of a simple sample."""
+"""The name of the only stratum in a simple sample."""
 REST_STRATUM: Final = "rest"
-"""Conversations without a sign."""
+"""The name of the stratum of conversations without a sign of risk."""
 
 
 class Stratum(NamedTuple):
-    """A stratum's name and the sign of its conversations, ``None`` for those without."""
+    """The name of a stratum and the sign of risk of its conversations; ``None`` if they have no sign."""
 
     name: str
     sign: RiskSign | None
@@ -36,7 +36,7 @@ class TargetFacts(NamedTuple):
 
 
 def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
-    """List all possible strata, the gravest first, the one without a sign last."""
+    """List all possible strata, the most severe sign first, the stratum without a sign last."""
     if settings.mode is SamplingMode.SIMPLE:
         return (Stratum(ALL_STRATUM, None),)
     signed = [stratum for sign in settings.signs for stratum in _list_sign_strata(sign, settings)]

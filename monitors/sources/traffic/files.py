@@ -50,7 +50,7 @@ class ByteStream(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes. The result is empty at the end."""
+        """Return at most ``size`` bytes; empty bytes at the end of the stream."""
         ...
 
 
@@ -79,7 +79,7 @@ class StreamLine(NamedTuple):
 
 
 def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
-    """Yield all lines. Of a line with more than ``max_bytes``, only the start is stored."""
+    """Yield all lines. If a line has more than ``max_bytes``, only its start is stored."""
     number, buffered, length = 1, bytearray(), 0
     while chunk := stream.read(CHUNK_BYTES):
         first, *others = chunk.split(b"\n")
@@ -151,7 +151,7 @@ _FORMATS: Final = {
 _MEGABYTE: Final = 1_000_000
 _REFUSED_STATUSES: Final = (401, 403)
 _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
-"""The option with the address of the service, for each protocol of fsspec."""
+"""For each protocol of fsspec, the name of the option with the address of the service."""
 
 MAX_DOCUMENT_BYTES: Final = 256 * _MEGABYTE
 """Maximum size of a JSON document, because it is completely in memory."""

@@ -48,7 +48,7 @@ class ExportPage(NamedTuple):
 
 
 class ExportClient:
-    """Requests pages of an export. Messages contain no token and no parameters of an address."""
+    """Request the pages of an export. Messages contain no token and no parameters of an address."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_mo
 
 _PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""Common page sizes. A page with exactly so many items may not be the last one."""
+"""Common page sizes. If a page has exactly one of these numbers of items, it may not be the last page."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 

@@ -1,7 +1,7 @@
 """Read the messages of an item in the formats of common loggers.
 
-A message has a side: the user, the reply, the context of the next reply, or unknown. The side is "silent" for
-what the user does not see, such as system prompts, reasoning and tool calls. Such content is left out of all
+Each message has a side: the user, the reply, the context of the next reply, or unknown. Content that the user does
+not see, such as system prompts, reasoning and tool calls, has the side "silent". Such content is omitted from all
 texts.
 """
 
