@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from monitors.records.base import Record, UtcTime
-from monitors.records.grades import Aspect, JudgeLineage
+from monitors.records.grades import JudgeLineage
 from monitors.records.reviews import VerdictCount
 from monitors.records.runs import Judging
 from warehouse.database.store import Store
@@ -35,30 +36,12 @@ class JudgeCounts(Record):
     In ``too_mild``, the judge passed what the rules failed; in ``too_strict``, it failed what the rules passed.
     """
 
-    target: str
-    grader: str
-    version: str
+    verdicts: VerdictCount
     lineage: JudgeLineage
-    aspect: Aspect
-    passed: int
-    total: int
     both_graded: int
     agreed: int
     too_mild: int
     too_strict: int
-
-    @property
-    def verdicts(self) -> VerdictCount:
-        """Return the counts in the form that the calibration needs."""
-        return VerdictCount(
-            target=self.target,
-            grader=self.grader,
-            version=self.version,
-            aspect=self.aspect,
-            lineage=self.lineage,
-            passed=self.passed,
-            total=self.total,
-        )
 
 
 _RUNS = (
@@ -113,15 +96,13 @@ def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts,
         f" {_JUDGED} group by all order by all",
         {"target": target, "newest": RUNS_COUNTED},
     )
-    names = [name for name in JudgeCounts.model_fields if name != "lineage"]
-    return tuple(
-        JudgeCounts.model_validate(
-            {"lineage": _build_lineage(row[3:6]), **dict(zip(names, (*row[:3], *row[6:]), strict=True))}
-        )
-        for row in table.rows
-    )
+    return tuple(map(_parse_judge_counts, table.rows))
 
 
-def _build_lineage(row: tuple[object, ...]) -> JudgeLineage:
-    model, prompt, rubric = map(str, row)
-    return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)
+def _parse_judge_counts(row: Sequence[object]) -> JudgeCounts:
+    target, grader, version, model, prompt, rubric, aspect, passed, total, *compared = row
+    lineage = JudgeLineage(model=str(model), prompt_sha256=str(prompt), rubric_version=str(rubric))
+    verdicts = (target, grader, version, aspect, lineage, passed, total)
+    names = ("both_graded", "agreed", "too_mild", "too_strict")
+    counts = dict(zip(names, compared, strict=True))
+    return JudgeCounts.model_validate({"verdicts": verdicts, "lineage": lineage, **counts})
