@@ -22,6 +22,7 @@ MAX_WARNINGS: Final = 20
 """Maximum number of warnings that a nightly run stores as text. All warnings are counted."""
 
 
+# Shares its fields with NightlyIntake because it grows while the sources are read; the intake is its result.
 @dataclass
 class NightlyRead:
     """The new conversations of all sources. Their original texts are never written to the disk."""

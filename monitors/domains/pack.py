@@ -102,6 +102,7 @@ NamedRole = tuple[tuple[str, ...], str]
 """A phrase by its keys, and the role that it names."""
 
 
+# Shares its fields with DomainVocabulary because it merges the word keys of several vocabularies.
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The merged vocabularies of a target's packs, by word keys."""

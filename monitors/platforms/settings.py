@@ -110,6 +110,7 @@ class TracingSettings(LangSmithSettings):
 _SHARED: Final = "default: the value under [langsmith]"
 
 
+# Shares its fields with LangSmithSettings because every key is optional here and has its value there.
 class TargetLangSmith(BaseModel):
     """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 

@@ -10,6 +10,7 @@ from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
 
+# Shares its fields with Exchange because a driver does not know the run, the case and the repeat.
 class Answer(Record):
     """A complete answer to the last turn. ``earlier`` are the answers to the earlier turns."""
 

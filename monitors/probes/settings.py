@@ -362,6 +362,7 @@ class ReadinessSettings(Record):
     hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
 
 
+# Shares its fields with JobSettings because each is a table of lookout.toml with its own defaults and order.
 class ApiSettings(Record):
     """How Lookout asks a target through its API. Paths have the format of `WireRule`."""
 

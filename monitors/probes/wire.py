@@ -17,6 +17,7 @@ from monitors.records.exchanges import Channel, WirePayload
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
+# Shares its fields with ApiSettings because its url is a pattern of responses and its defaults are a page's.
 class WireRule(Record):
     """The rule that finds the answer in the responses of the app.
 

@@ -285,6 +285,7 @@ NOT_LET_IN: Final = frozenset(
 """The application answered, but accepted no question."""
 
 
+# Shares its fields with Exchange because a common base would change the order of keys in the journal.
 class NoAnswer(Record):
     """There was no gradable answer, with the reason and who caused it. It never counts as a wrong answer."""
 

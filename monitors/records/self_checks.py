@@ -129,6 +129,7 @@ class DrillReport(Record):
 Count = Annotated[int, Field(ge=0)]
 
 
+# Shares its fields with Assessment because a session stores each answer without its case and its grades.
 class RecordedAsk(Record):
     """The result of asking a case once."""
 
@@ -291,6 +292,7 @@ class Repeatability(Record):
         )
 
 
+# Shares its fields with RunIdentity because its target is stored as a name and an environment.
 class RepeatabilityRun(Record):
     """A session in which sampled cases were asked twice.
 

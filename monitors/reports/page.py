@@ -188,6 +188,7 @@ class ReasonView:
     more: int
 
 
+# Shares its fields with CaseView because its texts are single lines of a table.
 @dataclass(frozen=True, slots=True)
 class FailedRow:
     """A failing case in one line. ``anchor`` is empty if its transcript is not on the page."""

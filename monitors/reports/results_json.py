@@ -30,6 +30,7 @@ from monitors.reports.marked_text import (
 _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
 
 
+# Shares its fields with BlockedReply and LogFields because no field may be missing in our own log.
 class HallucinationLine(Record):
     """A line of ``hallucinations.jsonl``. Texts are redacted.
 

@@ -44,6 +44,7 @@ _NO_END_ERROR: Final = (
 )
 
 
+# Shares its fields with Silence because these are the options of a command, before they are checked.
 class SilenceMatchers(Record):
     """Which incidents a silence matches. Every field that is set must match, and at least one must be set."""
 

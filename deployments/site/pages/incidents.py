@@ -74,6 +74,7 @@ class StoryEntry(Record):
     run_id: str = ""
 
 
+# Shares its fields with Observation because a page must get only texts that are masked.
 class CaseEvidence(Record):
     """The evidence in the last message, with masked personal data. A text is ``None`` if it was not stored."""
 

@@ -66,6 +66,7 @@ class Fact(Record):
         return Decimal(self.value)
 
 
+# Shares its fields with Fact because a reading has places in the folded text, a fact in the original text.
 class QuantityReading(NamedTuple):
     """One quantity in a folded text.
 

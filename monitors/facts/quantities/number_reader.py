@@ -56,6 +56,7 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
     return None
 
 
+# Shares its fields with QuantityReading because a NamedTuple cannot extend another one.
 class NumberSpan(NamedTuple):
     """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 

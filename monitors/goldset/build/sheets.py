@@ -138,6 +138,7 @@ _UNITS = {
 """Units that change the reading of a number. Others ("INR", "%", "boolean") only repeat the field's kind."""
 
 
+# Shares its fields with GivenFact because it is another program's format; its values are not checked yet.
 class FactRow(BaseModel):
     """One row of a ``.jsonl`` file of facts. Other keys are ignored."""
 

@@ -40,6 +40,7 @@ MAX_RUNS: Final = 2_000
 """The limit of one trace: a job of a few dozen steps has some hundreds."""
 
 
+# Shares its fields with LangSmithTraffic because `[langsmith]` gives access too, with other settings.
 class LangSmithAccess(Record):
     """A project and its access settings, without the key."""
 

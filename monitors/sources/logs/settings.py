@@ -18,6 +18,7 @@ def _describe_paths(name: str, description: str) -> Any:
     return Field(default=tuple(NAMES["fields"][name]), description=description)
 
 
+# Shares its fields with BlockedReply because it has the path to each of these fields.
 class LogFields(BaseModel):
     """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts; the first with a value counts.
 

@@ -32,6 +32,7 @@ def _describe_paths(name: str, description: str) -> Any:
     return Field(default=get_names("fields", name), description=description)
 
 
+# Shares its fields with Turn because it has the paths to a turn's fields, and to those of its conversation.
 class Fields(BaseModel):
     """Settings in `[targets.NAME.traffic.sources.NAME.fields]`: the paths to the parts of an item.
 

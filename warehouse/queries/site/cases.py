@@ -111,6 +111,7 @@ class CaseAnswer(Record):
     total_ms: float | None
 
 
+# Shares its fields with GoldCase because a case of an old suite may break the rules of today.
 class CaseText(Record):
     """A case as it is in its newest suite."""
 

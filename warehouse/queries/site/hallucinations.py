@@ -9,6 +9,7 @@ from monitors.records.incidents import IncidentState
 from warehouse.database.store import Store
 
 
+# Shares its fields with BlockedReply because its columns are flat, with the state of the incident.
 class LogEntryShown(Record):
     """An entry of a hallucination log, with the state of its incident. A value that the log lacks is ``None``."""
 

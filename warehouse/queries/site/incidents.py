@@ -10,6 +10,7 @@ from monitors.records.incidents import Incident, IncidentKind, IncidentState
 from warehouse.database.store import Store
 
 
+# Shares its fields with FaultIdentity because it is a row of a list, with the state and the times.
 class IncidentRowShown(Record):
     """An incident in a list, in its current state."""
 

@@ -49,6 +49,7 @@ class RunFilter(Record):
     commit: str | None = None
 
 
+# Shares its fields with Assessment because a page lists cases by these columns, without their grades.
 class ListedCase(Record):
     """A case of a run in a list: its outcome, and the reason for it."""
 
