@@ -213,10 +213,6 @@ class DeployQueue:
             event = deploy.event
             self._write(self._root / event.target / f"{event.commit}{_PULL}", pull.model_dump_json())
 
-    def has_commit(self, target: str, commit: str) -> bool:
-        """Return whether this commit was reported before."""
-        return bool(self._list_report_paths(target, commit))
-
     def _list_report_paths(self, target: str, commit: str) -> list[Path]:
         """List the files with reports of a commit. The report without a deployment ID comes first."""
         folder = self._root / target

@@ -45,10 +45,13 @@ def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSetting
     severe = severities[Severity.CRITICAL]
     ratio = severities[Severity.MINOR] / severe if severe else None
     groups = (
-        *(_build_group_count("severity", str(severity.value), severities[severity]) for severity in Severity),
+        *(
+            GroupCount(group="severity", key=str(severity.value), cases=severities[severity])
+            for severity in Severity
+        ),
         *_count_cases_by_value("type", (case.type for case in suite)),
         *_count_cases_by_value("language", (case.language.value for case in suite)),
-        *(_build_group_count("theme", theme, themes[theme]) for theme in (*THEME_WORDS, OTHER_THEME)),
+        *(GroupCount(group="theme", key=theme, cases=themes[theme]) for theme in (*THEME_WORDS, OTHER_THEME)),
     )
     return Balance(
         cases=len(suite),
@@ -87,11 +90,7 @@ def _list_suite_shortfalls(
 def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
     """Count the cases of each value, the largest count first."""
     ordered = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
-    return (_build_group_count(group, key, cases) for key, cases in ordered)
-
-
-def _build_group_count(group: str, key: str, cases: int) -> GroupCount:
-    return GroupCount(group=group, key=key, cases=cases)
+    return (GroupCount(group=group, key=key, cases=cases) for key, cases in ordered)
 
 
 LIMITS_CONFIDENCE = 0.90

@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from monitors.errors import QueryInvalid, WarehouseDamaged
 from monitors.plural import plural
 from monitors.records.base import Record
-from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import CHECKSUM_ERROR, WaitPolicy
@@ -70,14 +69,6 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
         raise QueryInvalid(f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {got}")
     if match := _CHANGES_STATE.search(sql):
         raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files, but a query may only read")
-
-
-class AnswerOutcome(Record):
-    """The outcome of one case in a run."""
-
-    case_id: str
-    repeat: int
-    outcome: CaseOutcome
 
 
 class Store:
@@ -225,18 +216,6 @@ class Store:
         """Find a run's report. Returns ``None`` if no such run is loaded."""
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(table.rows[0]) if table.rows else None
-
-    def list_case_outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[AnswerOutcome, ...]:
-        """Return the outcome of each case of a run, ordered by case and repeat."""
-        table = self.query(
-            "select case_id, repeat, outcome from assessments where run_id = $run order by case_id, repeat",
-            {"run": run_id},
-            wait_s=wait_s,
-        )
-        return tuple(
-            AnswerOutcome.model_validate({"case_id": case, "repeat": repeat, "outcome": outcome})
-            for case, repeat, outcome in table.rows
-        )
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the ledger, so that a later loss is detected. Writes nothing while segments are missing."""

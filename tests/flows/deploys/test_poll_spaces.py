@@ -90,7 +90,7 @@ async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, testbed
             (looked,) = await poll_all_targets(watch)
             assert (looked.target, looked.commit) == ("bot", OLD)
     assert waiting(tmp_path) == []
-    assert watch.deploys.has_commit("bot", OLD)
+    assert watch.deploys.find_newest_reported_commit("bot") == OLD
     assert set(hub.tokens) == {"Bearer hf_of_the_test"}
 
 

@@ -33,8 +33,8 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued())
     assert deploys.save_if_new(queued(target="staging"))
-    assert deploys.has_commit("bot", COMMIT)
-    assert not deploys.has_commit("bot", OTHER_COMMIT)
+    assert deploys.find_newest_reported_commit("bot") == COMMIT
+    assert deploys.find_newest_reported_commit("other") is None
     assert len(deploys.list_open_deploys()) == 2
 
 
