@@ -11,7 +11,7 @@ in most repeats has a fault, so noise is at most one half. Over the cases, 2p ha
 Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
 as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
 repeats of which more than half failed is excluded as a fault, so each likelihood is that of a binomial count
-truncated at one half. The estimate for a case with few repeats is drawn towards the other cases (empirical Bayes:
+truncated at one half. The estimate for a case with few repeats is shrunk towards the other cases (empirical Bayes:
 B. Efron, C. Morris, "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval
 of the mean comes from the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal prior probability for
 each concentration.
