@@ -1,1 +1,1 @@
-"""The gate: severity, scores, metrics, verdict. Pure."""
+"""Compute the severity of failures, the scores, the metrics and the verdict of a run. Pure."""

@@ -39,13 +39,13 @@ RUNS_PER_NOISE: Final = 15
 """Number of simulated runs for each noise sample: 600 runs together give the interval."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
-"""How often a run could ask each severity-3 case: the numbers that `compare_repeat_counts` compares."""
+"""Numbers of repeats of each severity-3 case that `compare_repeat_counts` compares."""
 
 PRIOR: Final = 0.5
-"""Added to the counts of failed and of other runs, because 600 runs without a FAIL do not prove a rate of 0."""
+"""Added to both counts (FAIL and not FAIL), because 600 runs without a FAIL do not prove a rate of 0."""
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Smallest spread and size of the fitted Beta distribution: 40 rates cannot show smaller ones."""
+"""Minimum spread and size of the fitted Beta distribution, because 40 rates cannot show smaller ones."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
 """Shares of answers that show a fault: the chance to miss the fault is computed for each share."""

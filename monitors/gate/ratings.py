@@ -16,7 +16,7 @@ Ratings = Mapping[str, float]
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
-"""The ends of the judge's scale."""
+"""The lowest and the highest rating of a judge."""
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:

@@ -1,4 +1,4 @@
-"""The gate's settings: weights, thresholds and targets."""
+"""Define the settings of the gate: weights, thresholds and targets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Weights(BaseModel):
 
 
 class Targets(BaseModel):
-    """Shares that a run must reach, each over the cases of its metric."""
+    """The shares that a run must reach. Each is a share of the cases that its metric covers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

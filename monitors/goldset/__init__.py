@@ -1,1 +1,1 @@
-"""Gold questions: loading, checking, freezing."""
+"""Load, check, edit and freeze suites of gold questions."""

@@ -85,7 +85,10 @@ class SuiteLocation(Record):
 
 
 class GoldFinding(Record):
-    """A problem in one or more lines: ``what`` is wrong and what to ``do``. Neither text repeats personal data."""
+    """A problem in one or more lines: ``what`` is wrong, and what to ``do`` about it.
+
+    Neither text repeats personal data.
+    """
 
     check: SuiteCheck
     weight: Weight
@@ -339,7 +342,7 @@ _MIN_WORD_LIKENESS = 0.9
 """
 
 _MIN_DISTINCT_LETTERS = 3
-"""Shorter words, such as "is", "of" and "me", do not make two questions different."""
+"""Minimum number of letters of a word that makes two questions different. "Is", "of" and "me" do not."""
 
 
 def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -348,7 +351,7 @@ def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     first_by_question: dict[tuple[str, ...], NumberedCase] = {}
     groups: dict[tuple[str, ...], list[NumberedCase]] = {}
     for numbered in cases:
-        if numbered.case.triage is not None:  # alike as addresses, and the same by other rules: see issue_checks
+        if numbered.case.triage is not None:  # issue addresses look alike; `issue_checks` compares them
             continue
         question = (*_make_group_key(numbered.case), *(fold_text(turn) for turn in numbered.case.turns))
         first = first_by_question.setdefault(question, numbered)
@@ -439,7 +442,7 @@ def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""At most this many pairs of one question are reported. Ten golds for one question would be forty-five pairs."""
+"""Maximum number of reported pairs of one question. Ten golds for one question would be forty-five pairs."""
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:

@@ -111,7 +111,7 @@ _ANY_GOLD: Final = "?"
 
 
 def replace_masks_by_invented_data(text: str) -> str:
-    """Replace the masks in a redacted reply by invented data, so that graders find personal data in it again."""
+    """Replace the masks in a redacted reply with invented data, so that graders find personal data again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 

@@ -26,7 +26,7 @@ from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weigh
 from monitors.records.triage import TriageTask
 
 MAX_NAMES_SHOWN: Final = 5
-"""At most this many keywords or files are named in one finding."""
+"""Maximum number of keywords or files that one finding names."""
 
 
 class _Fault(NamedTuple):

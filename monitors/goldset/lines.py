@@ -29,7 +29,7 @@ from monitors.records.cases import (
 from monitors.records.triage import IssueSeverity, TriageReference
 
 MAX_VALUE_CHARACTERS = 60
-"""A message shows at most this many characters of an invalid value."""
+"""Maximum number of characters of an invalid value that a message shows."""
 
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"

@@ -36,10 +36,10 @@ def hash_cases(cases: Sequence[GoldCase]) -> str:
 
 
 MAX_BAD_LINES_SHOWN = 20
-"""At most this many bad lines are shown in an error message."""
+"""Maximum number of bad lines that an error message shows."""
 
 MAX_BAD_LINES = 1000
-"""Reading stops after this many bad lines, because the file is probably not a suite."""
+"""Maximum number of bad lines. Then reading stops, because the file is probably not a suite."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""A gold of at most this many words is a name or a term, so a correct reply must contain it unchanged."""
+"""Maximum number of words of a gold that is a name or term, which a correct reply must contain unchanged."""
 
 
 class MustSayDraft(Record):

@@ -35,7 +35,7 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Longer texts are rejected, because they are not a question, a short answer or a clause."""
+"""Maximum number of characters of a proposed text. Longer texts are not a question, short answer or clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
 """Maximum length of a whole reply: more than forty long drafts."""

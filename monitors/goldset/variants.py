@@ -222,7 +222,7 @@ def _find_whole_word(question: str, word: str) -> re.Match[str] | None:
 
 
 MIN_TYPO_LETTERS = 5
-"""Shorter words get no typo, because a typo could make another word."""
+"""Minimum number of letters of a word that gets a typo. A typo in a shorter word could make another word."""
 ONE_TYPO_MAX_CHARACTERS = 60
 """A question with at most this many characters gets one typo. A longer question gets two."""
 
@@ -271,7 +271,7 @@ def _can_have_typo(question: str, match: re.Match[str], language: Language) -> b
 
 
 def _make_latin_typo(word: str, pick: SeededChoice) -> str:
-    """Swap two letters, drop one, or double one. The first and the last letter stay."""
+    """Swap two letters, drop one, or double one. The first and the last letter are never changed."""
     swaps = [index for index in range(1, len(word) - 2) if word[index] != word[index + 1]]
     index = pick.choose(range(1, len(word) - 1))
     match pick.pick_number(3):
@@ -293,7 +293,7 @@ def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 MAX_TRIES = 12
-"""How often a variant is tried, because a random choice may change a name or a number."""
+"""Maximum number of tries for one variant. A try fails if the random choice changes a name or a number."""
 
 
 class VariantKind(StrEnum):

@@ -127,7 +127,7 @@ class RenewReport:
 
 
 def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
-    """Replace the template cases of the file by ``cases``. All other cases stay unchanged, after the new cases.
+    """Replace the template cases of the file with ``cases``. All other cases stay unchanged, after the new cases.
 
     Raises `GoldSetError` if the file does not load, or if a case that is not from a template has the id of a new
     case.

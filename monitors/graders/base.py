@@ -1,4 +1,4 @@
-"""The grader protocol, its two results (verdict or abstention), and the settings of graders for a target."""
+"""Define a grader, its two results (verdict or abstention), and the grader settings of a target."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _check_pattern(written: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
-"""A regular expression that compiles and needs at least one character."""
+"""A valid regular expression that does not match an empty text."""
 
 CitationPattern = Annotated[str, AfterValidator(_check_citation_pattern)]
-"""The name of a form of citation, or a regular expression."""
+"""The name of a citation form, or a regular expression."""
 
 
 class TriageSettings(BaseModel):
@@ -100,22 +100,22 @@ class GraderSettings(BaseModel):
 class Grader(Protocol):
     """Grade one aspect of one exchange, or abstain. A grader never guesses. It never raises an error.
 
-    ``version`` changes if the same input could get another verdict.
+    ``version`` must change if the same input could get another verdict.
     """
 
     @property
     def name(self) -> str:
-        """A short name, shown with every grade."""
+        """The short name of the grader, which is shown with each grade."""
         ...
 
     @property
     def version(self) -> str:
-        """The version of its rules."""
+        """The version of the grader's rules."""
         ...
 
     @property
     def aspect(self) -> Aspect:
-        """The aspect that it grades."""
+        """The aspect that the grader grades."""
         ...
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -124,7 +124,7 @@ class Grader(Protocol):
 
 
 def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
-    """Return a grader's verdict: passed without a failure kind."""
+    """Return a grader's verdict. It is passed if ``kind`` is ``None``."""
     return Judged(
         grader=by.name,
         version=by.version,
@@ -137,7 +137,7 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
 
 
 STATEMENT = "the gold is a statement, and the reply may use other words for it"
-"""Reason why only a judge can grade a reply: the reply has no word of the gold."""
+"""The reason why only a judge can grade a reply: it has no words of the gold."""
 
 
 SAYS_MORE = (
@@ -155,11 +155,11 @@ SENTENCE = "the gold is a sentence, not a phrase"
 """Reason why only a judge can grade a gold of many words. A reply that repeats the gold word for word passes."""
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""What the rules do not read in an unsupported language, if the gold has no amount."""
+"""The part of a reply that rules cannot read in an unsupported language, if the gold has no amount."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """Return an abstention with its reason. ``blame`` is who caused it."""
+    """Return an abstention with its reason. ``blame`` is the party that caused it."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
@@ -169,7 +169,10 @@ def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
 
 
 def abstain_as_unread(by: Grader, skill: str) -> Abstained:
-    """Return an abstention for a case in an unsupported language. ``skill`` is what cannot be read in it."""
+    """Return an abstention for a case in an unsupported language.
+
+    ``skill`` is what the rules cannot read in this language.
+    """
     return abstain(by, format_unread_reason(skill))
 
 

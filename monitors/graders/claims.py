@@ -49,7 +49,7 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """Whether the reply states a figure as a current fact (`CURRENT`). The other values say why not."""
+    """The status of a figure in a reply: a current fact (`CURRENT`), or the reason why it is none."""
 
     __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
@@ -67,19 +67,22 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure of the gold that the reply must state. ``label``: the words that only this figure has there."""
+    """A figure of the gold that the reply must state.
+
+    ``label`` has the words of the gold that belong only to this figure.
+    """
 
     figure: Figure
     label: Words
     subject: Words
-    """The words of the question, without the labels of other figures."""
+    """The words of the question without the labels of other figures."""
     others: Words
-    """The other words of the gold."""
+    """The remaining words of the gold."""
     roles: frozenset[str]
     description: str
-    """The figure in the words of a reason: "up to ₹40,000"."""
+    """The figure in words, for the reason of a grade: "up to ₹40,000"."""
     in_asked_unit: Figure | None = None
-    """A bare number of the gold in the unit that the question asks for: months of "how many months"."""
+    """A bare number of the gold with the unit that the question asks for: months for "how many months"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class Mention:
     key: Words
     """Words of the claim's label and subject near the figure."""
     strange: Words = field(default_factory=frozenset[str])
-    """Words near the figure that neither gold nor question contains."""
+    """Words near the figure that are neither in the gold nor in the question."""
 
     @property
     def is_current_statement(self) -> bool:
@@ -210,7 +213,7 @@ def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
 
 
 def _find_measure_adjectives(question: Passage) -> Words:
-    """Return the adjectives of "how long", "how heavy", which determine the unit of the answer."""
+    """Return the adjectives in "how long" or "how heavy", which determine the unit of the answer."""
     tokens = question.scan.reader.tokens
     return frozenset(
         STEMS[following.key]
@@ -224,7 +227,7 @@ _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.
 
 
 def _apply_lower_bound(figure: Figure, passage: Passage) -> Figure:
-    """Make the figure of ``from 115 cm`` a lower bound."""
+    """Return a figure after "from" (``from 115 cm``) as a lower bound."""
     lower = passage.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
 
@@ -254,7 +257,7 @@ def _list_figure_names(figure: Figure) -> Words:
 
 
 MAX_PLAIN_ORDINAL: Final = 3
-"""Up to this value, an ordinal is not a quantity: "the first year", "the third option"."""
+"""Ordinals up to this value are not quantities: "the first year", "the third option"."""
 
 
 def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
@@ -296,7 +299,7 @@ def _complete_figure_from_clause(figure: Figure, claim: Claim, clause: Clause, r
     if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
         figure = replace(figure, per=claim.figure.per)  # "the monthly charge is £58"
     if clause.is_cell and figure.kind is FigureKind.NUMBER and not figure.low.counts:
-        figure = replace(figure, low=figure.low._replace(counts=claim.figure.low.counts))  # the 6 of room 6
+        figure = replace(figure, low=figure.low._replace(counts=claim.figure.low.counts))  # the 6 in "room 6"
     return figure
 
 
@@ -337,7 +340,7 @@ def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
 
 
 def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Whether a number is no value to compare: "the first", "clause 4", "once", "not a penny"."""
+    """Whether a number is not a value to compare: "the first", "clause 4", "once", "not a penny"."""
     if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
         return True
     if is_document_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
@@ -359,7 +362,7 @@ def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
 
 
 def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the sentence counts further after a figure: "once, and then a second time"."""
+    """Whether the sentence continues to count after a figure: "once, and then a second time"."""
     return any(
         other.low.ordinal and other.first > figure.first
         for later in reply.clauses
@@ -386,7 +389,7 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Within this many characters after an amount, "for the lot" is about the amount."""
+"""Maximum number of characters between an amount and "for the lot" that belongs to the amount."""
 _MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
 _MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
@@ -446,7 +449,7 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Return the unit that the reply adds to a gold without a unit: the days of "27 days" for a gold of "27"."""
+    """Return the unit that the reply adds to a gold without a unit: days, for "27 days" and the gold "27"."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -652,7 +655,7 @@ def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) ->
 
 
 def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Whether a figure is for another value than the question's: "€980 for ten years" is not for twenty."""
+    """Whether a figure is for another value than that in the question: "€980 for ten years", not for twenty."""
     if not asked.question.figures:
         return False
     plain = Leeway()
@@ -689,7 +692,7 @@ def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
 
 
 def is_gold_hedged(asked: Asked) -> bool:
-    """Whether the gold itself says "perhaps" or the like."""
+    """Whether the gold itself is uncertain, for example says "perhaps"."""
     return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
 
 
@@ -704,7 +707,7 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 
 
 def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Whether a phrase with this mark stands shortly before a figure, with no other figure between them."""
+    """Whether a phrase with one of the ``wanted`` marks shortly precedes a figure, with no figure between them."""
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -717,7 +720,7 @@ _REACH: Final = 6
 
 
 def _is_old_value_of_change(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
-    """Whether a figure is the old value of a change: the 35 of "went up from 35 to 70"."""
+    """Whether a figure is the old value of a change: the 35 in "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
     before = figure.first - 1 - (reader.token(figure.first - 1).key == "the")
     return reader.token(before).key == "from" and place == 0
@@ -823,7 +826,7 @@ def list_periods(passage: Passage) -> Words:
 
 
 _MAX_NAME_WORDS: Final = 8
-"""A gold of at most this many words may be a name or a short phrase. In a longer one, a number is a figure."""
+"""Maximum number of words of a gold that may be a name or phrase. In a longer gold, numbers are figures."""
 
 
 def is_gold_about_figures(asked: Asked) -> bool:

@@ -33,9 +33,9 @@ class CitationGrader:
     """Require a citation in every answer. A refusal needs none.
 
     The grader searches the visible text, the wire payload's text and the citations in the payload, because pages
-    hide parts of the payload. If a target need not cite (``required`` false), it checks nothing, even in an
-    answer that cites. If the case names a source, one of the citations must contain one of its names, or the text
-    must contain its document and clause.
+    hide parts of the payload. If citations are not required (``required`` is false), nothing is checked, even if an
+    answer has citations. If the case names a source, one of the citations must contain one of its names, or the
+    text must contain its document and clause.
     """
 
     name = "citations"
@@ -92,16 +92,16 @@ def _format_source_count(sources: int) -> str:
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
-"""A citation does not count, because it is in the language of the documents."""
+"""Matches citations, which are ignored because they are in the language of the documents."""
 _MIN_TOKENS = 4
-"""A shorter reply has no language: "₹60,000 per eye" is right in any of them."""
+"""Minimum number of words. The language of a shorter reply, such as "₹60,000", is not graded."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
 
 
 class LanguageGrader:
-    """Compare the reply's language with the case's.
+    """Compare the language of the reply with the language of the case.
 
     The grader abstains on cases in a language that it does not distinguish from others, and if the words of
     question and reply do not show their language.
@@ -143,10 +143,10 @@ def has_enough_words(text: str) -> bool:
 UNREAD_REPLY = (
     "the reply is not in English, German, Hindi or Hinglish, so only a judge can decide whether it declines"
 )
-"""Reason to leave a reply open: the rules do not read its language."""
+"""The reason why a reply stays ungraded: the rules cannot read its language."""
 
 UNSURE = "rules cannot decide whether it declines; only a judge can"
-"""Reason to leave a reply open: its words may be a refusal or an answer."""
+"""The reason why a reply stays ungraded: it may be a refusal or an answer."""
 GOES_ON = "it declined, but gives content after the refusal"
 """Reason to leave a reply open: after its refusal, it says more, but no value that was asked for."""
 
@@ -182,7 +182,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""A reply of at most this many words is no refusal in any language."""
+"""Maximum number of words of a reply that is too short to be a refusal in any language."""
 
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
@@ -214,15 +214,15 @@ def _has_words_of_gold(case: GoldCase, text: str) -> bool:
 
 
 _MIN_TELLING_LETTERS = 4
-"""Shorter words do not count, because most replies have them."""
+"""Minimum number of letters of a word of the gold. Most replies contain shorter words."""
 
 
 class RefusalGrader:
     """Grade refusals. For an expected refusal this is also the factual match.
 
-    A reply that declines and then gives a value of the requested kind fails. A reply that continues without such
-    a value stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer, and one
-    that seems to decline but has words of the gold stays open. If the gold itself states that the documents are
+    A reply that declines and then gives a value of the requested kind fails. A reply that continues without such a
+    value stays ungraded. If no refusal is expected, a reply that helps with a caveat counts as an answer. A reply
+    that seems to decline but has words of the gold stays ungraded. If the gold itself states that the documents are
     silent, a reply that states the same answers the question. In an unsupported language, only an expected refusal
     in words of English, German or Hindi is graded; a judge decides whether another reply declines.
     """

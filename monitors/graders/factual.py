@@ -1,4 +1,4 @@
-"""Factual match: the one module that decides whether a reply states the facts of the gold.
+"""Decide whether a reply states the facts of the gold. All rules for the factual match are here.
 
 Each figure of the gold is a claim. A claim passes if the reply states the figure for its subject and no condition
 near it changes its meaning. A claim fails if the reply states another figure for its subject. Otherwise the case
@@ -326,9 +326,9 @@ _WAIVES: Final = re.compile(
     r"|avec ou sans|con o sin)\b|चाहे|भले ही",
     re.IGNORECASE,
 )
-"""Words that lift a condition: "even if it rains"."""
+"""Words that remove a condition: "even if it rains"."""
 _MAX_BARE_WORDS: Final = 2
-"""A gold of at most this many words has no condition."""
+"""Maximum number of words of a gold that is too short to have a condition."""
 
 
 _ADDS: Final = re.compile(
@@ -340,7 +340,7 @@ _ADDS: Final = re.compile(
 
 
 def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
-    """Whether the gold is a list and the reply adds an item to it: "entry and train, plus a boat ride"."""
+    """Whether the gold is a list and the reply adds an item: "entry and train, plus a boat ride"."""
     known_text = "\n".join((*case.turns, case.gold))
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
@@ -545,12 +545,12 @@ _DIFFERENCES: Final = parse_keys(
 
 
 def _is_distance_from_other_figure(figure: Figure, passage: Passage) -> bool:
-    """Whether a figure is the difference from another value: the £20 of "£20 below the estimate"."""
+    """Whether a figure is the difference from another value: the £20 in "£20 below the estimate"."""
     return passage.scan.reader.token(figure.last + 1).key in _DIFFERENCES
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
-    """Whether a figure equals that of another claim, and no label of the two claims tells them apart."""
+    """Whether a figure equals the figure of another claim, and no label distinguishes the two claims."""
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
@@ -568,7 +568,7 @@ def _is_example_value(mention: Mention, reply: Passage) -> bool:
 def _is_right_for_another_claim(
     mention: Mention, claim: Claim, asked: Asked, reply: Passage, leeway: Leeway
 ) -> bool:
-    """Whether a figure equals that of another claim, and the reply has no word that tells the claims apart."""
+    """Whether a figure equals the figure of another claim, and no word of the reply distinguishes the claims."""
     labels = frozenset[str]().union(*(other.label for other in asked.claims))
     return not any(clause.words & labels for clause in reply.clauses) and any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
@@ -735,7 +735,7 @@ def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> b
 
 
 _SUBJECT_REACH: Final = 5
-"""The subject of a clause is among its first tokens, at most this many."""
+"""The number of tokens at the start of a clause that are searched for its subject."""
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
@@ -743,7 +743,7 @@ _PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il el
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure stands with several words in the script of the question that the question lacks."""
+    """Whether several words near a figure are in the script of the question but not in the question."""
     if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
         return False  # "It lasts 24 months" is about the subject of the question
     is_latin = all(word.isascii() for word in asked.question_terms)
@@ -764,12 +764,12 @@ def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: 
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
-    """Whether the gold has a hyphenated word. No rule tells "in-ear" from "behind-the-ear"."""
+    """Whether the gold has a hyphenated word. No rule distinguishes "in-ear" from "behind-the-ear"."""
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
 def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure stands behind the label of another figure: "week: 60 km" for 60 km a day."""
+    """Whether a figure follows the label of another figure: "week: 60 km" for 60 km a day."""
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -791,7 +791,7 @@ def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, repl
 
 
 _LABEL_REACH: Final = 8
-"""The label of a figure is searched in this many tokens before it."""
+"""Number of tokens before a figure that are searched for its label."""
 
 
 def _is_in_order(asked: Asked, reply: Passage) -> bool:
@@ -817,7 +817,7 @@ def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
 
 
 def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return only the mention that has all subject words of the others. Without such a mention, return all."""
+    """Return only the mention that has all subject words of the other mentions; all mentions if there is none."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
@@ -930,12 +930,12 @@ def _collect_word_keys_of_case(asked: Asked) -> set[str]:
 
 
 def _is_part_of_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
-    """Whether a token belongs to the bound of a figure, like the "than" of "no more than 5"."""
+    """Whether a token belongs to the bound of a figure, such as "than" in "no more than 5"."""
     return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
 def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """Return the word of the reply that stands where the question has another one, or an empty text."""
+    """Return the word of the reply that replaces a word of the question, or an empty text."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -958,7 +958,7 @@ def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Aske
 
 
 MIN_SHARE: Final = 3
-"""Another figure contradicts the gold only if at least a third of the words of the question are near it."""
+"""Another figure contradicts the gold only if at least one in this many question words is near it."""
 
 
 def _decide_by_other_figures(
@@ -1065,7 +1065,7 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
 
 
 def _has_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
-    """Whether a number of the gold belongs to a name that the reply lacks: the "Ardena" of "Ardena 3"."""
+    """Whether a number of the gold belongs to a name that the reply lacks: "Ardena" in "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
         figure.kind is FigureKind.NUMBER
@@ -1105,11 +1105,11 @@ def _collect_words(passage: Passage) -> Words:
 
 
 MIN_LIST: Final = 3
-"""A gold with a figure is a list from this many items on. "Yes, after 24 months" is not a list."""
+"""Minimum number of items of a list, if the gold has a figure. "Yes, after 24 months" is not a list."""
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
-    """Whether the reply lacks an item of the list in the gold: "case" of "2 batteries, charger, case"."""
+    """Whether the reply lacks an item of the list in the gold: "case" in "2 batteries, charger, case"."""
     stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
         all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
@@ -1122,13 +1122,13 @@ _GENERAL_TURNS: Final = parse_keys("from till until with least most maximum mini
 
 
 _BOUND_REACH: Final = 4
-"""A bound such as "no more than" stands within this many words before a figure."""
+"""Maximum number of words between a bound such as "no more than" and its figure."""
 _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exclusively", "sirf", "केवल", "सिर्फ"))
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
 
 def _map_prepositions(passage: Passage) -> dict[str, str]:
-    """Map each word to the preposition before it: "of the booking" maps booking to of."""
+    """Map each word to the preposition before it: "of the booking" maps "booking" to "of"."""
     prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
@@ -1154,9 +1154,9 @@ def _find_text_of_stated_clause(decisions: Sequence[ClaimDecision], reply: Passa
 # --- names, phrases, lists --------------------------------------------------------------------------------------
 
 MAX_PHRASE_TERMS: Final = 8
-"""A gold with more words is a sentence, and is not compared word by word."""
+"""Maximum number of words of a phrase. A gold with more words is a sentence, and is not compared word by word."""
 MAX_NAME_TERMS: Final = 5
-"""A gold with more words is no name. A reply may say it in other words."""
+"""Maximum number of words of a name. A reply may state a longer gold in other words."""
 
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
@@ -1246,13 +1246,13 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Whether a reply may mean the days of the gold by naming the others: "open from Monday to Saturday"."""
+    """Whether a reply may mean the days of the gold by naming all other days: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
     return has_day and bool(find_day_ranges(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Whether a phrase goes over several lines of the reply, so that its words are items of a list."""
+    """Whether a phrase extends over several lines of the reply, so that its words are items of a list."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
@@ -1320,7 +1320,7 @@ _SEQUENCE: Final = re.compile(
     r"|dernier|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
     re.IGNORECASE,
 )
-"""Words that change the order of a list. "then" and "next" keep the order of the text."""
+"""Words that change the order of a list, such as "before". "Then" and "next" do not."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
 """Signs that are not the bullet of a list item."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})

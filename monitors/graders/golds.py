@@ -18,7 +18,7 @@ from monitors.facts.text import WORD, Token, parse_keys, read_tokens, replace_sp
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
-"""A source in square brackets. Its page numbers are not facts of the reply."""
+"""Matches a source in square brackets. Page numbers in it are not facts of the reply."""
 
 
 @lru_cache(maxsize=256)
@@ -50,12 +50,13 @@ def _scan_open_reply(text: str, writing: Writing) -> Scan:
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
-"""Limits of a reply: ten pages of text. A longer reply is not graded: a reply with all numbers is no answer.
-The time is measured by tests/bench/bench_grading.py.
+"""Limits of a reply: ten pages of text.
+
+A longer reply is not graded, because it may list all numbers. The time is measured by tests/bench/bench_grading.py.
 """
 
 FLOOD = "the reply has too many words or quantities to be an answer"
-"""Reason for the abstention on a reply beyond `REPLY_LIMITS`."""
+"""The reason for the abstention if a reply exceeds `REPLY_LIMITS`."""
 
 
 _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")

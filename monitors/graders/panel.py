@@ -35,9 +35,9 @@ def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grade
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Return every grader's grade, in the panel's order. A grader that raises abstains.
 
-    A report on an issue gets the panel's checks for safety, and the graders of reports in place of the graders of
-    answers. The reason of such an abstention contains only the error's type, because its text may quote the
-    answer.
+    A report on an issue is graded by the panel's safety graders and by the graders of reports, not by the graders
+    of answers. The reason of an abstention after an error contains only the error's type, because its text may
+    quote the answer.
     """
     return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 

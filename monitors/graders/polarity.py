@@ -1,7 +1,7 @@
 """Read whether a gold and a reply answer yes or no, with or without these words.
 
-"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" mean no; "is covered", "कवर है" mean yes.
-"Not covered until 24 months", "for the first two years" mean neither: cover begins later.
+"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" mean no; "is covered", "कवर है" mean yes. "Not
+covered until 24 months" and "not for the first two years" mean neither: cover begins later.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Polarity(StrEnum):
     YES = "yes"
     NO = "no"
     LATER = "not at first"
-    """Not until some time has passed."""
+    """Not at first, but after some time."""
     OPEN = "open"
 
 
 class PolarityReading(NamedTuple):
-    """Yes, no or neither, with the words that say so."""
+    """Yes, no or neither, with the place of the words that say so."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
@@ -78,14 +78,14 @@ _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
 """A reply of at most two sentences counts as an answer, even without a word of the question."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
-"""English words with the negation after them: "there is no limit", "has no cap"."""
+"""English words that a negation may follow: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
 """Negation after a modal verb. "without" does not negate: you may come in without a ticket."""
 _ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
 _ONLY = parse_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""How many tokens before and after a word a negation can stand, and how far behind it "until …" can."""
+"""Maximum number of tokens from a word to a negation before it, to one after it, and to "until …" after it."""
 
 
 @lru_cache(maxsize=256)
@@ -130,7 +130,7 @@ def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
 
 
 def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
-    """Return the yes or no at the beginning: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is not one."""
+    """Return the yes or no at the beginning: ``Yes, …``, ``जी हां``, ``**No**``; not "No cover is …"."""
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
             return PolarityReading(Polarity.YES, (token,))
@@ -307,13 +307,13 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-"""Only in this many first characters does "not stated" answer the question. Later it is about a detail."""
+""""Not stated" answers the question only within this many first characters. Later it is about a detail."""
 
 
 _MAX_BARE_WORDS: Final = 3
-"""A gold of at most this many words is a plain yes or no."""
+"""Maximum number of words of a gold that is a plain yes or no."""
 _LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
-"""Words that add a condition. "without" is not one of them: "Yes, without a ticket" is a plain answer."""
+"""Words that add a condition. "Without" is not included: "Yes, without a ticket" is a plain answer."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
@@ -378,7 +378,10 @@ class PolarityFinding(NamedTuple):
 def read_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Compare the yes or no of a reply with that of the golds. It stays undecided if one of them has none."""
+    """Compare the yes or no of a reply with that of the golds.
+
+    The result is undecided if the reply or the gold says neither yes nor no.
+    """
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
@@ -419,7 +422,7 @@ def read_polarity(
 def _collect_gold_stems(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
-    """Return the words that only the golds have. By them, "Pay in cash" may agree with "No, cash only"."""
+    """Return the words that only the golds have. With them, "Pay in cash" may agree with "No, cash only"."""
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
     own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
     return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain

@@ -1,8 +1,8 @@
 """Read the statement around a quantity: its role, and whether the sentence negates it.
 
-"36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles. A
-quantity has the nearest role in its own clause, or none. Two quantities have different roles if both have roles
-and share none.
+"36 months prior to diagnosis" does not answer "waiting period 36 months". The domain pack has the words for each
+role. A quantity has the role whose words are nearest in its own clause, or none. Two quantities have different
+roles if both have roles and no role in common.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ MODALS = parse_keys("can could may might must able")
 FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
 """Single words that forbid an action."""
 SPEAKERS = frozenset({"i", "we"})
-"""With one of these before it, "cannot" is no answer: "I cannot say", "we cannot help"."""
+"""Words before "cannot" that show that it is not an answer: "I cannot say", "we cannot help"."""
 
 LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
-"""Words that end the time of a no: "not until 24 months"."""
+"""Words that limit the time of a "no": "not until 24 months"."""
 
 LIMITS = parse_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
@@ -76,7 +76,7 @@ STOP_WORDS = parse_keys(
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
     "का की में से what which how when where who much many long your you"
 )
-"""Words that never belong to a topic."""
+"""Words that never belong to the topic of a question."""
 
 OPENERS = parse_keys("is are was were does do did can could will would has have had should may am kya क्या")
 QUESTION_WORDS = parse_keys(
@@ -110,7 +110,10 @@ _LOOK_BACK_REACH = 2
 
 
 def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
-    """Return the role that the words at token ``at`` name, and their number. The longest phrase wins."""
+    """Return the role that the words at token ``at`` name, and the number of these words.
+
+    The longest phrase wins.
+    """
     entries = domain.roles.get(reader.token(at).key)
     if entries is None:
         return None
@@ -146,7 +149,7 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
 class _Side(NamedTuple):
     """A role on one side of a quantity.
 
-    ``beyond_joint``: it is past an "and", so it rather belongs to the next quantity.
+    ``beyond_joint``: an "and" is between the role and the quantity, so the role probably belongs to the next one.
     """
 
     distance: int
@@ -222,7 +225,7 @@ def is_always_open_denied(reader: NumberReader, reading: QuantityReading) -> boo
 
 
 _OPEN_REACH = 4
-"""A negation counts within this many words before "always": "not yet open for calls 24/7"."""
+"""Maximum number of words between a negation and "always": "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
 _IS_BEHIND = parse_keys("है हैं hai hain")
@@ -266,7 +269,7 @@ _RATES = parse_keys("per a an each every / प्रति हर har")
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:
-    """Find the units that a question asks for: months of "how many months", years of an age, percent."""
+    """Find the units that a question asks for: months for "how many months", years for an age, percent."""
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

@@ -1,7 +1,7 @@
-"""The graders of replies to real users: those that need no gold, because a real question has no written answer.
+"""Grade replies to real users with the graders that need no gold: real questions have no expected answer.
 
-The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between,
-as the census of every conversation of the nightly run. The graders find each finding of the census in the same
+The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between, as
+the census of every conversation of the nightly run. The graders find each finding of the census in the same
 conversation.
 """
 
@@ -31,7 +31,7 @@ NOTHING_CAME: Final = "nothing came back"
 
 
 class CensusFinding(NamedTuple):
-    """The first finding of a kind in a conversation: the turn, the position in its reply, and the finding."""
+    """The first finding of a kind in a conversation, with its turn and its position in the reply."""
 
     turn: int
     start: int
@@ -46,7 +46,7 @@ class CensusOfOne(NamedTuple):
 
 
 class UnseenCitations:
-    """Abstain for a log without the application's citations: the sources that users saw are unknown."""
+    """Abstain if a log has no citations of the application, because the sources that users saw are unknown."""
 
     name = "citations"
     version = "1"
@@ -88,7 +88,7 @@ class TrafficPanel:
         )
 
     def take_census(self, conversation: Conversation) -> CensusOfOne:
-        """Return the findings of the rules in a conversation, for each kind the first."""
+        """Return the first finding of each kind that the rules make in a conversation."""
         gradable, findings = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
         for number, turn in enumerate(turns):

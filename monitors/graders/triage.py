@@ -24,14 +24,14 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""A report with fewer words of its own is too short to act on."""
+"""Minimum number of words of a report that are not copied from the issue. A shorter report is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
 """Read a report once for all graders."""
 
 
 class TriageGrader(ABC):
-    """Base of the graders of reports. It holds their settings and abstains on cases that are not issues."""
+    """Base class of the graders of reports. It abstains on cases that are not issues."""
 
     name: str
     version = "1"

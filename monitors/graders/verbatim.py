@@ -12,13 +12,13 @@ from monitors.facts.quantities.other_languages import DENIALS
 from monitors.facts.text import parse_keys, to_word_key
 
 MIN_TOKENS: Final = 3
-"""A shorter gold does not count, because a reply may have its words by chance ("24", "Nein")."""
+"""Minimum number of words of a gold. A reply may contain a shorter gold ("24", "Nein") by chance."""
 
 # A number with its separators is one word. A sign for money or a share must match too, but counts as no word.
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")
 _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
-"""A negation counts within this many words before and after the words of the gold."""
+"""Maximum number of words between the gold and a negation before it, and between the gold and one after it."""
 _MAX_READ_CHARACTERS = 20_000
 _NEGATIONS: Final = DENIALS | parse_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"

@@ -69,7 +69,7 @@ class Phrasing(Record):
 
     ``gold`` is the answer with a value. ``yes`` and ``no`` are the answers about cover. ``zero`` are the answers if
     the amount is zero, such as "0%" and "There is no co-payment". ``silent`` is the reason to refuse if the
-    document does not state the value. If the needed answer is missing, no case is built.
+    document does not state the value. If the answer that is needed is missing, no case is built.
     """
 
     question: Fillable

@@ -39,9 +39,9 @@ class FieldKind(StrEnum):
     PERCENT = "percent"
     COUNT = "count"
     COVER = "cover"
-    """true or false: whether something is covered, offered, allowed."""
+    """True or false: whether something is covered, offered or allowed."""
     CHOICE = "choice"
-    """One of a few words, each with its wording per language."""
+    """One of a few words. Each word has a wording in each language."""
     TEXT = "text"
     """Free text, used as it is."""
 
@@ -129,13 +129,13 @@ def describe_sheet_error(error: ValidationError) -> str:
 SILENCE = re.compile(
     r"\b(?:not|no\b.{1,80}?) (?:stated|mentioned|specified|given|found) ?(?:in|;|\(|$)", re.IGNORECASE
 )
-"""The phrases of extractors for a silent document: "not stated in X", "no co-payment stated in X"."""
+"""Phrases with which extractors say that a document does not state a value: "not stated in X"."""
 
 _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
     "years": "year", "year": "year",
 }  # fmt: skip
-"""Units that change the reading of a number. Others ("INR", "%", "boolean") only repeat the field's kind."""
+"""Units that change how a number is read. Other units ("INR", "%", "boolean") only repeat the field's kind."""
 
 
 # Shares its fields with GivenFact because it is another program's format; its values are not checked yet.

@@ -46,19 +46,19 @@ class Amount(NamedTuple):
 
 
 class YesNo(NamedTuple):
-    """Whether something is covered, offered, allowed."""
+    """A yes or no: whether something is covered, offered or allowed."""
 
     yes: bool
 
 
 class ChoiceValue(NamedTuple):
-    """A word of the field's choices."""
+    """One of the words that the field allows."""
 
     word: str
 
 
 class TextValue(NamedTuple):
-    """Words in the form of the source."""
+    """A text as it is in the source."""
 
     text: str
 
