@@ -51,7 +51,7 @@ class Dataset(Record):
     id: str
     name: str
     url: str
-    """Its web address."""
+    """The web address of the dataset."""
     entries_url: str = ""
     """The web address of an example without its id, which is added at the end."""
     metadata: Json = Field(default_factory=dict)
@@ -70,7 +70,7 @@ class ReadingCheck:
         self._ids: set[str] = set()
 
     def add(self, identity: str) -> None:
-        """Store the id of an example. Raises `SourceUnavailable` if the id came before."""
+        """Store the id of an example. Raises `SourceUnavailable` if the same id was stored before."""
         if identity in self._ids:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: example {identity} occurs twice, so another example may be "
@@ -145,7 +145,7 @@ class Datasets(Protocol):
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create the examples. Replace those whose id exists."""
+        """Create the examples. Replace examples whose id exists."""
         ...
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
@@ -191,19 +191,19 @@ class Platform(Protocol):
 
     @property
     def datasets(self) -> Datasets:
-        """Its datasets."""
+        """The datasets of the platform."""
         ...
 
     @property
     def experiments(self) -> Experiments:
-        """Its experiments."""
+        """The experiments of the platform."""
         ...
 
     @property
     def traces(self) -> Traces:
-        """Its traces."""
+        """The traces in the project."""
         ...
 
 
 OpenPlatform = AbstractAsyncContextManager[Platform]
-"""Opens a platform, as a context manager."""
+"""A context manager that opens a platform."""

@@ -1,4 +1,4 @@
-"""Settings in `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are.
+"""Define the settings `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are.
 
 The settings contain no secrets.
 """

@@ -29,7 +29,7 @@ class Answer(Record):
 
 
 class EvidenceFilter(Record):
-    """Which evidence of an answer to store."""
+    """The kinds of evidence of an answer that are stored."""
 
     screenshot: bool = False
     trace: bool = False
@@ -41,7 +41,7 @@ def create_conversation_id() -> str:
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""Selects the evidence to store for an answer. Called while the page is open, so that a screenshot is possible."""
+"""A function that selects the evidence to store for an answer. It is called while the page is still open."""
 
 
 async def select_nothing(_answer: Answer) -> EvidenceFilter:

@@ -1,4 +1,4 @@
-"""Remove old screenshots and traces. Those of failures are stored longer. Reports are not removed."""
+"""Remove old screenshots and traces. Files of failures are stored longer. Reports of runs are not removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONLY_FAILURES = "only-failures-left"
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""Returns the ids of the failed cases of a run, given its folder; ``None`` if they are unknown."""
+"""A function that returns the ids of the failed cases of a run from its folder; ``None`` if unknown."""
 
 
 class EvidenceSettings(Record):
@@ -42,12 +42,12 @@ class EvidenceSettings(Record):
 
 
 NIGHT_MARK: Final = "-night-"
-"""Part of the name of a nightly run's folder, between the time and the target."""
+"""The part of a folder name, between time and target, that marks the folder of a nightly run."""
 NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
 
 
 class RemovedEvidence(Record):
-    """The number of removed files, and how many bytes they had."""
+    """The number of removed files, and their total size in bytes."""
 
     files: int = 0
     bytes: int = 0

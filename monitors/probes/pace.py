@@ -20,13 +20,13 @@ Measured on 2 cores with a Gradio bot that answers in 1 s: a question used at mo
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""If less than this share is idle, Lookout runs one question less, because it would slow down its own answers."""
+"""If less than this share of the CPU is idle, Lookout runs one question less: the load would delay answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
 """Minimum seconds between two changes. Most answers take longer, and the load of a page takes less."""
 
 IdleShare = Callable[[], float | None]
-"""Returns the share of the CPU that was idle since the last call, from 0 to 1; ``None`` if it is unknown."""
+"""A function that returns the share of the CPU (0 to 1) that was idle since the last call; ``None`` if unknown."""
 
 
 class Pace:

@@ -21,7 +21,7 @@ DEFAULT_PATIENCE_S: Final = 3600.0
 MINUTE_S: Final = 60.0
 
 OnPause = Callable[[float], None]
-"""Called at the start of a wait, with its length in seconds."""
+"""A function that is called at the start of a wait, with the length of the wait in seconds."""
 
 
 class RequestLimit:

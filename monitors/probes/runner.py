@@ -52,7 +52,9 @@ def iterate_unanswered_questions(
 
 
 class CircuitBreaker:
-    """Opens after ``failures`` questions in a row without an answer. It stays open until the end of the run.
+    """Stop a run after ``failures`` questions in a row without an answer.
+
+    The breaker stays open until the run ends.
 
     Questions that still run when it opens do not change its reason and its blame.
     """
@@ -190,11 +192,14 @@ class QuestionAttempt:
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""Called with each final result. It runs to its end, even if the run is cancelled meanwhile."""
+"""A function that is called with each final result. It is completed even if the run is cancelled meanwhile."""
 IsWrong = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Grades an answer while its page is open. Returns true if the answer is wrong; then a screenshot is stored."""
+"""A function that grades an answer while the page is open. If it returns true (wrong), a screenshot is stored."""
 Recover = Callable[[], Awaitable[None]]
-"""Waits until the app serves again. Raises a `ProbeError`, such as `NotReady`, if it does not."""
+"""A function that waits until the app serves again.
+
+It raises a `ProbeError`, such as `NotReady`, if it does not.
+"""
 
 
 async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
@@ -203,7 +208,7 @@ async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
 
 
 MAX_OUTAGES = 3
-"""How often one question waits for an app that stopped. After that, the app is down."""
+"""Maximum number of times that one question waits for an app that stopped. After that, the app counts as down."""
 
 
 class ProbeTally(Record):
@@ -387,7 +392,7 @@ class Runner:
 
 
 def choose_evidence_to_store(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
-    """Return which evidence of a complete answer is stored, as the settings say."""
+    """Return the kinds of evidence that the settings store for a complete answer."""
 
     def should_store(policy: CapturePolicy) -> bool:
         match policy:

@@ -34,7 +34,7 @@ ASKING = (
     *("awaiting_human", "awaiting_input", "waiting_for_human", "waiting_for_input", "waiting_for_user"),
     *("human_input", "input_required", "input-required", "needs_input", "interrupted"),
 )
-"""States of an agent that waits for a person. "waiting" is missing, because the job may wait for a worker."""
+"""States of an agent that waits for a person. "waiting" is not included, because a job may wait for a worker."""
 
 
 class JobSettings(Record):
@@ -298,24 +298,24 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Isolation(StrEnum):
-    """How Lookout separates one case from the next."""
+    """The way in which Lookout separates one case from the next."""
 
     CONTEXT = "context"
     """Each case has a new browser context, without the cookies and storage of other cases."""
     RELOAD = "reload"
-    """The page is loaded again. Cookies and storage stay."""
+    """The page is loaded again. Cookies and storage are kept."""
     NEW_CHAT = "new-chat"
     """Lookout clicks the "new chat" button of the page. Without such a button, it loads the page again."""
 
 
 class CapturePolicy(StrEnum):
-    """When to store a screenshot or a trace."""
+    """The cases in which a screenshot or a trace is stored."""
 
     NEVER = "never"
     FAILURES = "failures"
     """When a question has no answer, or its answer is graded as wrong."""
     FAILURES_AND_SEVERE = "failures-and-severe"
-    """The same, and for each case of severity 3."""
+    """When a question has no answer or a wrong answer, and for each case of severity 3."""
     ALWAYS = "always"
 
 

@@ -1,7 +1,7 @@
-"""A client for one Langfuse project by its public REST API: requests with bounded retries, and a project check.
+"""Send requests to one Langfuse project by the public REST API, with limited retries and a project check.
 
-This package follows the API of Langfuse 4, which Langfuse Cloud has spoken alone since November 2026. The facts are
-from Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
+This package uses the API of Langfuse 4, the only version on Langfuse Cloud since November 2026. The facts are from
+Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
 langfuse/langfuse, at 00cd21b and 02a86c1) and its documentation (langfuse/langfuse-docs: the page on deprecated
 endpoints, and the one on experiments by OpenTelemetry):
 
@@ -43,7 +43,7 @@ MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
-"""Langfuse limits requests per minute, so a limit ends within a minute."""
+"""Maximum pause before a retry. Langfuse limits requests per minute, so a limit ends within a minute."""
 _REFUSED_STATUSES: Final = (401, 403)
 _NOT_FOUND: Final = 404
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -52,7 +52,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class FromLangfuse(BaseModel):
-    """Part of an answer of Langfuse. Unknown keys are ignored, because each version adds some."""
+    """A part of an answer of Langfuse. Unknown keys are ignored, because each version adds keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -61,7 +61,7 @@ Answer = TypeVar("Answer", bound=FromLangfuse)
 
 
 class Project(FromLangfuse):
-    """The project of a pair of keys."""
+    """The project that a pair of keys belongs to."""
 
     id: str
     name: str
@@ -81,7 +81,7 @@ class _ErrorReply(FromLangfuse):
 
 
 class RequestArguments(TypedDict, total=False):
-    """Arguments of a request, with httpx's names."""
+    """The arguments of a request, with the names that httpx uses."""
 
     params: Mapping[str, str | int]
     json: Json
@@ -89,7 +89,7 @@ class RequestArguments(TypedDict, total=False):
 
 
 class LangfuseKeys(NamedTuple):
-    """The keys of a project. No message and no ``repr`` shows them."""
+    """The public and the secret key of a project. They are not in messages and not in the ``repr``."""
 
     public: str
     secret: str
@@ -103,7 +103,7 @@ class LangfuseKeys(NamedTuple):
 
 
 def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str]) -> LangfuseKeys:
-    """Load both keys from the environment; `ConfigError` names a variable that is not set."""
+    """Load both keys from the environment. Raises `ConfigError`, which names a missing variable."""
     named = {"public_key_env": settings.public_key_env, "secret_key_env": settings.secret_key_env}
     for key, variable in named.items():
         if not environment.get(variable):
@@ -112,7 +112,7 @@ def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str
 
 
 class LangfuseClient:
-    """Requests to one project. Every failure is a `SourceUnavailable` or `ConfigError` without a key."""
+    """Requests to one project. Errors are raised as `SourceUnavailable` or `ConfigError`, and contain no key."""
 
     def __init__(self, http: GuardedClient, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep) -> None:
         self._http, self._settings, self._keys, self._sleep = http, settings, keys, sleep
@@ -130,7 +130,9 @@ class LangfuseClient:
         """
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with GuardedClient(
-            AddressGuard([settings.host], private_network=True),  # a Langfuse of your own may be in your network
+            AddressGuard(
+                [settings.host], private_network=True
+            ),  # a self-hosted Langfuse may be in your own network
             deadline_s=deadline_s,
             max_bytes=MAX_ANSWER_BYTES,
             max_redirects=0,
@@ -158,7 +160,10 @@ class LangfuseClient:
         return f"{self._settings.host.rstrip('/')}/{path}"
 
     async def require_version_4(self, feature: str) -> None:
-        """Raise `ConfigError` if the server is older; a server without a version is accepted."""
+        """Raise `ConfigError` if the server is older than version 4.
+
+        A server that reports no version is accepted.
+        """
         if self._version is None:
             health = await self.request_optional("GET", f"{API}/health", _Health, "asking for its version")
             self._version = health.version if health else ""
@@ -172,14 +177,17 @@ class LangfuseClient:
     async def request_optional(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer | None:
-        """Send a request with retries and parse its answer; ``None`` for 404."""
+        """Send a request with retries and return the parsed answer; ``None`` for HTTP status 404."""
         response = await self._send_with_retries(method, path, doing, arguments)
         return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
 
     async def request(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer:
-        """Send a request with retries and parse its answer; `SourceUnavailable` for 404."""
+        """Send a request with retries and return the parsed answer.
+
+        Raises `SourceUnavailable` for HTTP status 404.
+        """
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
@@ -290,5 +298,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """Return `TryAgain` if a retry may fix the status, else the error itself."""
+    """Return `TryAgain` if a retry may succeed after this HTTP status, else the error itself."""
     return TryAgain(problem) if is_retryable(status) else problem

@@ -1,11 +1,11 @@
-"""The datasets of a Langfuse project.
+"""Read and write the datasets of a Langfuse project.
 
 Langfuse has no splits and no tags of versions, but can return a dataset at a past moment. Splits are therefore
-stored with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's
+stored with each item (see `items`), and a tag is a time on Langfuse's own clock, which is stored in the dataset's
 metadata under ``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
 
-Removed examples are archived, because deleting an item would delete its results in past experiments. An archived
-item is not read; writing its id again restores it.
+Removed examples are archived, because deleting an item would delete its results in past experiments. Archived items
+are not read. Writing an item with the same id restores it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAGE_SIZE: Final = 100
 """Maximum number of items on one page of Langfuse."""
 MAX_CONCURRENT: Final = 4
 MAX_TAGS: Final = 100
-"""Older tags are dropped."""
+"""Maximum number of tags of a dataset. If there are more, the oldest tags are dropped."""
 _DATASETS: Final = f"{API}/v2/datasets"
 _ITEMS: Final = f"{API}/dataset-items"
 
@@ -93,7 +93,7 @@ class LangfuseDatasets:
         check.check_total(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create the items. Replace those whose id exists. An archived item becomes active again."""
+        """Create the items. Replace items whose id exists. Archived items become active again."""
         await _run_in_batches(self._write_item(dataset, example) for example in examples)
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
@@ -109,7 +109,7 @@ class LangfuseDatasets:
             )
         metadata, tags = _separate_tags_from_metadata(stored)
         description = stored.description or ""
-        # Written unchanged, only to get the moment of Langfuse's clock: Lookout's clock may name another state.
+        # Written unchanged, only to get the time on Langfuse's clock: by Lookout's clock the state may differ.
         rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
         tags = {name: moment for name, moment in tags.items() if name != tag} | {
             tag: rewritten.updated_at.isoformat()

@@ -1,8 +1,8 @@
-"""Write experiments of a Langfuse project: a span with the experiment's attributes for each row, and its scores.
+"""Write experiments to Langfuse: each row is a span with the attributes of the experiment, and scores.
 
 An experiment is not created explicitly: Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
-experiments, traces, spans and scores are derived from dataset, experiment, example and score key, so that writing
-again replaces. A score without a value is written as the category `NO_VALUE` with its comment.
+experiments, traces, spans and scores are computed from dataset, experiment, example and score key, so that a second
+write replaces the first. A score without a value is written as the category `NO_VALUE` with its comment.
 
 An item has one trace in an experiment. If a case is asked several times, the first request is the root of that
 trace and the others are spans below it, each with its own scores. Spans use the environment ``lookout``, separate
@@ -37,11 +37,11 @@ IDS: Final = uuid.UUID("3f6a3c0e-9a55-5d5b-8f0e-2a9d7c1b64e1")
 ENVIRONMENT: Final = "lookout"
 NO_VALUE: Final = "no value"
 MAX_REQUEST_BYTES: Final = 1_000_000
-"""The limit of one request, unless a single row is larger. Langfuse accepts 4.5 MB."""
+"""Maximum number of bytes of one request, unless a single row is larger. Langfuse accepts 4.5 MB."""
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""With another scope name, Langfuse copies each attribute into the metadata."""
+"""The scope of the spans. With a different name, Langfuse copies each attribute into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -71,7 +71,10 @@ class _ExperimentContext(NamedTuple):
 
 
 class LangfuseExperiments:
-    """`Experiments` of a Langfuse project. ``now`` dates scores: of two with one id Langfuse shows the later."""
+    """`Experiments` of a Langfuse project.
+
+    ``now`` gives the time of scores: Langfuse shows the latest score with an id.
+    """
 
     def __init__(self, client: LangfuseClient, now: Callable[[], datetime], sleep: Sleep) -> None:
         self._client, self._now, self._sleep = client, now, sleep
@@ -113,7 +116,7 @@ class LangfuseExperiments:
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:
-        """Write scores; retry only those whose failure may be temporary."""
+        """Write scores. Repeat only those that failed with an error that may be temporary."""
         moment = self._now().isoformat()
         pending = {_make_id(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 

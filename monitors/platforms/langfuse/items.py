@@ -1,9 +1,10 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has input, expected output, metadata, a source trace and a status. All other parts of an example are
-stored in its metadata under ``_lookout``: its splits, the absence of outputs or a trace (null leaves the old
-value in Langfuse), and as JSON text the exact parts that Langfuse's databases would change: control characters,
-and integers beyond 2^53. If a person has changed such a part since, the person's version counts.
+An item has input, expected output, metadata, a source trace and a status. All other parts of an example are stored
+in the metadata under ``_lookout``. These are the splits, and whether outputs or a trace are missing, because null
+does not delete a value in Langfuse. Parts that Langfuse's databases would change (control characters, integers
+beyond 2^53) are also stored there exactly, as JSON text. If a person has changed such a part in Langfuse, the
+person's version is used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(FromLangfuse):
-    """An item in Langfuse's form. People's items may have any JSON in place of Lookout's objects."""
+    """An item in Langfuse's form. Items that people created may have any JSON instead of Lookout's objects."""
 
     id: str
     dataset_name: str
@@ -64,7 +65,10 @@ def build_item_from_example(dataset: str, example: Example) -> Json:
 
 
 def build_example_from_item(item: DatasetItem) -> Example:
-    """Convert an item to an example. Other values get the key ``input``, ``output`` or ``metadata``."""
+    """Convert an item to an example.
+
+    A value that is not an object gets the key ``input``, ``output`` or ``metadata``.
+    """
     metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}
@@ -89,14 +93,14 @@ def _parse_outputs(stored: JsonValue, *, absent: bool) -> Json | None:
 
 
 def to_json_object(value: JsonValue, name: str) -> Json:
-    """Return a copy of an object; another value under the key ``name``; an empty object for ``None``."""
+    """Return a copy of an object. Any other value gets the key ``name``. ``None`` gives an empty object."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {name: value}
 
 
 def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact part, unless the stored part was changed since."""
+    """Return the exact part, unless a person has changed the part in Langfuse."""
     exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
@@ -110,7 +114,7 @@ def _parse_json_text(text: JsonValue) -> JsonValue:
 
 
 def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
-    """Return the part with the values replaced that Langfuse would change, without Lookout's own key."""
+    """Return the part without Lookout's own key, and without values that Langfuse would change."""
     return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != OWN_KEY}
 
 

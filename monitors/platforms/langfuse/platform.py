@@ -1,4 +1,4 @@
-"""A Langfuse project as a `Platform`."""
+"""Implement `Platform` for a Langfuse project."""
 
 from __future__ import annotations
 

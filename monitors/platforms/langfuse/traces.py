@@ -17,7 +17,7 @@ MAX_OBSERVATIONS: Final = 2_000
 """Maximum number of observations of one trace. A job with some dozens of steps has some hundreds."""
 POLL_S: Final = 2.0
 _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever"}
-"""The run types of observations. Other types become a chain."""
+"""The run type for each type of observation. All other types become ``chain``."""
 _FIELDS: Final = "core,basic,time,io,metadata,model,usage,trace_context"
 
 
@@ -31,16 +31,16 @@ class _ObservationPage(FromLangfuse):
 
 
 class LangfuseTraces:
-    """The `Traces` of a Langfuse project. Each one is read again for at most ``patience_s``."""
+    """The `Traces` of a Langfuse project. An incomplete trace is read again for at most ``patience_s`` seconds."""
 
     def __init__(self, client: LangfuseClient, patience_s: float, sleep: Sleep) -> None:
         self._client, self._patience_s, self._sleep = client, patience_s, sleep
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Return a trace; ``None`` if two readings find none.
+        """Return a trace; ``None`` if two readings in a row find no trace.
 
-        Langfuse stores the parts of a trace one after the other. So a trace is complete if two readings agree
-        and its root has ended. Raises `ConfigError` if the server is older than version 4.
+        Langfuse stores the parts of a trace one after the other. So a trace is complete if two readings agree and
+        its root has ended. Raises `ConfigError` if the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)

@@ -1,7 +1,7 @@
-"""A client for one LangSmith project by its SDK, an optional extra: reads runs and traces, writes scores.
+"""Read runs and traces of one LangSmith project and write scores, by the SDK (an optional extra).
 
-The asynchronous client starts no thread and buffers nothing: a returned call means that its request has arrived.
-This module retries requests itself, so that every wait is bounded: the SDK's own retries honour any Retry-After.
+The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
+module retries requests itself, so that each wait is limited. The SDK's own retries would wait for any Retry-After.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
-"""The UUID namespace of feedback ids, derived from run and key, so that a retry replaces the feedback."""
+"""The UUID namespace of feedback ids. They are computed from run and key, so that a retry replaces the feedback."""
 MAX_PAUSE_S: Final = 60.0
-"""The longest pause before a retry: the server limits requests per minute."""
+"""Maximum pause before a retry. The server limits requests per minute, so a limit ends within a minute."""
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""Statuses that a retry cannot change."""
+"""HTTP statuses after which a retry would fail too."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -37,7 +37,7 @@ _TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INP
                         "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MAX_RUNS: Final = 2_000
-"""The limit of one trace: a job of a few dozen steps has some hundreds."""
+"""Maximum number of runs of one trace. A job with a few dozen steps has some hundred runs."""
 
 
 # Shares its fields with LangSmithTraffic because `[langsmith]` gives access too, with other settings.
@@ -45,14 +45,14 @@ class LangSmithAccess(Record):
     """A project and its access settings, without the key."""
 
     project: str | None
-    """Absent for datasets and experiments, which belong to the whole workspace."""
+    """The project; ``None`` for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
     """The environment variable with the key, for messages."""
     workspace_id: str | None = None
     request_deadline_s: float
     attempts: int = 3
-    """Tries for each request."""
+    """Maximum number of attempts for each request."""
 
 
 class RootRuns(NamedTuple):
@@ -62,7 +62,7 @@ class RootRuns(NamedTuple):
     latest: datetime
     page_size: int
     filter: str | None = None
-    """In LangSmith's language."""
+    """A filter in LangSmith's query language."""
 
 
 class _Project(NamedTuple):
@@ -71,7 +71,10 @@ class _Project(NamedTuple):
 
 
 class LangSmithClient:
-    """One project of a LangSmith server. Every failure is a `SourceUnavailable` without a key."""
+    """A client for one project of a LangSmith server.
+
+    Errors are raised as `SourceUnavailable` and contain no key.
+    """
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class LangSmithClient:
         sleep: Callable[[float], Awaitable[None]],
         key_name: str = "traffic.key_env",
     ) -> AsyncGenerator[Self]:
-        """Open a client for the ``with`` block; `ConfigError` without the extra."""
+        """Open a client for the ``with`` block. Raises `ConfigError` if the SDK is not installed."""
         client = _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
@@ -132,7 +135,7 @@ class LangSmithClient:
         parameters = {"filter": window.filter, "cursor": cursor}
 
         async def query() -> Any:
-            await self._client.info()  # otherwise a task of the SDK requests it without being awaited
+            await self._client.info()  # otherwise the SDK requests it in a task that nobody awaits
             return await self._client.runs.query(
                 project_ids=[project],
                 is_root=True,
@@ -148,7 +151,7 @@ class LangSmithClient:
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
     async def query_trace(self, trace_id: str) -> list[Any]:
-        """Return all runs of a trace in this project as plain JSON; none until the trace exists."""
+        """Return all runs of a trace in this project as plain JSON; empty until the trace exists."""
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MAX_RUNS:
@@ -171,9 +174,9 @@ class LangSmithClient:
         )
 
     async def give_feedback(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score beside a run (idempotent; another value replaces it).
+        """Store a score for a run. A second call with another value replaces the score.
 
-        ``project_id`` is where the run is, if not in this project.
+        ``project_id`` is the project of the run, if it is not this project.
         """
         project = project_id or await self.find_project_id()
         feedback_id = uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
@@ -186,7 +189,8 @@ class LangSmithClient:
                 comment=score.comment or None,
                 feedback_id=feedback_id,
                 session_id=project,
-                extend_trace_retention=False,  # else each score is billed and stores users' words for 400 days
+                # otherwise each score is billed, and users' texts are stored for 400 days
+                extend_trace_retention=False,
                 stop_after_attempt=1,
             )
 
@@ -205,7 +209,7 @@ class LangSmithClient:
         await self.call_with_retries(create_or_update, f"giving {score.key} back")
 
     async def call_plain_client(self, call: Callable[[Any], Value]) -> Value:
-        """Call the SDK's synchronous client in a thread, for functions that the asynchronous one lacks."""
+        """Call the SDK's synchronous client in a thread, for functions that the asynchronous client lacks."""
         return await asyncio.to_thread(call, self._get_plain_client())
 
     def _get_plain_client(self) -> Any:
@@ -213,7 +217,8 @@ class LangSmithClient:
         if self._plain is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
-            logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)  # it quotes the key's ends
+            # the error quotes the first and last characters of the key
+            logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)
             access = _build_access(self._settings, self._key)
             self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
         return self._plain
@@ -247,7 +252,10 @@ class LangSmithClient:
         return self._project
 
     async def call_with_retries(self, call: Callable[[], Awaitable[Value]], doing: str) -> Value:
-        """Return the result of ``call``, retried after temporary failures; `SourceUnavailable` says what failed."""
+        """Return the result of ``call``, repeated after temporary failures.
+
+        Raises `SourceUnavailable`, which says what failed.
+        """
 
         async def try_once() -> Value:
             try:
@@ -262,7 +270,7 @@ class LangSmithClient:
         )
 
     def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
-        """Return the error of a failed request; `TryAgain` if a retry after an acceptable pause may work."""
+        """Return the error of a failed request; `TryAgain` if a retry after an acceptable pause may succeed."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
         if find_status(error) in _FINAL_STATUSES:
             return problem
@@ -285,7 +293,7 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """Return the HTTP response behind an error of the SDK, also a wrapped one; ``None`` without one."""
+    """Return the HTTP response in an SDK error or in the error that it wraps; ``None`` if there is none."""
     for cause in (error, error.__cause__, error.__context__):
         response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):
@@ -294,13 +302,13 @@ def _find_response(error: BaseException) -> Any:
 
 
 def _read_retry_after_s(error: BaseException) -> float | None:
-    """Return the Retry-After of the response in seconds; ``None`` without one."""
+    """Return the Retry-After header of the response in seconds; ``None`` if there is none."""
     response = _find_response(error)
     return None if response is None else parse_retry_after_s({k.lower(): v for k, v in response.headers.items()})
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status behind an error of the SDK, also a wrapped one; ``None`` without one."""
+    """Return the HTTP status in an SDK error or in the error that it wraps; ``None`` if there is none."""
     response = _find_response(error)
     if response is not None:
         return int(response.status_code)

@@ -1,4 +1,4 @@
-"""LangSmith's datasets by its SDK: read a fixed version, write examples by their ids, tag versions.
+"""Read and write LangSmith's datasets by its SDK. Reading uses a fixed version; examples are written by id.
 
 A request or its answer may be lost, and written examples may be listed late. So writing does not rely on lists: an
 example that exists is replaced, a missing one is created, and repeating changes nothing.
@@ -122,7 +122,10 @@ class LangSmithDatasets:
                 await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Create the examples. Existing ones are replaced: found by listing, else by halving the batch."""
+        """Create the examples.
+
+        Existing examples are replaced. They are found by listing, else by halving the batch.
+        """
         new_examples = [*map(_to_create, batch)]
         if await self._call_unless(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
@@ -192,7 +195,7 @@ class LangSmithDatasets:
             await self._delete([example_id])
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """See `Datasets.tag`. A tag of an older version is moved."""
+        """See `Datasets.tag`. An existing tag is moved from its older version."""
         version = await self._find_version(dataset)
         if version is None:
             return
@@ -260,7 +263,7 @@ def _to_example(stored: Any) -> Example:
 
 
 def _to_utc(time: datetime) -> datetime:
-    """Return a time in UTC. LangSmith sometimes leaves out the zone, which is UTC."""
+    """Return a time in UTC. LangSmith sometimes omits the time zone, which is then UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

@@ -1,6 +1,6 @@
-"""Write experiments to LangSmith: a project with a reference dataset, a root run per row, feedback per score.
+"""Write experiments to LangSmith: a project with a reference dataset, a root run for each row, and feedback.
 
-All ids are derived from their content, so that a restarted writer updates existing entries and creates no
+All ids are computed from the content, so that a restarted writer updates existing entries and creates no
 duplicates. Each request is awaited; the SDK's background queue is not used.
 """
 
@@ -85,7 +85,7 @@ class LangSmithExperiments:
         self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
     async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
-        """Create the run of a row, or update the one that an earlier attempt created."""
+        """Create the run of a row, or update the run that an earlier attempt created."""
         result = {
             "outputs": row.outputs,
             "error": row.error,

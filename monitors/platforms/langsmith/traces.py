@@ -53,8 +53,8 @@ class LangSmithTraces:
     async def prepare(self) -> None:
         """Find the project of the target and that of production.
 
-        Raises `ConfigError` if they are the same, or if the first does not exist. The key should have no access
-        to the project of production, which is then not found.
+        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. The key
+        should have no access to the project of production, which is then not found.
         """
         project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
@@ -77,7 +77,7 @@ class LangSmithTraces:
             raise ConfigError(_LANDED.format("another project than langsmith.project", address[:200]))
 
     async def runs(self, address: str) -> list[Any]:
-        """Return the runs in the trace of a finished job; none if the trace stays incomplete.
+        """Return the runs in the trace of a finished job; empty if the trace is still incomplete after the wait.
 
         Raises `ConfigError` if the trace is in the project of production.
         """
@@ -142,7 +142,7 @@ async def _require_project(project_id: Awaitable[str]) -> str:
 
 
 class TracePatience(NamedTuple):
-    """How long Lookout waits for a trace."""
+    """The maximum time for which Lookout waits for a trace."""
 
     patience_s: float
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

@@ -1,6 +1,6 @@
 """Ask a chat API over HTTP. The request is JSON, the response is JSON or a stream of server-sent events.
 
-No browser is used, so there are no screenshots. Each conversation starts without cookies.
+No browser is used, so there are no screenshots. Each conversation starts with no cookies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ A carriage return at the end of a chunk does not match, because it may be the fi
 
 
 MAX_LINE_CHARACTERS = 20_000_000
-"""Maximum number of characters in one line. The longest answers that we saw are about 100 times shorter."""
+"""Maximum number of characters in one line.
+
+Longer lines raise an error. Real answers are at most a hundredth of this.
+"""
 
 
 class Event(Record):
@@ -95,7 +98,10 @@ async def parse_server_sent_events(lines: AsyncIterator[str]) -> AsyncGenerator[
 
 
 MAX_ANSWER_BYTES = 20 * MEGABYTE_BYTES
-"""Maximum number of bytes in one response or stream. The longest answers that we saw are 100 times shorter."""
+"""Maximum number of bytes in one response or stream.
+
+More raises an error. Real answers are at most a hundredth of this.
+"""
 
 
 class HttpClientPool:
@@ -108,7 +114,7 @@ class HttpClientPool:
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
         self._settings, self._headers, self._address, self._guard = settings, headers, address, guard
-        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so done only once
+        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so it is done only once
         self._idle: list[GuardedClient] = []
 
     @asynccontextmanager
@@ -147,12 +153,12 @@ TOO_MANY_REQUESTS = 429
 PATH_ERRORS = {404: "the path does not exist", 405: "the server does not accept questions at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
-"""Maximum number of characters of a response in an error message."""
+"""Maximum number of characters of a response that an error message shows."""
 Message = dict[str, str]
 
 
 class ApiReply:
-    """An answer that is still arriving."""
+    """An API answer that is still arriving."""
 
     def __init__(self) -> None:
         self.started = monotonic()
@@ -203,7 +209,7 @@ class ApiDriver:
         self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
         """See `ChatDriver.ask`. Earlier turns and their answers replace ``{history}`` in the request."""
-        del name  # names evidence files, which an API does not have
+        del name  # the name of evidence files, which an API does not have
         conversation = create_conversation_id()
         history: list[Message] = []
         reply = ApiReply()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ContextOptions(TypedDict):
-    """Keywords of Playwright's `new_context`."""
+    """The keyword arguments of Playwright's `new_context`."""
 
     proxy: ProxySettings
     accept_downloads: bool

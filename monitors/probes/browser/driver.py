@@ -35,7 +35,7 @@ PIN_ADVICE = (
     "Set probe.selectors.answer to the element with the answer, or probe.wire to the response with the answer"
 )
 MAX_SHOWN_CHARACTERS = 80
-"""Maximum number of characters of a text in an error message."""
+"""Maximum number of characters of a text that an error message shows."""
 
 
 class CaptureDoubts:
@@ -201,7 +201,7 @@ class BrowserDriver:
         try:
             if self._settings.traces is not CapturePolicy.NEVER:
                 await recorder.start_trace()
-            # A safety deadline, longer than the deadlines of all steps.
+            # A safety deadline: it is longer than the deadlines of all steps together.
             settings = self._settings
             deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 60)
             conversing = run_within_deadline(deadline_s, self._ask_turns(tab, turns), "the conversation")

@@ -54,7 +54,7 @@ class EvidenceRecorder:
         hidden: Hide | None = None,
         visit: Visit | None = None,
     ) -> None:
-        """``hidden`` redacts secrets in the files of the trace, which contain the headers of each request."""
+        """``hidden`` redacts secrets in the trace files, because these contain the headers of each request."""
         self._hidden = hidden
         self._page = page
         self._context = context

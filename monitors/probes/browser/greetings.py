@@ -1,4 +1,4 @@
-"""Learn which lines are not an answer: the greeting of the page, and lines that all answers have."""
+"""Learn which lines are not part of an answer: the greeting of the page, and lines that are in all answers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""A greeting must be on this many pages before the question, and on at least half of all pages."""
+"""Minimum number of pages that show a greeting before the question. At least half of all pages must show it too."""
 LISTEN_S = 20.0
-"""Seconds to watch a page on which no question is asked. Later lines count as answers."""
+"""Seconds for which a page without a question is watched. Lines that appear later count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
 """Maximum seconds to wait until the silent page is as old as the page with the question."""
 OPEN_TIMEOUT_S = 15.0
 """Maximum seconds to wait until the silent page has loaded, which takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
-"""Seconds by which two pages of one target differ when they show a line after a delay."""
+"""Tolerance in seconds: two pages of one target may show the same delayed line at slightly different times."""
 
 
 MIN_ANSWERS = 2
-"""A line is usual if it is the first or last line of all answers, and there are at least this many answers."""
+"""Minimum number of answers. With fewer, a line at the start or end of all answers may be an answer itself."""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
@@ -100,7 +100,8 @@ class Greetings:
 class SilentPage:
     """A page of the target on which no question is asked, so that each new line is a greeting.
 
-    It is opened together with the first page that gets a question. If it fails, late greetings stay unknown.
+    It is opened together with the first page that gets a question. If the page fails, late greetings remain
+    unknown.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -136,7 +137,7 @@ class SilentPage:
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:
         """Return the lines that the page showed in the first ``age_s`` seconds after it loaded.
 
-        The clock of each page counts, because on a busy machine two pages load at different times.
+        Each page has its own clock, because on a busy machine two pages load at different times.
         """
         if self._task is None:
             return ()

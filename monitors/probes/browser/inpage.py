@@ -26,9 +26,9 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 @cache
 def load_page_script(*names: str) -> str:
-    """Return our JavaScript, which runs in each frame before the scripts of the page.
+    """Return Lookout's JavaScript, which runs in each frame before the scripts of the page.
 
-    With names, only these files of it are returned.
+    If file names are given, only these files are returned.
     """
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
@@ -55,7 +55,7 @@ class MessageBoxes(Record):
 
 
 class Walls(Record):
-    """What a page without a chat shows instead: a request to sign in, password fields or a quota limit.
+    """Content of a page without a chat: a request to sign in, password fields or a quota limit.
 
     ``loading``: the page is empty, shows that it is loading, or its document is not complete. ``text`` are its
     first words.
@@ -69,7 +69,7 @@ class Walls(Record):
 
 
 class WatchState(StrEnum):
-    """Why the watch ended."""
+    """The reason why the watch ended."""
 
     FINISHED = "finished"
     ERROR = "error"
@@ -85,7 +85,7 @@ class WatchState(StrEnum):
 
 
 class CaptureDoubt(StrEnum):
-    """Why the text that was read may not be the answer."""
+    """The reason why the text that was read may not be the answer."""
 
     ECHO = "echo"
     """The text repeats the question or the beginning of it."""
@@ -94,15 +94,15 @@ class CaptureDoubt(StrEnum):
 
 
 class WatchResult(Record):
-    """What the script in the page saw while it watched for an answer. Times count from sending.
+    """The observations of the script in the page while it watched for an answer. Times count from sending.
 
     Some pages have a control that shows whether the app still answers, such as a stop button. ``firm``: it showed
     busy, then done. ``busy``: it still shows busy. ``early``: it showed done at the first words of the answer.
     ``certain``: a profile or the configuration names the control.
 
-    ``pushed``: a web socket or event stream received data. ``live``: such a connection is still open.
-    ``resumed``: the answer to an earlier turn continued. ``calm_ms``: milliseconds since the text last changed.
-    ``held``: the question is still in the box. ``echoed``: the page repeats the question.
+    ``pushed``: a web socket or event stream received data. ``live``: such a connection is still open. ``resumed``:
+    the answer to an earlier turn continued. ``calm_ms``: milliseconds since the text last changed. ``held``: the
+    question is still in the box. ``echoed``: the page repeats the question.
 
     ``unread`` is new text outside the answer. ``aside`` are names, times and marks that were removed from the start
     and the end of the message. ``unsure`` are those with a number, which may belong to the answer. ``parts`` are
@@ -160,7 +160,7 @@ class WatchLimits(Record):
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
-    """Call a function of our JavaScript in the page. Raises `BrowserLost` after ``deadline_s``."""
+    """Call a function of Lookout's JavaScript in the page. Raises `BrowserLost` after ``deadline_s``."""
     try:
         async with asyncio.timeout(deadline_s):
             return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))
@@ -182,5 +182,8 @@ def replace_surrogates_in(value: Any) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return text that UTF-8 can encode. JavaScript may cut a character in half; the half becomes U+FFFD."""
+    """Return text that UTF-8 can encode.
+
+    JavaScript may cut a character in half; such a half is replaced with U+FFFD.
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""Folder in the data folder. It has one file for each target."""
+"""The folder of sessions in the data folder. It has one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
 """Minimum length of a secret that is redacted. A shorter value may be a normal word of an answer."""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""The same for values that a site stores in the browser. A short value, such as `accepted`, is not a session id."""
+"""Minimum length of a redacted value from the site's browser storage.
+
+A short value, such as `accepted`, is no id.
+"""
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
@@ -160,9 +163,9 @@ POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
 """Seconds to wait after Enter. If the form has sent nothing by then, its button is clicked."""
 STILL_POLLS = 3
-"""How often in a row the form must be absent. Some apps hide it only while they check the password."""
+"""Number of polls in a row without the form. Some apps hide the form only while they check the password."""
 STORED_MS = 5000
-"""Milliseconds in which the app may store its session after the form has disappeared."""
+"""Milliseconds to wait for the app to store its session after the form has disappeared."""
 
 
 class Login:

@@ -48,11 +48,11 @@ MIN_POLLS = 3  # a page that sends this many requests to one address after one q
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
 """Maximum number of web socket messages that are stored for one question. The newest are stored."""
-BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
+BEACON_BYTES = 4  # a POST whose response has at most this length ("", "{}", "true") is telemetry
 
 
 class Stillness(StrEnum):
-    """What the network shows after the text has stopped changing."""
+    """The state of the network after the text has stopped changing."""
 
     OPEN = "open"
     """A request that started after the question is still open, so the answer may continue."""

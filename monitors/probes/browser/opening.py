@@ -98,15 +98,15 @@ def is_page_gone(message: str) -> bool:
 MAX_STEPS = 3
 """Maximum number of steps that open a chat, such as a chat button, a topic and "new conversation"."""
 MAX_PRESSES = 8
-"""Maximum number of presses on one page, wrong ones included."""
+"""Maximum number of presses on one page, including wrong presses."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""Minimum score of a control that is pressed, without a message box and with a doubtful one."""
+"""Minimum score of a control that is pressed: on a page without a message box, and with a doubtful box."""
 MIN_STEP_SCORE = 2.0
-"""The same for controls that appeared after a step, such as one topic among others."""
+"""Minimum score of a control that appeared after an earlier press, such as one of several topics."""
 REACTION_TIMEOUT_S = 1.5
 """Seconds to wait for a change of the page after a press. If nothing changes by then, the press had no effect."""
 BOX_TIMEOUT_S = 5.0
-"""Seconds in which a message box must appear after a press that changed the page."""
+"""Maximum seconds to wait for a message box after a press that changed the page."""
 MAX_COVERS = 3
 WAIT_MS = 300
 TRUSTED_SCORE = 5

@@ -1,4 +1,4 @@
-"""A SOCKS proxy through which the browser connects. It allows only the hosts and ports that the guard allows.
+"""Run a SOCKS proxy for the browser. It connects only to the hosts and ports that the guard allows.
 
 Everything that a page loads passes through it: frames, workers, web sockets and redirects. The proxy resolves a
 host name, checks the address and connects to this address, so that the name cannot change in between. Playwright's
@@ -83,7 +83,7 @@ class GuardedProxy:
         await self.close()
 
     async def start(self) -> Self:
-        """Start to listen. Only this machine can connect."""
+        """Start listening. Only this machine can connect."""
         self._server = await asyncio.start_server(self._accept_connection, "127.0.0.1", 0, limit=_CHUNK)
         return self
 
@@ -94,7 +94,7 @@ class GuardedProxy:
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
-        """Stop to listen and close all connections."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 POLL_INTERVAL_S = 0.5
 """Seconds between two checks of the window."""
 CHAT_CHECKS = 3
-"""How often in a row the window must show a chat. Some sites show one just before they ask for a login."""
+"""Number of checks in a row that must find a chat. Some sites show a chat just before they ask for a login."""
 PERSON_DEADLINE_S = 900.0
-"""Maximum seconds for a person to sign in, who may have to fetch a phone for a second factor."""
+"""Maximum seconds for a person to sign in. The person may have to fetch a phone for a second factor."""
 
 
 async def sign_in(

@@ -35,7 +35,7 @@ _INTERRUPTED = "interrupted by another navigation"
 
 
 class Visit:
-    """The visit of one page to its target. All connections of the page go through ``proxy``."""
+    """One page that was opened for a target. All connections of the page go through ``proxy``."""
 
     def __init__(self, guard: AddressGuard, proxy: GuardedProxy) -> None:
         self.guard = guard

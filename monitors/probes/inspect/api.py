@@ -61,7 +61,7 @@ BODIES: Final[tuple[dict[str, Any], ...]] = (
     {"messages": _MESSAGES},
     *({name: _TURN} for name in _TEXTS[2:]),
 )
-"""Usual request bodies of chat APIs, the most common first."""
+"""Request bodies that chat APIs usually accept, the most common first."""
 _CONVERSATION: Final = re.compile(r"(session|conversation|thread|chat|user|request)_?(id)?$", re.IGNORECASE)
 _ANSWERS: Final = (
     *("answer", "reply", "response", "output_text", "completion", "generated_text", "assistant", "bot", "output"),
@@ -80,7 +80,7 @@ _MISSING_FIELD_WORDS: Final = re.compile(r"missing|required|must|need|expected|p
 
 
 class EndpointKind(StrEnum):
-    """What an address is: a web page, an API or something else."""
+    """The kind of an address: a web page, an API or something else."""
 
     PAGE = "page"
     API = "api"

@@ -33,12 +33,12 @@ PIECE_LETTERS = 5
 MIN_PIECEWISE_LETTERS = 12
 """Minimum letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
 UNSHOWN_WEIGHT = 0.25
-"""How much extra text lowers the likeness. Of two texts with the answer, the one with less extra text wins."""
+"""The weight with which extra text lowers the likeness, so that the text with less extra text wins."""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Maximum number of documents times paths for one address. Reading so many takes about 1 s."""
+"""Maximum number of reads (documents times paths) for one address. This number takes about 1 s."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
@@ -267,7 +267,7 @@ class AskPermission(StrEnum):
 
     NEVER = "never"
     IF_NEEDED = "if-needed"
-    """Only if the page does not mark the place of answers."""
+    """Ask a question only if the page does not mark the place of answers."""
     ALWAYS = "always"
 
 
@@ -347,7 +347,7 @@ ADVICE = {
     NoAnswerReason.BROWSER_LOST: "try again; if the error stays, the machine may not have enough memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app is up, then try again",
 }
-"""What to do, by the reason why there is no answer."""
+"""The advice for each reason why there is no answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
@@ -376,7 +376,7 @@ def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Questions that any bot can answer, and that start no action or search. Their answers differ from each other."""
+"""Three questions that any bot can answer, and that start no action or search. Each needs a different answer."""
 SAME_ANSWER = "another question had the same answer"
 OTHER_ANSWER = "the app sent the text on the page as the answer to another question"
 
@@ -423,7 +423,7 @@ REMEMBERED = "quillfern"
 
 
 class NewChat(Record):
-    """What the "new chat" button of a page does.
+    """The effect of the "new chat" button of a page.
 
     ``recalled``: the bot remembers an earlier turn. ``forgotten``: it does not remember it after the button was
     clicked; ``None`` if this was not tested. ``button_s`` and ``fresh_s`` are the seconds until the chat is ready,

@@ -55,7 +55,7 @@ class JobTraces(Protocol):
 
 Remember = Callable[[AgentJob], None]
 Script = Callable[[tuple[str, ...], str], str | None]
-"""Returns the suite's answer to a question of the agent, given the turns; ``None`` if the suite has none."""
+"""A function that returns the suite's answer to a question of the agent; ``None`` if the suite has none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
@@ -64,7 +64,7 @@ def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
 
 
 PAUSE_GROWTH = 1.5
-"""Each pause between two polls is this many times longer than the pause before it."""
+"""The factor by which each pause between two polls is longer than the pause before."""
 
 
 class JobDriver:

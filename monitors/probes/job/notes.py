@@ -52,7 +52,7 @@ class JobNotes:
         write_atomically(self._build_note_path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
 
     def list_jobs_of_other_runs(self) -> frozenset[str]:
-        """Return the ids of jobs that earlier runs stored. Short ids are left out.
+        """Return the ids of jobs that earlier runs stored. Short ids are omitted.
 
         Short ids are not unique: an app that numbers its jobs may start again at 1 after a restart.
         """

@@ -73,7 +73,7 @@ def require_no_graphql_errors(text: str) -> str:
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
-    """Return the ``errors`` of a GraphQL reply; empty if the text is no GraphQL reply."""
+    """Return the ``errors`` of a GraphQL reply; empty if the text is not a GraphQL reply."""
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -136,7 +136,7 @@ class JobHttp:
     async def post_answer(self, url: str, body: Any) -> None:
         """Send the answer to a question of the agent. Raises the same errors as `poll`.
 
-        HTTP 409 is no error: the agent no longer waits.
+        HTTP 409 is not an error: the agent no longer waits.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
@@ -241,7 +241,10 @@ def redact_url(url: str) -> str:
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""A job that was created this many seconds before its start is an old job. The clocks of an app may differ."""
+"""A job that the app created more than this many seconds before its start is an old job.
+
+Clocks may differ by less.
+"""
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
 """Maximum number of events that are stored. One step has up to three events."""
@@ -417,7 +420,7 @@ class AgentJob:
             self.steps, self.steps_are_whole = (self.steps + steps)[:MAX_STEPS], False
 
     def parse_status_reply(self, body: str) -> Any:
-        """Return a polled state. Raises `TryAgain` if it is none, because it may be an error page of a proxy."""
+        """Return a polled state. Raises `TryAgain` if the body is not a state, because a proxy may have sent it."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
