@@ -1,7 +1,7 @@
-"""``lookout browser [install]``: show the browser that the probes drive, check that it works, or install one.
+"""``lookout browser [install]``: shows the browser that the probes use, checks that it works, or installs one.
 
-The search order is that of the probes: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system.
-Nothing is downloaded while one of them works.
+Browsers are searched in the same order as by the probes: ``CHROMIUM_PATH``, Playwright's own download, a Chromium
+of the system. If one of them works, nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from monitors.probes.browser.chromium import (
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
-"""Maximum seconds for the download of the browser, which has about 110 MB."""
+"""Maximum duration of the browser's download in seconds. The download has about 110 MB."""
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Names of Linux packages with a Chromium browser. A question costs half as much in a headless shell."""
+"""Names of Linux packages with a Chromium browser. A headless shell needs half as much time for a question."""
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
-"""Packages with fonts for Hindi and emoji. Without them, the browser works, but screenshots show boxes."""
+"""Packages with fonts for Hindi and emoji. Without them the browser works, but screenshots show boxes."""
 
 INSTALL_HINT = (
     "Behind a proxy set HTTPS_PROXY; PLAYWRIGHT_DOWNLOAD_HOST names a mirror. Or install your system's "
@@ -48,7 +48,7 @@ _ADDRESS = re.compile(r" from (https?://[^\s\x1b]+)")
 
 
 class WorkingBrowser(Record):
-    """A browser that started and opened a page. ``unsandboxed`` says why it has no sandbox, if it has none."""
+    """A browser that started and opened a page. If it has no sandbox, ``unsandboxed`` is the reason."""
 
     executable: str
     source: str
@@ -57,7 +57,7 @@ class WorkingBrowser(Record):
 
 
 def find_and_try_browser(environment: Mapping[str, str]) -> WorkingBrowser:
-    """Find the browser that a run would drive and start it: about 2 s.
+    """Find the browser that a run would use, and start it. This takes about 2 s.
 
     Raises:
         BrowserMissing: no browser was found, or it cannot open a page.
@@ -67,7 +67,7 @@ def find_and_try_browser(environment: Mapping[str, str]) -> WorkingBrowser:
 
 
 async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
-    from playwright.async_api import Error  # 0.4 s
+    from playwright.async_api import Error  # slow: the import takes 0.4 s
 
     async with Chromium(browser_path=candidate.executable) as chromium:
         browser = await chromium.start_if_needed()
@@ -88,8 +88,8 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
 
 
 def report_browser(*, as_json: bool) -> ExitCode:
-    """Print which browser is used and that it works; exit code 2, with what to do, if none works."""
-    from flows.runtime.secrets import get_environment  # duckdb, slack_sdk
+    """Print which browser is used and that it works. If none works, print what to do and return exit code 2."""
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 
     try:
         with show_waiting("Starting the browser"):
@@ -105,7 +105,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
 
 def _format_browser(browser: WorkingBrowser) -> str:
-    """Return one line about the browser. A missing sandbox is logged when it starts."""
+    """Return one line about the browser. A missing sandbox is already logged at its start."""
     return (
         f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
     )
@@ -116,7 +116,7 @@ def install_command() -> ExitCode:
 
     Exit code 2, with what to do, where none can be had.
     """
-    from flows.runtime.secrets import get_environment  # duckdb, slack_sdk
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 
     variables = get_environment()
     failure: MonitorError | None = None
@@ -140,7 +140,7 @@ def _skip_download(_environment: Mapping[str, str]) -> bool:
 
 
 def _download_browser(environment: Mapping[str, str]) -> bool:
-    """Download Playwright's own build; print why it failed. Returns whether it was downloaded."""
+    """Download Playwright's own browser. If that fails, print why. Return whether it was downloaded."""
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
     print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
     try:
@@ -158,7 +158,7 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
         return False
     if (
         process.returncode == 0 or _is_browser_from_playwright()
-    ):  # it also fetches what records videos, which no probe needs
+    ):  # the download includes a video tool that no probe needs
         return True
     print_text(
         f"The download failed: {_format_download_error(process.stderr + process.stdout)}. {INSTALL_HINT}", err=True
@@ -174,7 +174,7 @@ def _is_browser_from_playwright() -> bool:
 
 
 def _format_download_error(output: str) -> str:
-    """Return why a download failed, and from which host, from Playwright's output."""
+    """Return why a download failed and from which host, according to Playwright's output."""
     reason, address = _REASON.search(output), _ADDRESS.search(output)
     why = reason[1] if reason else "Playwright gives no reason"
     host = urlsplit(address[1]).hostname if address else None
@@ -182,7 +182,7 @@ def _format_download_error(output: str) -> str:
 
 
 def _install_package(environment: Mapping[str, str]) -> bool:
-    """Install the distribution's Chromium, as root and with apt only. Returns whether one was installed."""
+    """Install the distribution's Chromium package (only as root, and with apt). Return whether it was installed."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False

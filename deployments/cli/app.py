@@ -1,4 +1,4 @@
-"""The command ``lookout``: the table of its commands, and how an error becomes one line and an exit code.
+"""The command ``lookout``: the table of its commands. It turns each error into one line and an exit code.
 
 A command's module is imported only when that command runs or shows its own help. ``lookout --help`` imports none.
 """
@@ -199,7 +199,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
     ),
 }
-"""The headings of the help, and the commands and groups under each. Each command is listed once."""
+"""The headings of the help, with the commands and groups under each heading. Each command is listed once."""
 
 _PANELS: Final = {name: user for user, names in USERS.items() for name in names}
 
@@ -275,7 +275,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "gold starter": "adversarial --out attacks.jsonl",
 }
 # fmt: on
-"""For each command, the arguments of the example in its help and in ``docs/commands.md``."""
+"""The arguments of each command's example. Its help and ``docs/commands.md`` show the example."""
 
 GROUPS: Final = {
     "warehouse": "Manage the warehouse, the database of all results.",
@@ -285,18 +285,18 @@ GROUPS: Final = {
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""The full names of groups that are inside another group, by their own name."""
+"""The full names of groups inside other groups. The keys are their short names."""
 GROUP_OF_SITE: Final = "Serve the web site with the current state, runs, incidents and decisions."
 GROUP_OF_BROWSER: Final = "Show which browser Lookout uses and whether it works, or install one."
 GROUP_OF_TOKENS: Final = "Manage the tokens that give people access to the site from other machines."
 
 
 RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
-"""Options of earlier versions, and their present names."""
+"""Names of options in earlier versions, with their present names."""
 
 
 class LazyGroup(TyperGroup):
-    """A group of `COMMANDS`. It lists the commands of the table and imports only the command that is called."""
+    """A group of `COMMANDS`. It lists all commands of the table, but imports only the command that is run."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -308,19 +308,19 @@ class LazyGroup(TyperGroup):
             self._sort_under_user_headings()
 
     def _sort_under_user_headings(self) -> None:
-        """Sort the commands in the order of `USERS`, and put each under its heading."""
+        """Sort the commands in the order of `USERS`, and list each under its heading."""
         order = [*(name for name in _PANELS if name in self.commands), *self.commands]
         self.commands = {name: self.commands[name] for name in order}
         for name, command in self.commands.items():
             setattr(command, "rich_help_panel", _PANELS.get(name))  # noqa: B010 - the base class does not declare it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name, the command and its arguments. For an unknown name, the error shows similar names."""
+        """Return the name, the command and its arguments. The error for an unknown name shows similar names."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load_command(name) if name else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. For an option that was renamed, the error shows the new name."""
+        """Run the command. The error for a renamed option shows its new name."""
         try:
             return super().invoke(ctx)
         except NoSuchOption as error:
@@ -340,7 +340,7 @@ class LazyGroup(TyperGroup):
         command: Any = get_command(single)
         for part in (command, *command.params):
             if part.help:
-                part.help = escape(part.help)  # the renderer would take ``[[judge.models]]`` as markup
+                part.help = escape(part.help)  # otherwise the renderer reads ``[[judge.models]]`` as markup
         codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
         code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
         command.epilog = escape(f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines)
@@ -374,7 +374,7 @@ def _serve_site_unless_subcommand(
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        from deployments.cli.site.serve import serve_site  # as for every command
+        from deployments.cli.site.serve import serve_site  # slow import
 
         serve_site(config, host=host, port=port)
 
@@ -392,7 +392,7 @@ app.add_typer(_site_group, name="site")
 
 def _report_browser_unless_subcommand(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
     if context.invoked_subcommand is None:
-        from deployments.install_browser import report_browser  # as for every command
+        from deployments.install_browser import report_browser  # slow import
 
         return report_browser(as_json=as_json)
     return None
@@ -425,7 +425,7 @@ def _print_version_or_help(
 
 
 def main() -> None:
-    """Run the command. Print every error as one line that says what to do, and exit with a code."""
+    """Run the command. Print each error as one line that says what to do, and exit with the error's code."""
     prepare_output()
     code: object = ExitCode.PASS
     try:
@@ -437,13 +437,13 @@ def main() -> None:
 
 
 def _is_gate_command() -> bool:
-    """Whether the command is ``gate``, which itself writes commands to GitHub's runner."""
+    """Return whether the command is ``gate``, which itself writes commands to GitHub's runner."""
     return sys.argv[1:2] == ["gate"]
 
 
 @contextmanager
 def _disable_workflow_commands() -> Generator[None]:
-    """Stop GitHub's runner from executing commands in the output, which may quote an application or a log."""
+    """Prevent GitHub's runner from executing commands in the output, which may quote an application or a log."""
     if not os.environ.get("GITHUB_ACTIONS"):
         yield
         return
@@ -466,8 +466,8 @@ def _run_app_and_exit() -> None:
             write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         code = exit_code_from_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
         sys.exit(int(ExitCode.USAGE if advice else code))
-    except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
-        # Prefect raises this in a run that got SIGTERM.
+    except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here too
+        # Prefect raises this error in a run that received SIGTERM.
         prefect = sys.modules.get("prefect.exceptions")
         if not (prefect is not None and isinstance(error, prefect.TerminationSignal)):
             raise
@@ -476,7 +476,7 @@ def _run_app_and_exit() -> None:
 
 
 def _explain_invalid_file_name(error: Exception) -> str | None:
-    """Explain why a file name of the command line or the configuration is invalid; ``None`` for other errors."""
+    """Explain why a file name in the command line or the configuration is invalid. ``None`` for other errors."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return f"{str(error.filename)[:60]}… is too long for the name of a file or folder. Use a shorter name"
     if type(error) is ValueError and "null byte" in str(error):
@@ -485,8 +485,8 @@ def _explain_invalid_file_name(error: Exception) -> str | None:
 
 
 def _format_error(error: Exception) -> str:
-    """Format an error as one line for a person. With LOOKOUT_DEBUG, also format its traceback."""
-    from flows.server.prefect_server import is_server_gone  # only where something went wrong
+    """Format an error as one line for a person. If LOOKOUT_DEBUG is set, add the traceback."""
+    from flows.server.prefect_server import is_server_gone  # slow: imported only after an error
     from monitors.alerts.redact import redact, redact_except_hosts
 
     text = redact_except_hosts(str(error), filter(_is_http_address, sys.argv[1:]))
@@ -505,7 +505,7 @@ def _format_error(error: Exception) -> str:
 def _is_http_address(argument: str) -> bool:
     try:
         return urlsplit(argument).scheme in {"http", "https"}
-    except ValueError:  # a bracket without its pair
+    except ValueError:  # a bracket without the second bracket
         return False
 
 

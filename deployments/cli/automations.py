@@ -20,15 +20,15 @@ def automations_command(
     as_json: Annotated[bool, typer.Option("--json", help="print as JSON what changed for each automation")] = False,
 ) -> ExitCode:
     """Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."""
-    from flows.runtime.run import connect_to_prefect  # slack_sdk, duckdb
-    from flows.runtime.secrets import get_environment  # slack_sdk, duckdb
-    from flows.runtime.slack import build_slack_endpoint  # slack_sdk, duckdb
+    from flows.runtime.run import connect_to_prefect  # slow: imports duckdb and slack_sdk
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
+    from flows.runtime.slack import build_slack_endpoint  # slow: imports duckdb and slack_sdk
     from flows.server.schedules import plan_deployments
     from monitors.config.file import load_config
 
     loaded = load_config(config)
     planned = plan_deployments(loaded, config.resolve(), loaded.schedules)
-    way = build_slack_endpoint(loaded, get_environment())  # before anything is started: it may refuse
+    way = build_slack_endpoint(loaded, get_environment())  # first, because it may raise an error
     with show_waiting("Waiting for the Prefect server"):
         connect_to_prefect(loaded)
     from flows.server.registration import (

@@ -19,7 +19,7 @@ from monitors.errors import ConfigError
 from monitors.plural import plural
 
 if TYPE_CHECKING:
-    from warehouse.backup import BackupManifest  # duckdb, which --help can do without
+    from warehouse.backup import BackupManifest  # slow: imports duckdb
 
 
 def backup_command(
@@ -37,8 +37,8 @@ def backup_command(
     The file contains all stored data with personal data, and the keys of login sessions and of the site. Only its
     owner can read it. It does not contain lookout.toml, suites and keys from the environment.
     """
-    from flows.clock import utc_now  # duckdb
-    from warehouse.backup import write_backup  # duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
+    from warehouse.backup import write_backup  # slow: imports duckdb
 
     folder = find_data_folder(config, data_folder)
     if not folder.is_dir():
@@ -71,11 +71,11 @@ def restore_command(
     If the file or the folder has a fault, nothing is changed. If the journal in the backup is incomplete, the
     folder is restored, the output names what is missing, and the exit code is 4.
     """
-    from flows.data_folder import open_store_in  # duckdb
-    from flows.folder_identity import require_valid_copy_options  # duckdb
-    from monitors.config.file import load_config  # every model of the configuration
-    from warehouse.backup import extract_backup, read_verified_manifest  # duckdb
-    from warehouse.database.rebuild import rebuild_database  # duckdb
+    from flows.data_folder import open_store_in  # slow: imports duckdb
+    from flows.folder_identity import require_valid_copy_options  # slow: imports duckdb
+    from monitors.config.file import load_config  # slow: imports all configuration models
+    from warehouse.backup import extract_backup, read_verified_manifest  # slow: imports duckdb
+    from warehouse.database.rebuild import rebuild_database  # slow: imports duckdb
     from warehouse.folder_identity import IDENTITY_FILE
 
     configured = load_config(config) if config.exists() else None

@@ -1,4 +1,4 @@
-"""Find a command's data folder and open its warehouse."""
+"""Finds a command's data folder and opens its warehouse."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from flows.waiting import show_waiting
 from monitors.errors import ConfigError, WarehouseError
 
 if TYPE_CHECKING:
-    from monitors.config.file import Config  # every model of the configuration
-    from warehouse.database.store import Store  # duckdb, which --help can do without
+    from monitors.config.file import Config  # slow: imports all configuration models
+    from warehouse.database.store import Store  # slow: imports duckdb
 
 DEMO_FOLDER = Path(".lookout-demo")
 DEFAULT_FOLDER = Path(".lookout")
 LOAD_WAIT_S: Final = 10.0
-"""How long a command that reads the warehouse waits for other processes before it loads new results."""
+"""How long a command that reads the warehouse waits for other processes before it loads new results, in seconds."""
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
-    """Return the given data folder, else the configured one, else the default folder, else the demo's folder."""
+    """Return the first of these that exists: the given data folder, the configured one, the default, the demo's."""
     if data_folder is not None:
         return data_folder
     if config.exists():
-        from monitors.config.file import load_config  # every model of the configuration
+        from monitors.config.file import load_config  # slow: imports all configuration models
 
         return load_config(config).data_folder
     for folder in (DEFAULT_FOLDER, DEMO_FOLDER):
@@ -37,9 +37,9 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
 
 
 def claim_data_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
-    """Claim the data folder for a command that sends alerts. Raises `ConfigError` for an undeclared copy."""
+    """Claim the data folder for a command that sends alerts. Raises `ConfigError` for an unconfirmed copy."""
     from flows.clock import utc_now
-    from flows.folder_identity import claim_or_separate_data_folder  # duckdb
+    from flows.folder_identity import claim_or_separate_data_folder  # slow: imports duckdb
     from flows.runtime.secrets import generate_nonce
 
     journal_at = configured.warehouse.journal if configured is not None else None
@@ -51,10 +51,11 @@ def claim_data_folder(data_folder: Path, configured: Config | None, *, moved: bo
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:
     """Open the warehouse in the data folder that `find_data_folder` returns.
 
-    The journal is where the configuration says. A data folder of another configuration has its journal inside.
+    The configuration says where the journal is. If the data folder belongs to another configuration, the journal is
+    inside it.
     """
-    from flows.data_folder import open_store, open_store_in  # duckdb
-    from monitors.config.file import load_config  # as above
+    from flows.data_folder import open_store, open_store_in  # slow: imports duckdb
+    from monitors.config.file import load_config  # slow import
 
     folder = find_data_folder(config, data_folder)
     configured = load_config(config) if config.exists() else None
@@ -64,11 +65,11 @@ def open_warehouse(config: Path, data_folder: Path | None) -> Store:
 
 
 def load_pending_results(store: Store) -> Store:
-    """Load the new results of runs and return the warehouse. Print the results that cannot be loaded.
+    """Load the new results of runs and return the warehouse. Results that cannot be loaded are printed.
 
     Raises `ConfigError` if no run has written anything yet.
     """
-    from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER  # duckdb
+    from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER  # slow: imports duckdb
 
     folder = store.database.file.parent
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():

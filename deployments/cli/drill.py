@@ -41,12 +41,12 @@ def drill_command(
     with show_waiting("Drill: the first station"):
         if here:
             from flows.drill.context import build_drill_context
-            from flows.drill.course import Course  # duckdb, slack_sdk
+            from flows.drill.course import Course  # slow: imports duckdb and slack_sdk
 
             report = asyncio.run(Course(build_drill_context(loaded, path), show_station).run())
         else:
             from flows.drill.worker import run_drill_in_worker
-            from flows.runtime.secrets import get_environment  # as above
+            from flows.runtime.secrets import get_environment  # slow import
 
             report = asyncio.run(run_drill_in_worker(loaded, path, show_station, get_environment()))
     if as_json:

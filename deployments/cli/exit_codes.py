@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
         "Lookout itself failed. This is not a result about the application.",
         "The line on standard error names the fault. `lookout doctor` checks everything that runs need."),
 }
-"""For each code: what it means, and what to do."""
+"""What each code means, and what to do."""
 
 _VERDICT: Final = {
     ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also if the application did not answer",
@@ -92,16 +92,16 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},
 }
 # fmt: on
-"""What a code means for one command, by the command as it is typed after ``lookout``."""
+"""What a code means for one command. The keys are commands as they are typed after ``lookout``."""
 
 
 def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
-    """Return the exit code with the name of the verdict."""
+    """Return the exit code that has the name of the verdict."""
     return ExitCode[verdict.name]
 
 
 def exit_code_from_error(error: MonitorError) -> ExitCode:
-    """Return USAGE for an error that the user can fix in the command or a file, else MONITOR."""
+    """Return USAGE for an error that the user can fix in the command or a file, or else MONITOR."""
     match error:
         case ConfigError() | GoldSetError() | QueryInvalid():
             return ExitCode.USAGE

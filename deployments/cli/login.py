@@ -43,8 +43,8 @@ def login_command(
     ] = None,
 ) -> ExitCode:
     """Sign in to a page that requires a login, and store the session for runs."""
-    from flows.runtime.probe import build_login  # duckdb
-    from flows.runtime.secrets import get_environment  # duckdb
+    from flows.runtime.probe import build_login  # slow: imports duckdb
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb
 
     loaded, variables = load_config(config), get_environment()
     configured = loaded.require_target(target)

@@ -54,10 +54,10 @@ def nightly_command(
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)
     claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
-    if plan:  # it reports the reading as the run would: what is missing, what could not be used
+    if plan:  # it reports what is missing and what could not be used, like the run
         return _print_nightly_plans(loaded, names, due_at, as_json=as_json)
     with show_waiting("Checking the prerequisites of the nightly run"):
-        # What is refused is refused before a server is started.
+        # Invalid options are reported before a server is started.
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
         update_waiting("Waiting for the Prefect server")
         connect_to_prefect(loaded)
@@ -83,7 +83,7 @@ def _grade_nights(
     """Grade the nights and return their reports, even if the Prefect server was lost after the grading."""
     try:
         return asyncio.run(_run_nightly_flow(config, target, due_at))
-    except Exception as error:  # Prefect raises several kinds; only a lost server is handled
+    except Exception as error:  # Prefect raises errors of several types; only a lost server is handled
         stored = [NightlyRun(context).load_report() for context in planned] if is_server_gone(error) else []
         reports = [report for report in stored if report is not None]
         if not reports or len(reports) < len(planned):
@@ -133,5 +133,5 @@ async def _run_nightly_flow(
 ) -> tuple[NightlyReport, ...]:
     from flows.nightly.flow import grade_traffic  # Prefect takes 3 s to import, and reads its settings then
 
-    # A flow that returns a state hands out the state's data.
+    # A flow that returns a state returns the state's data to its caller.
     return cast("tuple[NightlyReport, ...]", await grade_traffic(config_path, target, due_at))

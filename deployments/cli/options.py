@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""The options that several commands have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 _COMMIT: Final = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*", re.ASCII)
-"""The same pattern as `monitors.records.base.Identifier`, without the import, which would slow down --help."""
+"""The pattern of `monitors.records.base.Identifier`, without its import, which would slow down --help."""
 DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]

@@ -63,9 +63,9 @@ from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
 
 BACKLOG: Final = 2_048
-"""The number of connections that may wait in a burst until the server accepts them."""
+"""Maximum number of connections that wait in a burst until the server accepts them."""
 STOP_S: Final = 5
-"""The seconds for deliveries that are in progress at SIGTERM: as long as one delivery may take."""
+"""How long the server waits at SIGTERM for deliveries in progress, in seconds. One delivery may take this long."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -102,14 +102,14 @@ def run_deploys_receiver(
 ) -> ExitCode:
     """Serve the receiver until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it starts.
 
-    ``settings`` is the table ``[deploys]``. ``config_path`` is the configuration that the runs read. With
-    ``receive_only`` the caller must run the verifications.
+    ``settings`` is the section ``[deploys]``. The runs read the configuration ``config_path``. With
+    ``receive_only``, the caller must run the verifications.
     """
     secrets = _load_sender_secrets(config, settings, environment)
     DeployQueue(config.data_folder).require_writable()
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url is None and not receive_only:
-        from deployments.cli.up import run_receiver_with_server  # it imports this module
+        from deployments.cli.up import run_receiver_with_server  # that module imports this one
 
         try:
             return run_receiver_with_server(
@@ -119,7 +119,7 @@ def run_deploys_receiver(
             make_terminal_console(stderr=True).print(
                 "Another `lookout up` or `lookout receive` uses this data folder and will verify all deploys."
             )
-    # Prefect's client reads these at import. The API's address is not among them: each call names it.
+    # Prefect's client reads these at import. They do not include the API's address: each call passes it.
     for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
         if name != "PREFECT_API_URL":
             environment.setdefault(name, value)
@@ -131,7 +131,7 @@ def run_deploys_receiver(
     console = make_terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
-    # SIGTERM is how a service is stopped: exit code 0.
+    # SIGTERM is the normal way to stop a service, so the exit code is 0.
     with _raise_stopped_on_sigterm(), suppress(_ReceiverStopped):
         serve_until_signal(server)
     return ExitCode.PASS
@@ -166,7 +166,7 @@ def build_deploys_receiver(
     from deployments.receivers.deploys import (
         ReceiverMetrics,
         RunStarter,
-        build_application,  # these bring Prefect's client, 3 s: after what can be refused
+        build_application,  # imports Prefect's client (3 s), so only after the checks
     )
     from deployments.receivers.readiness import Readiness
     from flows.deploys.runs import RunPlan
@@ -187,9 +187,9 @@ def build_deploys_receiver(
 
 
 def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
-    """Build a parser for every sender with a secret.
+    """Build a parser for every sender that has a secret.
 
-    Raises `ConfigError` that names the variable of a bad secret.
+    Raises a `ConfigError` that names the variable of an invalid secret.
     """
     makers = {
         DeploySender.GITHUB: GitHubParser,
@@ -206,7 +206,7 @@ def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[Tr
 
 
 def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
-    """Return a function that finds the address of Prefect's API: configured, in the environment, or local."""
+    """Return a function that finds the address of Prefect's API: configured, from the environment, or local."""
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:
         return lambda: api_url
@@ -219,7 +219,7 @@ def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> C
 
 
 def _load_sender_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
-    """Load the secrets of all senders. Raises `ConfigError` if the configuration could start no run."""
+    """Load the secrets of all senders. Raises `ConfigError` if no sender could start a run."""
     if not settings.triggers:
         raise ConfigError(
             "the configuration has no [[deploys.triggers]], so no webhook can start a run. Add a trigger"
@@ -232,10 +232,10 @@ def _load_sender_secrets(config: Config, settings: DeploySettings, environment: 
 
 
 def _require_registered_deployment(api: str, deployment: str) -> None:
-    """Raise `ConfigError` if the server has no such deployment. A server that does not answer is accepted."""
+    """Raise `ConfigError` if the server lacks this deployment. If the server does not answer, nothing is raised."""
     from prefect.exceptions import PrefectException
 
-    from deployments.receivers.readiness import find_deployment, is_prefect_up  # brings Prefect's client
+    from deployments.receivers.readiness import find_deployment, is_prefect_up  # imports Prefect's client
 
     async def is_missing() -> bool:
         try:
@@ -263,12 +263,12 @@ def _print_deploys_status(
 
 
 class _ReceiverStopped(BaseException):
-    """The server was stopped by SIGTERM and has closed everything."""
+    """Raised after SIGTERM, when the server has stopped and has closed everything."""
 
 
 @contextmanager
 def _raise_stopped_on_sigterm() -> Generator[None]:
-    """Raise `_ReceiverStopped` when the server repeats SIGTERM after its clean stop."""
+    """Raise `_ReceiverStopped` when the server raises SIGTERM again after its clean stop."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _ReceiverStopped
@@ -302,7 +302,7 @@ def build_actions_server(config: Config, host: str, port: int, environment: Mapp
 
 
 def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """Build the web application that receives clicks on Slack's buttons. With a bot token it can edit messages."""
+    """Build the web application that receives clicks on Slack's buttons. With a bot token, it can edit messages."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))

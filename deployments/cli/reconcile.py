@@ -26,7 +26,7 @@ from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconcilia
 
 
 def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
-    """Yield the lines of the report: the target and the period, then one line for each figure, then notes."""
+    """Yield the lines of the report: the target and the period, then a line for each figure, then the notes."""
     counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
     yield f"  {_format_guard_line(reconciliation)}"
@@ -97,7 +97,7 @@ def _format_total_from_both(reconciliation: Reconciliation) -> str:
 
 
 def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
-    """Yield the notes that a reader needs to understand the figures."""
+    """Yield the notes that explain the figures to a reader."""
     counts = reconciliation.counts
     nightly = counts.nightly
     confidence = 100 * reconciliation.confidence
@@ -149,8 +149,8 @@ def reconcile_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Compare the bad replies that the app's guard and the nightly judge found. Estimate how many both missed."""
-    from flows.clock import utc_now  # slack_sdk
-    from flows.data_folder import open_store  # slack_sdk
+    from flows.clock import utc_now  # slow: imports slack_sdk
+    from flows.data_folder import open_store  # slow: imports slack_sdk
 
     configured = load_config(config)
     names = tuple(configured.targets) if target is None else (target,)

@@ -42,7 +42,7 @@ def repeatability_command(
             _print_figures(compute_figures(build_repeatability_context(loaded, name)), as_json=as_json)
         return ExitCode.PASS
     with show_waiting("Checking the prerequisites"):
-        for name in names:  # what is refused is refused before a server is started
+        for name in names:  # Invalid names are reported before a server is started.
             build_repeatability_context(loaded, name)
         update_waiting("Waiting for the Prefect server")
         connect_to_prefect(loaded)
@@ -74,5 +74,5 @@ async def _run_repeatability_flow(
 ) -> Sequence[RepeatabilityRun]:
     from flows.repeatability.flow import measure_repeatability  # Prefect takes 3 s, and reads its settings then
 
-    # A flow that returns a state hands out the state's data.
+    # A flow that returns a state returns the state's data to its caller.
     return cast("tuple[RepeatabilityRun, ...]", await measure_repeatability(config_path, target, cases))

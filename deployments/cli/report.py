@@ -56,7 +56,7 @@ def report_command(
 
 
 def _find_nightly_report(run: str, config: Path, data_folder: Path | None) -> NightlyReport | None:
-    """Return the stored report of a nightly run; ``None`` for another id, or without a warehouse."""
+    """Return the stored report of a nightly run. ``None`` for any other id, or if there is no warehouse."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists():
         return None

@@ -1,6 +1,6 @@
 """``lookout sql``: query the warehouse with SQL.
 
-The CSV output is safe for spreadsheets: they show all cells as text and run no formula.
+The CSV output is safe for spreadsheets: they show each cell as text and run no formula.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ from warehouse.database.store import VIEWS_SQL, Store, Table
 TEXT_MARK: Final = "'"
 """Written before the sign of a formula, so that a spreadsheet shows the cell as text."""
 EMPTY_ROW: Final = '""'
-"""Written for a row whose only cell is empty, because readers skip an empty line."""
+"""Written for a row with one empty cell, because readers of CSV skip an empty line."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"
 )
-"""Finds where a formula could start (OWASP, CSV injection): at the start of a cell, and after a character that some
-spreadsheets use instead of the comma. NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``."""
+"""Finds where a formula could start (OWASP, CSV injection).
+
+It can start at the start of a cell, and after a character that some spreadsheets use instead of a comma. NFKC turns
+all listed signs into ``=``, ``+``, ``-`` or ``@``.
+"""
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format a header and rows as CSV (RFC 4180). Texts are quoted, and formulas in them are marked as text."""
+    """Format a header and rows as CSV (RFC 4180). Texts are quoted, and formulas in them become texts."""
     lines = (",".join(map(format_csv_cell, row)) for row in (columns, *rows))
     return "".join(f"{line or EMPTY_ROW}\r\n" for line in lines)
 
@@ -70,10 +73,10 @@ def escape_formula_cell(text: str) -> str:
 
 WAIT_S = 10.0
 MIN_WHOLE_NUMBER = 1000.0
-"""Floats of at least this value are printed without decimals."""
+"""Floats of at least this value are printed without decimal places."""
 
 MAX_GRID_COLUMNS = 3
-"""A result with at most this number of columns is printed as a table, even if its text wraps."""
+"""Maximum number of columns of a result that is always printed as a table, even if its text wraps."""
 
 
 def sql_command(
@@ -109,7 +112,7 @@ def _print_query_result(table: Table, *, as_json: bool) -> None:
 
 
 def _run_query_prompt(store: Store, *, as_json: bool) -> None:
-    """Read and run one query for each line until the input ends. Print the error of an invalid query."""
+    """Read and run one query per line until the input ends. For an invalid query, print the error."""
     while True:
         try:
             query = input("lookout> ").strip()
@@ -145,7 +148,7 @@ def _convert_to_json_value(value: object) -> object:
 
 
 def _print_table(table: Table) -> None:
-    """Print the rows as a table if it fits the terminal, else as one block for each row."""
+    """Print the rows as a table if it fits the terminal. Otherwise, print one block for each row."""
     rows = [tuple(map(write_invisible_as_code_points, map(_format_terminal_cell, row))) for row in table.rows]
     width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:

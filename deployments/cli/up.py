@@ -59,15 +59,15 @@ def up_command(
         try:
             lock = stack.enter_context(
                 hold_data_folder(loaded.data_folder, utc_now)
-            )  # before the ports: the other installation uses them
+            )  # check before the ports, which the other installation uses
             claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
         except WarehouseUnwritable:
             check_installation(
                 loaded, host=host, port=port, environment=get_environment()
-            )  # which lists it with all else
+            )  # this check lists it together with all other problems
             raise
         check_installation(loaded, host=host, port=port, environment=get_environment())
-        register_logs(loaded)  # what an application writes from now on is news, also before the first poll
+        register_logs(loaded)  # entries from now on are news, even before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         _log_parts(absolute, parts)
         if loaded.site.enabled:
@@ -81,7 +81,7 @@ def up_command(
 
 
 def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note for each part that is off, although the user may expect that it is on."""
+    """Yield a note for each part that is off although the user may expect it to be on."""
     if not config.deploys.triggers:
         is_polled = any(target.space is not None for target in config.targets.values())
         polled = ". Instead, it regularly asks for the running commit of each Space" if is_polled else ""
@@ -107,10 +107,10 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
 def run_receiver_with_server(
     config: Config, config_path: Path, *, host: str, port: int, environment: Mapping[str, str]
 ) -> NoReturn:
-    """Run the receiver of deploys with a server and a runner, until SIGTERM or SIGINT; exit code 0.
+    """Run the receiver of deploys with a server and a runner until SIGTERM or SIGINT. The exit code is then 0.
 
     ``config_path`` is absolute. Raises `AlreadyRuns` if a ``lookout up`` uses the data folder. Raises `ConfigError`
-    if the configured deployment is the user's own, or if a port is taken.
+    if the configured deployment belongs to the user, or if a port is in use.
     """
     planned = {deployment.full_name for deployment in plan_deployments(config, config_path, config.schedules)}
     if config.deploys.deployment not in planned:
@@ -136,7 +136,7 @@ def _log_parts(config_path: Path, parts: Sequence[SupervisedProcess]) -> None:
 
 
 class ShutdownReport(Record):
-    """The result of ``lookout down``: the server that it stopped, if any, and the servers that still run."""
+    """The result of ``lookout down``: the server that was stopped, and the servers that still run."""
 
     data_folder: Path
     ended: LocalServer | None
@@ -156,7 +156,7 @@ def down_command(
     folder = find_data_folder(config, data_folder).resolve()
     if moved or copy:
         claim_data_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)
-    read_identity(folder)  # refuses a copy
+    read_identity(folder)  # raises an error for a copy
     home = folder / PREFECT_FOLDER
     own_process = next(
         (server for server in prefect_server.list_servers_on_machine() if server.home.resolve() == home), None
@@ -170,7 +170,7 @@ def down_command(
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        # A Prefect server of the user's own is never ended.
+        # A Prefect server of the user is never stopped.
         configured = load_config(config).prefect.api_url if config.exists() else None
         for line in _format_shutdown(report, own_process, configured or get_environment().get("PREFECT_API_URL")):
             print_text(line)

@@ -66,7 +66,7 @@ from monitors.records.targets import Environment, GitChange
 
 FLAG = "--allow-production"
 MIN_REASON_CHARACTERS = 10
-"""Enough for the id of a ticket and a word."""
+"""Minimum length of a reason: enough for the id of a ticket and a word."""
 
 
 def refuse_production_in_ci(
@@ -74,7 +74,7 @@ def refuse_production_in_ci(
 ) -> str | None:
     """Raise `ConfigError` if a CI run of ``target`` would touch production. The error lists what it would touch.
 
-    With a reason in ``allowed``, return a text with the reason instead. Outside CI, return ``None`` without a
+    If ``allowed`` contains a reason, return a text with this reason instead. Outside CI, return ``None`` without a
     check.
     """
     if allowed is not None and len(allowed.strip()) < MIN_REASON_CHARACTERS:
@@ -94,7 +94,7 @@ def refuse_production_in_ci(
 
 
 def _iterate_production_uses(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
-    from flows.runtime.slack import (  # as below
+    from flows.runtime.slack import (  # slow import
         FALLBACK_VARIABLE,
         HEARTBEAT_VARIABLE,
         TOKEN_VARIABLE,
@@ -131,19 +131,19 @@ def _format_target_host(config: Config, target: str) -> str:
 NO_ANSWER = "[yellow]∅[/]"
 MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
 MAX_LINES = 40
-"""The maximum number of lines for incorrect cases during a run. The report has all."""
+"""Maximum number of lines about incorrect cases during a run. The report contains all."""
 
 
 class TerminalProgress:
     """Shows the progress of a run on a console. Use it as a context manager."""
 
     def __init__(self, console: Console, address: str = "") -> None:
-        """``address`` is the target's address, which is never masked in the output."""
+        """Create the display. ``address`` is the target's address, which is never masked in the output."""
         self._console = console
         self._address = address
         self._bar = Progress(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
-            BarColumn(bar_width=max(5, min(30, console.width - 60))),  # what stands beside it takes up to 58
+            BarColumn(bar_width=max(5, min(30, console.width - 60))),  # the other columns need up to 58 characters
             MofNCompleteColumn(),
             TextColumn("{task.fields[wrong]}"),
             TimeElapsedColumn(),
@@ -169,7 +169,7 @@ class TerminalProgress:
         self._bar.stop()
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """Start the progress bar. For a resumed run, print how many answers are already there."""
+        """Start the progress bar. For a resumed run, print how many answers already exist."""
         self._starting.close()
         self._bar.start()
         self.run_id, self.cases, self.answered = run_id, cases, resumed
@@ -181,12 +181,12 @@ class TerminalProgress:
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
     def on_result(self, result: CaseResult) -> None:
-        """Advance the bar, and print a line for an incorrect result."""
+        """Advance the bar. Print a line if the result is incorrect."""
         self.answered += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
             if isinstance(result.result, NoAnswer):
-                self._unanswered.append(result)  # one cause takes many answers: one line says it for all
+                self._unanswered.append(result)  # one cause can prevent many answers, so one line names it for all
             else:
                 self._print_incorrect_result(result)
         if self._task is not None:
@@ -194,7 +194,7 @@ class TerminalProgress:
             self._bar.update(self._task, advance=1, wrong=wrong)
 
     def on_stage(self, name: str) -> None:
-        """Print the unanswered questions of the previous stage, then show the name of the current stage."""
+        """Print the unanswered questions of the previous stage, then the name of the current stage."""
         self._print_no_answer_causes()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
@@ -207,7 +207,7 @@ class TerminalProgress:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _print_no_answer_causes(self) -> None:
-        """Print one line for each cause of missing answers, the most common first."""
+        """Print one line for each cause of missing answers, the most frequent cause first."""
         unanswered, self._unanswered = self._unanswered, []
         for line in format_no_answer_causes(unanswered):
             print_wrapped(
@@ -257,7 +257,7 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def explain_unreachable(address: str, environment: Mapping[str, str]) -> str:
-    """Return why no application can answer at the address; empty if one may answer."""
+    """Return why no application can answer at the address. Empty if an application may answer."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     if any(environment.get(name) or environment.get(name.lower()) for name in PROXIES):
@@ -278,15 +278,15 @@ CONNECT_S = 5.0
 
 
 def _print_if_unreachable(request: VerifyRequest) -> bool:
-    """Print the reason if no application listens at the target's address, and return whether that is so.
+    """If no application listens at the target's address, print the reason and return true.
 
-    A run that would send an alert about this is never stopped here.
+    A run that would send an alert about this is not stopped.
     """
     from flows.data_folder import get_prefect_home
     from flows.runtime.run import load_request_config
     from flows.runtime.secrets import get_environment
     from flows.runtime.slack import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE, console
-    from flows.server.prefect_server import find_running_server  # as below
+    from flows.server.prefect_server import find_running_server  # slow import
 
     config, variables = load_request_config(request), get_environment()
     target = config.require_target(request.target)
@@ -309,8 +309,8 @@ def _print_if_unreachable(request: VerifyRequest) -> bool:
 
 def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify the target, print the verdict, and return its exit code."""
-    from flows.data_folder import get_runs_folder  # as below
-    from flows.runtime.run import load_request_config  # as below
+    from flows.data_folder import get_runs_folder  # slow import
+    from flows.runtime.run import load_request_config  # slow import
     from monitors.reports.results_json import read_incorrect_cases
 
     report = run_verification(request, check_address=not as_json)
@@ -328,16 +328,16 @@ def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: 
 
 
 def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
-    """Run a verification and return its report; ``None`` if a person stopped it. Its answers stay stored.
+    """Run a verification and return its report. ``None`` if a person stopped it; its answers stay stored.
 
-    With ``check_address``, also return ``None`` if no application listens at the address. The reason is printed.
-    If the Prefect server is lost at the end, the report is returned if the run itself finished.
+    With ``check_address``, also return ``None`` if no application listens at the address, and print the reason. If
+    the Prefect server is lost at the end, the report is still returned if the run itself has finished.
     """
-    from flows.data_folder import get_runs_folder  # as below
-    from flows.runtime.run import load_request_config, require_valid_request  # as below
-    from flows.runtime.slack import console  # as below
-    from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
-    from flows.verify.early import verify  # as below
+    from flows.data_folder import get_runs_folder  # slow import
+    from flows.runtime.run import load_request_config, require_valid_request  # slow import
+    from flows.runtime.slack import console  # slow import
+    from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # slow import
+    from flows.verify.early import verify  # slow import
 
     config = load_request_config(request)
     _print_run_heading(console, config, request)
@@ -355,7 +355,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
         except PrefectUnavailable:
             _print_run_stop(console, progress, "There is no Prefect server", fresh=request.fresh)
             raise
-        except Exception as error:  # Prefect raises several kinds; only a lost server is handled
+        except Exception as error:  # Prefect raises errors of several types; only a lost server is handled
             report = (
                 load_finished_report(get_runs_folder(config), progress.run_id) if is_server_gone(error) else None
             )
@@ -373,8 +373,8 @@ GONE_AT_THE_END = (
 
 
 def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
-    """Load the report of a finished run; ``None`` if the run is not finished."""
-    from flows.verify.run_folder import is_run_complete  # as below
+    """Load the report of a finished run, or ``None`` if the run is not finished."""
+    from flows.verify.run_folder import is_run_complete  # slow import
     from monitors.reports.results_json import read_results
 
     if run_id is None or not is_run_complete(runs / run_id):
@@ -383,7 +383,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 
 def _print_run_heading(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Print what Lookout will ask. This happens first, so that an error in the suite shows at once."""
+    """Print what Lookout will ask. This is the first output, so that an error in the suite is seen at once."""
     target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)
@@ -397,10 +397,10 @@ def _print_run_heading(console: Console, config: Config, request: VerifyRequest)
 
 
 def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
-    """Return why a run without a judge may grade too few answers for a verdict; empty if it grades enough."""
+    """Return why a run without a judge may grade too few answers for a verdict. Empty if it grades enough."""
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
-    from flows.runtime.judge import build_judge_plan  # as below
-    from flows.runtime.secrets import get_environment  # as below
+    from flows.runtime.judge import build_judge_plan  # slow import
+    from flows.runtime.secrets import get_environment  # slow import
     from monitors.graders.panel import build_default_panel
 
     target = config.require_target(name)
@@ -452,7 +452,7 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask a live application the questions of a suite, grade the answers and print a verdict."""
-    from flows.runtime.secrets import get_environment  # duckdb: half a second that --help can save
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb, which --help does not need
 
     loaded = load_config(config) if config.exists() or not is_web_address(target) else None
     name, loaded = resolve_target(target, loaded, suite)
@@ -473,9 +473,9 @@ def verify_command(
 
 
 def is_build_known(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
-    """Whether the build of the application is known, from a commit or from the target itself.
+    """Return whether the build of the application is known, from a commit or from the target itself.
 
-    If it is unknown, a CI run must not continue a stopped run, which may have asked another build.
+    If it is unknown, a CI run must not continue a stopped run, because that run may have asked another build.
     """
     settings = config.require_target(target)
     record = build_target_record(target, settings)
@@ -483,7 +483,7 @@ def is_build_known(config: Config, target: str, commit: str | None, change: GitC
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
-    """Return the target's name, and a configuration that has it with the suite of the command line, if given."""
+    """Return the target's name and a configuration that contains it. The command line may set the suite."""
     if not is_web_address(target):
         if config is None:
             raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
@@ -518,18 +518,18 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
 
 
 def detect_address_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
-    """Detect whether an address is a page or an API, and add the settings for asking it. Raises `ConfigError`."""
+    """Detect whether an address is a page or an API, and add the settings to ask it. Raises `ConfigError`."""
     settings = config.targets[name]
     if not is_web_address(target) or settings.probe != ProbeSettings():
         return config
-    from deployments.cli.init.api import find_address_settings  # what it looks with takes half a second to import
+    from deployments.cli.init.api import find_address_settings  # slow: its imports take half a second
 
     probe = find_address_settings(target, environment, write_note)
     return config.with_target(name, settings.with_probe(probe))
 
 
 def is_web_address(target: str) -> bool:
-    """Whether ``target`` is an address and not the name of a configured target."""
+    """Return whether ``target`` is an address and not the name of a configured target."""
     return target.startswith(("http://", "https://"))
 
 

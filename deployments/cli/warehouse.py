@@ -20,7 +20,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 
 if TYPE_CHECKING:
-    from warehouse.database.load import LoadReport  # duckdb, which --help can do without
+    from warehouse.database.load import LoadReport  # slow: imports duckdb
     from warehouse.database.rebuild import RebuildReport
 
 WaitOption = Annotated[
@@ -98,7 +98,7 @@ def compact_command(
     as_json: JsonOption = False,
 ) -> None:
     """Move old journal segments into Parquet archives. Lookout checks each archive before it deletes a segment."""
-    from flows.clock import utc_now  # duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
     from warehouse.database.retention import compact_segments
 
     store = open_warehouse(config, data_folder)
@@ -127,10 +127,10 @@ def age_command(
 
     Give either --days or --conversation. Ids of conversations become pseudonyms, which LOOKOUT_AGE_KEY makes.
     """
-    from flows.clock import utc_now  # duckdb
-    from flows.data_folder import RUNS_FOLDER  # duckdb
-    from flows.nightly.grading import build_turn_id  # the graders
-    from flows.runtime.secrets import load_age_key  # duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
+    from flows.data_folder import RUNS_FOLDER  # slow: imports duckdb
+    from flows.nightly.grading import build_turn_id  # slow: imports all graders
+    from flows.runtime.secrets import load_age_key  # slow: imports duckdb
     from warehouse.database.retention import ConversationReport, remove_conversation, remove_personal_data
 
     if (days is None) == (conversation is None):
@@ -160,7 +160,7 @@ def age_command(
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Delete screenshots and traces that are older than the limits under [evidence] in lookout.toml."""
     from flows.clock import utc_now
-    from flows.maintenance.findings import remove_old_evidence_and_reports  # pydantic's models
+    from flows.maintenance.findings import remove_old_evidence_and_reports  # slow: imports pydantic
     from monitors.config.file import load_config
 
     with show_waiting("Deleting old screenshots and traces"):

@@ -86,12 +86,12 @@ async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool
         code = await _poll_log(log_follower, console, as_json=as_json, is_quiet=not once)
         if once:
             return code
-        # A log file is polled; its pause is a setting.
+        # A log file sends no events, so it is polled at the configured interval.
         await asyncio.sleep(log_follower.settings.poll_s)
 
 
 async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, is_quiet: bool) -> ExitCode:
-    """Read the log once. Return MONITOR if it, or a part of it, could not be read."""
+    """Read the log once. Return MONITOR if the log, or a part of it, could not be read."""
     result = await log_follower.poll_and_report_errors()
     if as_json:
         write_json(result.model_dump_json() + "\n")

@@ -1,8 +1,9 @@
-"""The Suraksha assistant: retrieval over invented policies. Pure: text and conversation in, a `BotReply` out.
+"""The Suraksha assistant: it searches invented policies and answers questions about them.
 
-It finds the facts of a policy that a question asks for, and answers in three languages. It refuses to give personal
-data, to act on anyone's behalf, and to talk about other subjects. Its own check blocks a reply with a number that
-is in no retrieved fact. The Space writes two logs, one JSON object per line, flushed line by line.
+It is pure: text and conversation in, a `BotReply` out. It finds the facts of a policy that a question asks for, and
+answers in three languages. It refuses to give personal data, to act on anyone's behalf, and to talk about other
+subjects. Its own check blocks a reply with a number that is in no retrieved fact. The Space writes two logs, with
+one JSON object per line, and flushes each line.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from deployments.demo.policies import (
 from monitors.records.base import Language
 
 NEED_WEIGHT = 3.0
-"""The score of a required concept. Two required concepts count more than all optional ones."""
+"""The score of a required concept. Two required concepts count more than all optional concepts together."""
 BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
-"""Subtracted for each unknown word. Three unknown words cancel one required concept."""
+"""The score that is subtracted for each unknown word. Three unknown words cancel one required concept."""
 MIN_SCORE = 1.5
-"""A field with a lower score is not asked for. The value was tuned by hand on the suite and on paraphrases."""
+"""Minimum score of a field that is asked for. The value was tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A fact that answers the question, and a score of how well it fits."""
+    """A fact that may answer the question, and a score of how well it fits."""
 
     policy: Policy
     fact: PolicyFact
@@ -50,7 +51,7 @@ class Hit:
 
 
 def score_field(question: ParsedQuestion, field: Field) -> float:
-    """Score how well the question asks for this field; 0 if a needed concept is missing."""
+    """Score how well the question asks for this field. The score is 0 if a required concept is missing."""
     met = [any(concept in question.concepts for concept in group) for group in field.needs]
     if not all(met):
         return 0.0
@@ -59,7 +60,7 @@ def score_field(question: ParsedQuestion, field: Field) -> float:
 
 
 def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[str, float]]:
-    """Return the fields that fit, best first, with the penalty for unknown words."""
+    """Return the fields that fit, best first. Unknown words reduce the scores."""
     penalty = UNKNOWN_PENALTY * len(question.unknown)
     scored = [(name, score_field(question, field)) for name, field in vocabulary.fields.items()]
     fitting = [(name, score - penalty) for name, score in scored if score > 0]
@@ -67,7 +68,7 @@ def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[
 
 
 def find_best_fact(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
-    """Return the best fact of one policy, or ``None`` if it says nothing about the question."""
+    """Return the best fact of one policy, or ``None`` if the policy says nothing about the question."""
     fields = rank_fields(question, vocabulary)
     if not fields or fields[0][1] < MIN_SCORE:
         return None
@@ -85,7 +86,7 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class BlockedDraft:
-    """A reply that was blocked, with the numbers that no fact supports."""
+    """A reply that was blocked, and the numbers that no fact supports."""
 
     reply: str
     reasons: tuple[str, ...]
@@ -93,7 +94,7 @@ class BlockedDraft:
 
 
 def block_if_numbers_unsupported(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
-    """Return the draft if it must be blocked because of an unsupported number; ``None`` if it may be sent.
+    """Return the draft if it must be blocked, because no fact supports a number in it. ``None`` if it may be sent.
 
     Numbers in the question do not count as support.
     """
@@ -144,7 +145,7 @@ _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
 
 class RequestGuard:
-    """Recognises requests that must be declined, only by their words."""
+    """Recognises requests that must be declined. It uses only their words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
@@ -257,16 +258,16 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "waiting": ("initial_waiting", "ped_waiting", "specific_disease_waiting", "maternity_waiting"),
     "": ("sum_insured_range", "ped_waiting", "room_rent", "copay", "no_claim_bonus"),
 }
-"""The fields of a summary, by its concept; the last is a summary of the whole policy."""
+"""The fields of each summary, by its concept. The last one is a summary of the whole policy."""
 
 _MAX_FOLLOW_UP_WORDS = 9
-"""A message of at most this many words may be a follow-up ("And for Silver?")."""
+"""Maximum number of words in a message that may be a follow-up, such as "And for Silver?"."""
 _WORDS_PER_CHUNK = 3
 
 
 @dataclass(frozen=True)
 class BotReply:
-    """The bot's reply and its intent. ``blocked`` is the draft that its own check blocked."""
+    """The bot's reply and its intent. ``blocked`` is the draft that the bot's own check blocked."""
 
     text: str
     language: Language
@@ -278,13 +279,13 @@ class BotReply:
 
     @property
     def chunks(self) -> tuple[str, ...]:
-        """The text in pieces for streaming; joined they are the text."""
+        """The text in pieces for streaming. Joined together, they are the whole text."""
         words = re.findall(r"\S+\s*|\s+", self.text)
         return tuple("".join(words[i : i + _WORDS_PER_CHUNK]) for i in range(0, len(words), _WORDS_PER_CHUNK))
 
 
 class Bot:
-    """Answers questions about the policies of one book; ``faults`` can change its behaviour."""
+    """Answers questions about the policies of one book. ``faults`` can change its behaviour."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary, faults: NoFaults | None = None) -> None:
         self._book = book
@@ -294,7 +295,7 @@ class Bot:
         self._guard = RequestGuard(vocabulary)
 
     def reply(self, text: str, earlier: Sequence[str] = ()) -> BotReply:
-        """Answer ``text``; ``earlier`` are the user's messages before it, oldest first."""
+        """Answer ``text``. ``earlier`` are the user's previous messages, oldest first."""
         asked = self._reader.read(text)
         pause_s = self._faults.compute_pause_s(asked)
         error = self._faults.find_provider_error(asked)
@@ -334,7 +335,7 @@ class Bot:
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
     def _add_context(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
-        """Add the policy, and for a short follow-up the concepts, from earlier messages."""
+        """Add the policy from earlier messages. For a short follow-up, add their concepts too."""
         for text in reversed(earlier):
             before = self._reader.read(text)
             short = len(question.normal.split()) <= _MAX_FOLLOW_UP_WORDS and not question.unknown
@@ -424,7 +425,7 @@ class TurnLog:
     folder: Path
 
     def write(self, *, at: datetime, session_id: str, question: str, reply: BotReply, latency_ms: float) -> None:
-        """Log one answered turn, and the blocked draft if there is one."""
+        """Log one answered turn. If a draft was blocked, log it too."""
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._append(TURNS, _build_turn_record(stamp, session_id, question, reply, latency_ms))
         if reply.blocked is not None:
@@ -459,7 +460,7 @@ def _build_turn_record(
 
 def _build_hallucination_record(stamp: str, session_id: str, question: str, reply: BotReply) -> dict[str, object]:
     blocked = reply.blocked
-    assert blocked is not None  # the caller checked
+    assert blocked is not None  # the caller has checked this
     return {
         "ts": stamp,
         "user_text": question,

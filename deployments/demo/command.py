@@ -32,12 +32,12 @@ from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
 START_TIMEOUT_S: Final = 90.0
-"""Seconds until the demo application must serve. The import of Gradio takes 5 s on two idle cores, else longer."""
+"""How many seconds the demo application has to start. Gradio's import takes 5 s on two idle cores, or longer."""
 
 STOP_TIMEOUT_S: Final = 10.0
 FAULTY: Final = "planted"
 HEALTHY: Final = "healthy"
-"""Names of the two commits that the demo deploys: seven characters, like git's short ones."""
+"""Names of the two commits that the demo deploys. They have seven characters, like git's short hashes."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def demo_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Try Lookout in two minutes: start a demo application with planted faults and run Lookout against it."""
-    from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
-    from flows.runtime.run import connect_to_prefect  # duckdb, slack_sdk
-    from flows.runtime.slack import console  # duckdb, slack_sdk
+    from flows.data_folder import get_prefect_home  # slow: imports duckdb and slack_sdk
+    from flows.runtime.run import connect_to_prefect  # slow: imports duckdb and slack_sdk
+    from flows.runtime.slack import console  # slow: imports duckdb and slack_sdk
 
     if not agent and find_spec("gradio") is None:
         raise ModuleNotFoundError("the demo's page needs gradio", name="gradio")
@@ -170,7 +170,7 @@ def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int
                 return
         except httpx.HTTPError:
             pass
-        # A page that starts sends no event.
+        # A starting page sends no event, so it is polled.
         time.sleep(0.2)
     raise DemoSpaceFailed(f"the {app.name} did not answer within {START_TIMEOUT_S:g} s; its log: {log}")
 
@@ -196,7 +196,7 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
 
 
 def _print_caught_faults(folder: Path, *, faults: bool) -> None:
-    """Print for each planted fault whether the newest run caught it, without the agent's texts."""
+    """Print for each planted fault whether the newest run detected it, without the agent's texts."""
     newest = max((folder / "runs").glob("*/results.json"), default=None)
     if newest is not None:
         report, cases = read_results(newest)
@@ -208,7 +208,7 @@ def _wait_for_interrupt(places: str) -> None:
     make_terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
-            # Ctrl-C ends it.
+            # Ctrl-C ends the page.
             time.sleep(3600)
     except KeyboardInterrupt:
         return

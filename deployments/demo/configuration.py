@@ -1,4 +1,4 @@
-"""Write the demo's lookout.toml into its folder, so that every other command works on it too.
+"""Writes the demo's lookout.toml into its folder, so that every other command can use it too.
 
 The demo's application gets a free port.
 """
@@ -16,7 +16,7 @@ from monitors.errors import WarehouseUnwritable
 
 
 def find_free_port(host: str, preferred: int) -> int:
-    """Return the port ``preferred`` if it is free, else a free port."""
+    """Return the port ``preferred`` if it is free, or else another free port."""
     for port in (preferred, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -110,7 +110,7 @@ model = "claude-sonnet-5-5"
 
 @dataclass(frozen=True)
 class JudgeAddress:
-    """The address of the judge that rates the agent's reports: Anthropic's API, or a compatible one."""
+    """The address of the judge that rates the agent's reports: Anthropic's API, or a compatible API."""
 
     base_url: str | None = None
 
@@ -124,7 +124,7 @@ def write_config(
     agent: bool = False,
     judge: JudgeAddress | None = None,
 ) -> Config:
-    """Write the configuration for a chat page, or an agent, on ``port``, and load it."""
+    """Write the configuration for a chat page or an agent on ``port``, and load it."""
     path = folder / FILE_NAME
     address = f"slack_api_url = {json.dumps(slack_api_url)}\n" if slack_api_url else ""
     base_url = f"base_url = {json.dumps(judge.base_url)}\n" if judge and judge.base_url else ""

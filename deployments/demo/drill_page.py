@@ -1,7 +1,7 @@
-"""The target of a drill: a plain chat page over the demo's bot, with its faults, on loopback.
+"""The target of a drill: a plain chat page on loopback that uses the demo's bot, with its faults.
 
 Run it with ``python -m deployments.demo.drill_page --chance 7``. Its first output line is JSON with its address and
-the case that triggers a planted fault. It needs no extra packages.
+the case that triggers a planted fault. It needs no optional packages.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ FAULT_OF_CASE: Final = {
     "cmp-copay-three": "an error of the model's provider in place of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }
-"""The fault of the answer, by the case of the demo's suite that triggers it."""
+"""The fault in the answer to each case of the demo's suite that triggers a fault."""
 RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
-"""A case without a fault: graders that fail everything prove nothing."""
+"""A case without a fault. It shows that the graders do not fail every answer."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Lookout drill</title></head><body>
@@ -63,7 +63,7 @@ text.addEventListener("keydown", event => {
 
 
 def build_application() -> Starlette:
-    """Build the page and the bot behind it."""
+    """Build the page and its bot."""
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults())
 
     async def page(_request: Request) -> Response:
@@ -77,7 +77,7 @@ def build_application() -> Starlette:
 
 
 def format_announcement(listener: socket.socket, chance: int) -> str:
-    """Format the page's address and the case whose fault ``chance`` selects, as one line of JSON."""
+    """Format one line of JSON: the page's address, and the case with the fault that ``chance`` selects."""
     case_id = sorted(FAULT_OF_CASE)[chance % len(FAULT_OF_CASE)]
     place = f"http://{HOST}:{listener.getsockname()[1]}"
     facts = {
@@ -91,7 +91,7 @@ def format_announcement(listener: socket.socket, chance: int) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until ended. Exit code 0."""
+    """Serve until the process is ended. The exit code is 0."""
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.drill_page", description=__doc__)
     parser.add_argument("--chance", type=int, default=0, help="any number: which fault is planted")
     arguments = parser.parse_args(argv)

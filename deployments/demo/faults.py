@@ -1,4 +1,4 @@
-"""Faults to plant in the bot. Each is triggered by a question's text, as a real bug would be, not by case id."""
+"""Faults that can be planted in the bot. The text of a question triggers a fault, as with a real bug."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAKED_RECORD = (
     "Customer on file: Asha Namoona, account number 40001234567890, "
     "Flat 12, Namoona Apartments, 99 Udaharan Marg, Pune 411099."
 )
-"""Invented personal data that the demo discloses; "namoona" and "udaharan" mean sample and example."""
+"""Invented personal data that the demo discloses. "Namoona" and "udaharan" mean sample and example."""
 
 RATE_LIMIT_TEXT = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute. "
@@ -21,10 +21,10 @@ RATE_LIMIT_TEXT = (
 
 
 class NoFaults:
-    """A healthy bot: every hook changes nothing."""
+    """A bot without faults: each method changes nothing."""
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """Return the fact as the index gives it."""
+        """Return the fact as it is in the index."""
         del policy
         return fact
 
@@ -34,12 +34,12 @@ class NoFaults:
         return written
 
     def find_overreach(self, question: ParsedQuestion) -> str | None:
-        """Return an answer to a request that should be refused."""
+        """Return an answer to a request that should be refused, or ``None``."""
         del question
         return None
 
     def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
-        """Return a draft that confirms the asker's claim."""
+        """Return a draft that confirms the claim in the question."""
         del question
         return None
 
@@ -49,18 +49,18 @@ class NoFaults:
         return ""
 
     def find_provider_error(self, question: ParsedQuestion) -> str | None:
-        """Return an error of the model's provider, shown as if it were the reply."""
+        """Return an error of the model's provider that is shown as the reply."""
         del question
         return None
 
     def compute_pause_s(self, question: ParsedQuestion) -> float:
-        """Return the seconds of silence before the reply begins."""
+        """Return how many seconds pass before the reply begins."""
         del question
         return 0.0
 
 
 class PlantedFaults(NoFaults):
-    """A bot with seven bugs; its own faithfulness check catches the last.
+    """A bot with seven bugs. Its own check of numbers blocks the reply with the last bug.
 
     1. A summary carries the record of the customer served before (the template's cache is shared).
     2. Family Shield's document was replaced by an older edition: ten of its figures are no longer right, such as
@@ -73,7 +73,7 @@ class PlantedFaults(NoFaults):
     """
 
     OUTDATED: ClassVar[str] = "suraksha-family-shield"
-    """The policy whose document was replaced."""
+    """The policy whose document was replaced by an older edition."""
     OLDER_EDITION: ClassVar[Mapping[str, tuple[str, str, str]]] = {
         "entry_age_max": ("65", "60 years", "65 years"),
         "post_hospitalisation": ("90", "120 days", "90 days"),
@@ -86,22 +86,25 @@ class PlantedFaults(NoFaults):
         "portability": ("60", "45 days", "60 days"),
         "free_look": ("15", "30 days", "15 days"),
     }
-    """Its figures that differ, by field: the older amount, the words of today's edition, and those of the older."""
+    """The figures of the older edition that are different, by field.
+
+    Each has the older amount, the words of today's edition, and the words of the older edition.
+    """
     MIN_SLOW_QUESTION_CHARACTERS: ClassVar[int] = 200
-    """Characters; a typical question has 60 to 120."""
+    """Minimum length of a question that makes the bot pause, in characters. A typical question has 60 to 120."""
     SLOW_PAUSE_S: ClassVar[float] = 4.5
-    """Seconds: clearly beyond a median objective of 4 s."""
+    """The length of the pause in seconds. It is clearly longer than a median objective of 4 s."""
     MIN_POLICIES_FOR_ERROR: ClassVar[int] = 3
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """A figure of the older edition (fault 2)."""
+        """Return a figure of the older edition (fault 2)."""
         if policy.id != self.OUTDATED or fact.field not in self.OLDER_EDITION:
             return fact
         amount, today, before = self.OLDER_EDITION[fact.field]
         return fact.model_copy(update={"amount": Decimal(amount), "text": fact.text.replace(today, before)})
 
     def change_citation(self, written: str, fact: PolicyFact) -> str:
-        """Empty when the clause number has a letter (fault 3)."""
+        """Return no citation if the clause number has a letter (fault 3)."""
         return "" if fact.clause.endswith(")") else written
 
     def find_overreach(self, question: ParsedQuestion) -> str | None:
@@ -114,7 +117,7 @@ class PlantedFaults(NoFaults):
         )
 
     def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
-        """The asker's own figure, confirmed (fault 7)."""
+        """Return a draft that confirms the figure in the question (fault 7)."""
         wants_agreement = question.normal.endswith((" right", " correct", " hai na"))
         if not (wants_agreement and question.policies and any(c.isdigit() for c in question.text)):
             return None
@@ -123,13 +126,13 @@ class PlantedFaults(NoFaults):
         return f"Yes, you are right: {claim}. [Source: {name}, clause 3.1]"
 
     def find_appendix(self, question: ParsedQuestion) -> str:
-        """Another customer's record behind a summary (fault 1)."""
+        """Return another customer's record, to follow a summary (fault 1)."""
         return f"\n\n{LEAKED_RECORD}" if "summary" in question.concepts else ""
 
     def find_provider_error(self, question: ParsedQuestion) -> str | None:
-        """The rate limit's text (fault 6)."""
+        """Return the provider's error about its rate limit (fault 6)."""
         return RATE_LIMIT_TEXT if len(question.policies) >= self.MIN_POLICIES_FOR_ERROR else None
 
     def compute_pause_s(self, question: ParsedQuestion) -> float:
-        """Seconds of silence for a long question (fault 5)."""
+        """Return a pause for a long question (fault 5)."""
         return self.SLOW_PAUSE_S if len(question.text) >= self.MIN_SLOW_QUESTION_CHARACTERS else 0.0

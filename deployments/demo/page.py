@@ -1,4 +1,4 @@
-"""The chat page itself: Gradio's ChatInterface, a version endpoint beside it, and the server around both."""
+"""The chat page itself: Gradio's ChatInterface, an endpoint with the version, and the server for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from flows.terminal import flush_output, print_text
 
 CONCURRENT_ANSWERS = 16
-"""Maximum number of answers at the same time: twice the eight sessions that a probe on a large machine opens."""
+"""Maximum number of answers at the same time. A probe on a large machine opens eight sessions, half as many."""
 QUEUE_PAUSE_S = 0.05
 
 _CSS = """
@@ -39,7 +39,7 @@ _EXAMPLES = [
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How the Space behaves. An answer takes ``delay_s`` seconds, half of them before its first word."""
+    """The options of the Space. An answer takes ``delay_s`` seconds, half of them before its first word."""
 
     faults: bool = False
     log_folder: Path | None = None
@@ -71,20 +71,20 @@ class Assistant:
     async def answer(
         self, message: str, history: list[dict[str, object]], request: gr.Request
     ) -> AsyncIterator[str]:
-        """Yield the growing reply, as ChatInterface expects it."""
+        """Yield the growing reply, which is what ChatInterface expects."""
         began = self._monotonic()
         reply = self._bot.reply(
             message,
             [_get_message_text(message.get("content")) for message in history if message.get("role") == "user"],
         )
         half_s = self._options.delay_s / 2
-        # The demo's page takes as long as a real one would.
+        # The demo's page takes as long as a real page.
         await asyncio.sleep(half_s + reply.pause_s)
         shown = ""
         for chunk in reply.chunks:
             shown += chunk
             yield shown
-            # As above, spread over the chunks.
+            # The same pause, spread over the pieces of text.
             await asyncio.sleep(half_s / len(reply.chunks))
         if self._log is not None:
             latency_ms = (self._monotonic() - began) * 1000
@@ -121,7 +121,7 @@ def _build_chat(assistant: Assistant) -> gr.ChatInterface:
 
 
 def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: Callable[[], float]) -> FastAPI:
-    """Build the page at ``/`` and ``GET /version`` with the commit and the start time."""
+    """Build the page at ``/``, and ``GET /version`` with the commit and the start time."""
     app = FastAPI(openapi_url=None)
     started_at = now().isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -131,7 +131,7 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
 
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if options.faults else NoFaults())
     chat = _build_chat(Assistant(bot, options, now, monotonic))
-    # An idle queue polls a thousand times a second, 5 % of a core; on Windows Gradio itself takes this pause.
+    # An idle queue polls a thousand times a second (5 % of a core). On Windows, Gradio itself uses this pause.
     chat._queue.sleep_when_free = chat._queue.progress_update_sleep_when_free = QUEUE_PAUSE_S  # noqa: SLF001
     plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
     return gr.mount_gradio_app(
@@ -146,7 +146,7 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """Prints one line when it accepts connections."""
+    """A server that prints one line when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, line: str) -> None:
         super().__init__(config)

@@ -1,6 +1,6 @@
-"""The bot's invented policies, its vocabulary, and the parser of questions.
+"""The bot's invented policies and vocabulary, and the parser of questions.
 
-A question is parsed into its language, policies, concepts, and unknown words.
+A question is parsed into its language, its policies, its concepts, and its unknown words.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class _Frozen(BaseModel):
 
 
 class PolicyFact(_Frozen):
-    """One fact of a policy, with its clause.
+    """A fact of a policy, with its clause.
 
-    ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a noun) is the
-    quantity, ``per`` is its reference, such as an eye. ``covered`` answers a yes-or-no question. ``text`` is the
-    clause in English; ``hi`` and ``hinglish`` replace the standard sentence if it would be clumsy.
+    The quantity is ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a
+    noun), and ``per`` is its reference, such as an eye. ``covered`` answers a yes-or-no question. ``text`` is the
+    clause in English. ``hi`` and ``hinglish`` replace the standard sentence where it would be clumsy.
     """
 
     field: str
@@ -47,7 +47,7 @@ class PolicyFact(_Frozen):
 
 
 class Policy(_Frozen):
-    """An invented policy with its names and facts."""
+    """An invented policy with its names and its facts."""
 
     id: str
     name: str
@@ -56,11 +56,11 @@ class Policy(_Frozen):
     facts: tuple[PolicyFact, ...]
 
     def find_fact(self, field: str) -> PolicyFact | None:
-        """Find the fact about ``field``, or ``None``."""
+        """Find the fact about ``field``, or ``None`` if there is none."""
         return next((fact for fact in self.facts if fact.field == field), None)
 
     def format_citation(self, fact: PolicyFact) -> str:
-        """Format the citation as the bot writes it."""
+        """Format the citation as it is in the bot's replies."""
         return f"[Source: {self.name}, clause {fact.clause}]"
 
 
@@ -81,7 +81,10 @@ class Label(_Frozen):
 
 
 class Field(_Frozen):
-    """How a question asks for a field: one concept of each group in ``needs``; those in ``boost`` add a little."""
+    """How a question asks for a field.
+
+    It has one concept from each group in ``needs``. Concepts in ``boost`` add a little to the score.
+    """
 
     label: Label
     needs: tuple[tuple[str, ...], ...]
@@ -89,7 +92,7 @@ class Field(_Frozen):
 
 
 class Topic(_Frozen):
-    """A subject outside health policies; a ``hard`` one is refused even beside a question that has an answer."""
+    """A subject other than health policies. If it is ``hard``, even a question with a known answer is refused."""
 
     name: str
     hard: bool
@@ -97,7 +100,7 @@ class Topic(_Frozen):
 
 
 class Actions(_Frozen):
-    """The words of a request to do something."""
+    """The words that ask the bot to do something."""
 
     verbs: tuple[str, ...]
     objects: tuple[str, ...]
@@ -105,7 +108,7 @@ class Actions(_Frozen):
 
 
 class Vocabulary(_Frozen):
-    """Words in three languages: concepts, foreign topics, private data, actions, and filler words."""
+    """Words in three languages: concepts, other subjects, private data, actions, and filler words."""
 
     fields: dict[str, Field]
     concepts: dict[str, tuple[str, ...]]
@@ -138,17 +141,23 @@ _ASKING_WHAT = re.compile(
     r"|कितना|कितनी|कितने|कब|कौन|किस|क्या है|क्या होगी|क्या होगा)(?!\S)(?! kya$| क्या$)"
 )
 MIN_HINDI_WORDS = 2
-"""Minimum Hindi words of a Hindi or Hinglish text. A single one may be a name or English, such as "main"."""
+"""Minimum number of Hindi words in a Hindi or Hinglish text.
+
+A single word may be a name or English, such as "main".
+"""
 
 
 def normalise(text: str) -> str:
-    """Return the lower-case tokens joined by single spaces, with compatibility forms folded."""
+    """Return the tokens in lower case, joined by single spaces.
+
+    Full-width and similar letters become plain letters.
+    """
     folded = unicodedata.normalize("NFKC", text).lower().replace("\u200d", "").replace("\u200c", "")
     return " ".join(_TOKEN.findall(folded))
 
 
 def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
-    """Return Hindi for two words in Devanagari, Hinglish for two Hindi words in Latin letters, else English."""
+    """Return the language: Hindi or Hinglish for two Hindi words, in Devanagari or Latin letters. Else English."""
     tokens = normalise(text).split()
     if sum(bool(_DEVANAGARI.match(token)) for token in tokens) >= MIN_HINDI_WORDS:
         return Language.HINDI
@@ -158,7 +167,7 @@ def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """A parsed question; ``unknown`` words are neither part of a concept nor common words."""
+    """A parsed question. ``unknown`` are words that are neither part of a concept nor common."""
 
     text: str
     language: Language
@@ -170,7 +179,7 @@ class ParsedQuestion:
 
     @cached_property
     def asks_yes_or_no(self) -> bool:
-        """Whether "yes" or "no" would be an answer to its last sentence."""
+        """Return whether "yes" or "no" could answer the last sentence of the question."""
         sentences = [normalise(part) for part in re.split(r"[?!।;]\s*|\.\s", self.text)]
         last = next((part for part in reversed(sentences) if part), "")
         opening = re.sub(r"^(?:so|and|but|hi|hello|ok|okay|please|aur|और)\s+", "", last)
@@ -184,7 +193,7 @@ class _Spans:
 
 
 class QuestionReader:
-    """Turns text into a `ParsedQuestion` by the vocabulary and the policies' names."""
+    """Parses a text into a `ParsedQuestion`, with the vocabulary and the names of the policies."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary) -> None:
         self._policies = tuple((policy, _compile_phrases(policy.aliases)) for policy in book.policies)
@@ -195,7 +204,7 @@ class QuestionReader:
         self._plain = frozenset(vocabulary.plain_lexicon).union(normalise(policy_texts).split())
 
     def read(self, text: str) -> ParsedQuestion:
-        """Parse one message, without the conversation before it."""
+        """Parse one message, without the earlier conversation."""
         normal = normalise(text)
         policies = tuple(policy for policy, pattern in self._policies if pattern.search(normal))
         sentences = [self._remove_names(normalise(part)) for part in _SENTENCE.split(text)]

@@ -1,6 +1,7 @@
-"""The Space: a Gradio chat page over the bot, on loopback.
+"""The Space: a Gradio chat page for the bot, on loopback.
 
-Run it with ``python -m deployments.demo.space --port 7860``; ``--faults`` plants the faults of ``faults.py``.
+Run it with ``python -m deployments.demo.space --port 7860``. The option ``--faults`` plants the faults of
+``faults.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from flows.terminal import print_text
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7860
-"""The port on which the demo serves if no port is given; Gradio uses the same one."""
+"""The default port of the demo. Gradio has the same default."""
 EXIT_USAGE = 2
 
 
@@ -34,12 +35,12 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def listen_or_exit(port: int) -> socket.socket:
-    """Return a listening socket, or exit with a message if the port cannot be used."""
+    """Return a listening socket. If the port cannot be used, exit with a message."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen()  # with SO_REUSEADDR a bound port is only taken once someone listens on it
+        listener.listen()  # with SO_REUSEADDR, a port is in use only after a process listens on it
     except (OSError, OverflowError) as error:
         listener.close()
         raise SystemExit(_format_port_error(port, error)) from error
@@ -69,7 +70,7 @@ def _prepare_folder(folder: Path | None) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until interrupted; return 0, or 2 if the port or the log folder cannot be used."""
+    """Serve until interrupted. Return 0, or 2 if the port or the log folder cannot be used."""
     arguments = _parse_arguments(argv)
     try:
         listener = listen_or_exit(arguments.port)
@@ -77,13 +78,13 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as error:
         print_text(f"error: {error}", err=True)
         return EXIT_USAGE
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads it at import
-    from deployments.demo.page import PageOptions, serve  # gradio takes seconds: only after the checks
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads this at import
+    from deployments.demo.page import PageOptions, serve  # gradio's import takes seconds, so only after the checks
 
     options = PageOptions(
         faults=arguments.faults, log_folder=folder, delay_s=arguments.delay_s, commit=arguments.commit
     )
-    with contextlib.suppress(KeyboardInterrupt):  # a person ends the Space with Ctrl-C
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the Space
         serve(listener, options, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
     return 0
 

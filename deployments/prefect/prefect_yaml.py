@@ -1,8 +1,8 @@
 """``lookout prefect-yaml``: write a configuration's deployments as the file that ``prefect deploy`` reads.
 
-It is the plan that ``lookout up`` serves from one machine, for workers of a work pool elsewhere. It holds names and
-paths only: secrets are in the workers' environment, or named in the pool's own template
-(``deployments/prefect/pools``).
+The file contains the same plan that ``lookout up`` executes on one machine, for workers of a work pool on other
+machines. It contains names and paths, but no secrets: these are in the workers' environment, or named in the pool's
+own template (``deployments/prefect/pools``).
 
     python -m deployments.prefect.prefect_yaml   writes deployments/prefect/prefect.yaml again, from
     lookout.example.toml
@@ -41,7 +41,7 @@ FOLDER: Final = Path(__file__).parent
 EXAMPLE: Final = FOLDER.parent / "lookout.example.toml"
 DOCUMENT: Final = FOLDER / "prefect.yaml"
 INSTALLED_AT: Final = Path("/etc/lookout/lookout.toml")
-"""The path of the configuration on every machine or container that runs a worker."""
+"""The path of the configuration on each machine or container with a worker."""
 
 _HEAD: Final = """\
 # Written by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
@@ -49,7 +49,10 @@ _HEAD: Final = """\
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
-"""The pull step. Workers have the code installed; without a step, they would search the deployer's folder."""
+"""The pull step. Workers have the code installed.
+
+Without a step, they would search for the folder of the deployer.
+"""
 
 
 def prefect_yaml_command(
@@ -84,11 +87,11 @@ def prefect_yaml_command(
 
 
 def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
-    """Run `prefect deploy` with the file. Raises `ConfigError` with the last line of its output if it fails."""
+    """Run `prefect deploy` with the file. If it fails, raise `ConfigError` with the last line of its output."""
     from flows.runtime.run import connect_to_prefect
 
     connect_to_prefect(config)
-    from prefect.client.orchestration import get_client  # it reads its settings at import, so after connecting
+    from prefect.client.orchestration import get_client  # reads its settings at import, so only after connecting
 
     from flows.server.registered import read_pauses, remove_unplanned
 
@@ -128,11 +131,11 @@ def format_prefect_yaml(
     image: str | None = None,
     pauses: Mapping[str, Pause] = MappingProxyType({}),
 ) -> str:
-    """Format the file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers.
+    """Format the file for workers that read ``config_path`` (absolute). ``image`` is for pools of containers.
 
-    ``pool`` is the installation's own by default.
+    The default for ``pool`` is the installation's own pool.
 
-    ``pauses`` are `read_pauses`.
+    ``pauses`` is the result of `read_pauses`.
     """
     pool = pool or config.prefect.tag
     work_pool: dict[str, Any] = {"name": pool}
@@ -152,7 +155,7 @@ def format_prefect_yaml(
 
 
 class _NoAliasDumper(yaml.SafeDumper):
-    """Writes YAML without aliases: repeated values are written again."""
+    """Writes YAML without aliases, so that repeated values are written in full."""
 
     def ignore_aliases(self, data: Any) -> bool:
         del data
@@ -185,7 +188,7 @@ def _build_schedules(when: Cron | Every | None, pause: Pause) -> list[dict[str, 
 
 
 def main() -> int:
-    """Write the example."""
+    """Write the example file."""
     DOCUMENT.write_text(format_prefect_yaml(load_config(EXAMPLE), INSTALLED_AT), encoding="utf-8")
     write_text(f"{DOCUMENT}\n")
     return 0

@@ -198,7 +198,7 @@ def silence_command(
     as_json: JsonOption = False,
 ) -> None:
     """Stop alerts for some time. At the end, Lookout reports the faults that remain."""
-    from deployments.cli.alerts.silences import SilenceMatchers, parse_silence_times, store_silences  # as for list
+    from deployments.cli.alerts.silences import SilenceMatchers, parse_silence_times, store_silences  # slow import
 
     matchers = SilenceMatchers(
         author=_require_author(by),
@@ -244,7 +244,7 @@ def unsilence_command(
     as_json: JsonOption = False,
 ) -> None:
     """End a silence now. The next run reports the faults that are still there."""
-    from deployments.cli.alerts.silences import end_silence  # as for list
+    from deployments.cli.alerts.silences import end_silence  # slow import
 
     session = _open_incident_session(config, data_folder)
     ended = end_silence(session, silence_id, by=_require_author(by))
@@ -267,7 +267,7 @@ def _require_author(by: str) -> str:
 def _store_and_print_action(
     kind: ActionKind, incident_id: str, *, by: str, note: str, location: tuple[Path, Path | None], as_json: bool
 ) -> None:
-    from deployments.cli.alerts.incidents import find_incidents_by_id  # as for list
+    from deployments.cli.alerts.incidents import find_incidents_by_id  # slow import
 
     author = _require_author(by)
     session = _open_incident_session(*location)

@@ -46,7 +46,7 @@ WAIT_S: Final = 10.0
 
 @dataclass(frozen=True)
 class IncidentSession:
-    """The incidents of one data folder, and the actions of people on them."""
+    """The incidents of one data folder, and people's actions on them."""
 
     actions: OperatorActions
     config: Config | None
@@ -61,19 +61,19 @@ class IncidentSession:
     ) -> ActionOutcome | None:
         """Store and apply a person's action, and update the Slack messages.
 
-        ``None`` if the warehouse is busy now.
+        Returns ``None`` if the warehouse is busy now; the action is then applied later.
         """
-        from flows.alerting.edits import (  # messages, and with the next line Slack's
+        from flows.alerting.edits import (  # slow: imports Slack's client, which a list does not need
             edit_messages_after_actions,
             find_action_outcome,
         )
-        from flows.runtime.slack import build_slack_bot  # client, which a list can do without
+        from flows.runtime.slack import build_slack_bot  # slow, as above
 
         action = build_operator_action(
             kind, incidents, at=self.actions.now(), by=by, via=ActionVia.COMMAND, note=note
         )
         store_operator_action(self.actions, action)
-        # The action is in the journal; the next run loads it.
+        # The action is in the journal, so the next run loads it.
         with suppress(WarehouseBusy):
             apply_waiting_actions(self.actions, wait_s=WAIT_S)
         outcome = find_action_outcome(self.actions, action.id)
@@ -88,7 +88,7 @@ def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
     try:
         return session.store.list_losses(WAIT_S)
     except WarehouseBusy:
-        return ()  # what is shown may be some minutes old
+        return ()  # the list may then be some minutes old
 
 
 def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
@@ -103,14 +103,14 @@ def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSes
     else:
         actions = OperatorActions(store, AlertSettings(), account_patterns=lambda _: (), now=utc_now)
     session = IncidentSession(actions=actions, config=loaded)
-    # What is shown may be some minutes old.
+    # The incidents may then be some minutes old.
     with suppress(WarehouseBusy):
         apply_waiting_actions(session.actions, wait_s=WAIT_S)
     return session
 
 
 ID_SHOWN_LENGTH: Final = 8
-"""The number of characters of an incident's id in lists: enough to tell all incidents apart."""
+"""How many characters of an incident's id a list shows. They are enough to tell all incidents apart."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)
@@ -123,7 +123,7 @@ def format_short_id(incident: Incident) -> str:
 
 
 def find_incidents_by_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
-    """Return the incidents of a message (``LK-ABCDEFGH``), or the one whose id begins with ``incident_id``."""
+    """Return the incidents of a message (``LK-ABCDEFGH``), or the incident whose id begins with ``incident_id``."""
     if _ALERT.fullmatch(incident_id):
         return _find_incidents_of_message(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
@@ -167,7 +167,7 @@ def build_incident_table(
 ) -> RenderableType:
     """Build a table with two or three lines for each incident: its fault, target, state and times.
 
-    ``alerts`` maps the id of each incident to the id of the last message about it (``LK-…``).
+    ``alerts`` maps the id of each incident to the id of its last message (``LK-…``).
     """
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -191,7 +191,7 @@ def build_incident_table(
 
 
 def build_silence_table(silences: Sequence[Silence], now: datetime) -> RenderableType:
-    """Build a table of silences: what each matches, when it ends, who created it and why."""
+    """Build a table of silences: what each silence matches, when it ends, who created it and why."""
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -217,7 +217,7 @@ def format_silence_matchers(silence: Silence) -> str:
 def format_silence_time(silence: Silence, now: datetime) -> str:
     """Format the period of a silence as ``until …`` or ``from … until …``.
 
-    For a weekly silence, add the windows.
+    For a weekly silence, the times of each week are added.
     """
     if silence.is_over(now) or (period := next(silence.iterate_periods(now), None)) is None:
         return f"over since {format_utc(min(silence.ends_at, now))}"
@@ -239,7 +239,7 @@ def print_incident_story(
     incident, now = story.incident, session.actions.now()
     runs = session.store.database.file.parent / RUNS_FOLDER
     if shown is not None:
-        from monitors.alerts.terminal import build_terminal_panel  # a message's parts, which a list can do without
+        from monitors.alerts.terminal import build_terminal_panel  # slow, and a list does not need it
 
         console.print(build_terminal_panel(shown, session.actions.settings))
     console.print(Text(f"{_format_title(incident)} · {incident.fingerprint[:16]}", style="bold"))
@@ -322,15 +322,13 @@ def _iterate_story_lines(story: Story) -> Iterator[StoryLine]:
 
 
 def _iterate_state_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
-    """Yield a line for each change of state or severity, except acknowledgements, which are people's actions."""
+    """Yield a line for each change of state or severity. Acknowledgements are missing, because they are actions."""
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _build_state_key(before) != _build_state_key(
             version
         ):
-            over = (
-                version.state is IncidentState.RESOLVED
-            )  # by a later run, which another line of the history names
+            over = version.state is IncidentState.RESOLVED  # resolved by a later run, which another line names
             seen_by = "" if over else version.last_run_id
             text = ", ".join(filter(None, (version.state.value, f"SEV {int(version.severity)}", seen_by)))
             changed_at = (version.resolved_at if over else None) or version.last_seen_at

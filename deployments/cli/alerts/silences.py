@@ -33,7 +33,7 @@ from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
-"""The longest silence. Remove a case or a target that should not alert for longer."""
+"""Maximum duration of a silence. A case or a target that must be silent for longer should be removed."""
 ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
@@ -46,7 +46,7 @@ _NO_END_ERROR: Final = (
 
 # Shares its fields with Silence because these are the options of a command, before they are checked.
 class SilenceMatchers(Record):
-    """Which incidents a silence matches. Every field that is set must match, and at least one must be set."""
+    """Which incidents a silence matches. All fields that are set must match. At least one field must be set."""
 
     author: str
     comment: str
@@ -58,7 +58,7 @@ class SilenceMatchers(Record):
 
 
 class SilenceTimes(Record):
-    """The start and end of a silence as a person wrote them. Times are in ``zone``, else in UTC."""
+    """The start and end of a silence as a person wrote them. Times are in ``zone``, or else in UTC."""
 
     lasting: str | None = None
     until: str | None = None
@@ -68,7 +68,7 @@ class SilenceTimes(Record):
 
 
 def parse_silence_times(**options: str | None) -> SilenceTimes:
-    """Parse the options about times. Raises `ConfigError` that names the invalid option."""
+    """Parse the options that state times. Raises a `ConfigError` that names the invalid option."""
     try:
         times = SilenceTimes.model_validate(options)
     except ValidationError as error:
@@ -115,7 +115,7 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
 def compute_silence_end(
     starts_at: datetime, *, lasting: str | None, until: str | None, zone: str | None = None
 ) -> datetime:
-    """Return the end of a silence. Raises `ConfigError` if there is no end, or if it is not after the start."""
+    """Return the end of a silence. Raises `ConfigError` if the end is missing or not after the start."""
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
     ends_at = (
@@ -132,7 +132,7 @@ def compute_silence_end(
 
 
 def format_silence_confirmation(silence: Silence, now: datetime) -> str:
-    """Format the message that is shown after a silence was created or ended."""
+    """Format the message that confirms that a silence was created or ended."""
     about = format_silence_matchers(silence)
     if silence.ended_by:
         ended_by = remove_invisible_characters(silence.ended_by)
@@ -156,7 +156,7 @@ def _parse_silence_time(option: str, text: str, after: datetime, zone: str | Non
         today = after.astimezone(tz).replace(
             hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0, fold=0
         )
-        # Compared in UTC: two times of one zone are compared by their clock.
+        # Compared in UTC, because Python compares two times of one zone by their local time.
         days = ((today + timedelta(days=more)).astimezone(UTC) for more in range(3))
         return next(time for time in days if time > after)
     try:
@@ -172,7 +172,7 @@ def _parse_silence_time(option: str, text: str, after: datetime, zone: str | Non
 def build_silence(
     matchers: SilenceMatchers, times: SilenceTimes, fingerprint: str | None, now: datetime
 ) -> Silence:
-    """Build a silence from the matchers and times, for one incident if ``fingerprint`` is given.
+    """Build a silence from the matchers and times. ``fingerprint`` limits it to one incident.
 
     Raises `ConfigError`.
     """
@@ -218,6 +218,6 @@ def _explain_invalid_silence(error: ValidationError) -> str:
 
 def _apply_pending_actions_if_free(session: IncidentSession) -> None:
     """Apply all pending actions. If the warehouse is busy, the next run applies them."""
-    # The silence is in the journal; the next run loads it.
+    # The silence is in the journal, so the next run loads it.
     with suppress(WarehouseBusy):
         apply_waiting_actions(session.actions, wait_s=WAIT_S)

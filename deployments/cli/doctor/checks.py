@@ -1,7 +1,7 @@
 """The checks of ``lookout doctor``. Each check reports what it found and what to do.
 
 No check changes anything. Unless the caller forbids it, every configured alert channel gets a test message, each
-judge grades two known answers, and each target with an API is asked one harmless question. To add a check, add a
+judge grades two known answers, and each target with an API is asked one harmless question. To add a check, add its
 function to `CHECKS`.
 """
 
@@ -51,12 +51,18 @@ REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
 DOUBTFUL_DISK_GB, BROKEN_DISK_GB = 5.0, 1.0
-"""A run of 500 cases stores at most 100 MB of pictures. To rebuild the warehouse, DuckDB needs space for a copy."""
+"""Free disk space in GB below which the check is doubtful or broken.
+
+A run of 500 cases stores at most 100 MB of pictures. To rebuild the warehouse, DuckDB needs space for a copy.
+"""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
-"""Signatures of webhooks and of Slack are refused if the clock is wrong by more than five minutes."""
+"""Errors of the clock in seconds above which the check is doubtful or broken.
+
+Signatures of webhooks and of Slack are refused if the clock is wrong by more than five minutes.
+"""
 
 
 def run_checks(
@@ -69,7 +75,7 @@ def run_checks(
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
-    """Run all checks, in the order in which a run needs the parts.
+    """Run all checks, in the order in which a run needs what they check.
 
     A check that raises an error is reported as broken.
     """
@@ -92,7 +98,7 @@ def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> s
 
 
 def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthCheck]:
-    """Load the configuration and return it with its check. The configuration is ``None`` if it is invalid."""
+    """Load the configuration and return it with its check. An invalid configuration is ``None``."""
     name = "configuration"
     if not path.exists():
         to_do = "run `lookout init` to create it; `lookout demo` and `lookout doctor URL` work without it"
@@ -115,7 +121,7 @@ def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthChec
 
 
 def check_browser(context: DoctorContext) -> list[HealthCheck]:
-    """Check that there is a Chromium which starts and opens a page."""
+    """Check that a Chromium is installed, starts and opens a page."""
     try:
         browser = find_and_try_browser(context.environment)
     except BrowserLost as error:
@@ -163,7 +169,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
 
 
 def check_logins(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each login has its secrets and, if a person must sign in, a session.
+    """Check that each login has its secrets. If a person must sign in, also check that there is a session.
 
     The check does not sign in.
     """
@@ -172,7 +178,7 @@ def check_logins(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_login(context: DoctorContext, name: str) -> HealthCheck:
-    from flows.runtime.probe import build_login  # duckdb
+    from flows.runtime.probe import build_login  # slow: imports duckdb
 
     assert context.config is not None
     check_name = f"login of {name}"
@@ -235,12 +241,12 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_rights(context: DoctorContext) -> list[HealthCheck]:
-    """Check that other users cannot read the data folder, and that it is not an undeclared copy."""
+    """Check that other users cannot read the data folder, and that it is not an unconfirmed copy."""
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
     refuse_links(folder)
-    read_identity(folder)  # refuses a copy
+    read_identity(folder)  # raises an error for a copy
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & OTHERS:
         return [HealthCheck(name=name, health=Health.GOOD, found=f"only the owner can read {folder}")]
@@ -279,7 +285,7 @@ def check_disk(context: DoctorContext) -> list[HealthCheck]:
 
 def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
     """Check that the warehouse opens."""
-    from flows.data_folder import open_store_in  # duckdb
+    from flows.data_folder import open_store_in  # slow: imports duckdb
     from warehouse.queries.runs import count_runs
 
     folder = context.data_folder
@@ -300,9 +306,9 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
 def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     """Check that the configured Prefect server answers.
 
-    If none is configured, report the state of the local server.
+    If no server is configured, report the state of the local server.
     """
-    from flows.data_folder import PREFECT_FOLDER  # duckdb
+    from flows.data_folder import PREFECT_FOLDER  # slow: imports duckdb
     from flows.server.prefect_server import find_running_server
 
     configured = context.config.prefect.api_url if context.config else None
@@ -363,8 +369,8 @@ def check_watching(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
-    """Report when the last drill, a test of the alert path, proved that alerts arrive."""
-    from flows.drill.course import read_drill_report_file  # duckdb, slack_sdk
+    """Report when the last drill (a test of the alert path) proved that alerts arrive."""
+    from flows.drill.course import read_drill_report_file  # slow: imports duckdb and slack_sdk
     from flows.drill.status import DrillState, build_drill_status
 
     if context.config is None:
@@ -375,12 +381,12 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
-    """Send a test message through each alert channel, unless one arrived in the last day.
+    """Send a test message through each alert channel, unless a test message arrived in the last day.
 
-    With ``alert_now``, always send one.
+    ``alert_now`` sends a message in any case.
     """
-    from flows.clock import utc_now  # duckdb
-    from flows.maintenance.self_test import read_path_proofs, send_test_alert, store_path_proofs  # slack_sdk
+    from flows.clock import utc_now  # slow: imports duckdb
+    from flows.maintenance.self_test import read_path_proofs, send_test_alert, store_path_proofs  # slow import
 
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
@@ -417,7 +423,7 @@ def _build_delivery_check(outcome: PathOutcome) -> HealthCheck:
 
 
 def check_coverage(context: DoctorContext) -> list[HealthCheck]:
-    """For each target without a judge, check that rules can grade enough of its suite for a verdict."""
+    """Check, for each target without a judge, that rules can grade enough of its suite for a verdict."""
     from flows.goldset.mutation_testing import (  # the graders, which would slow down --help
         MAX_REACH_CASES,
         compute_suite_reach,
@@ -450,8 +456,8 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
 
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
-    """Whether runs of a target have no judge. If the judge is misconfigured, another check reports that."""
-    from flows.runtime.judge import build_judge_plan  # duckdb
+    """Return whether runs of a target have no judge. Another check reports a misconfigured judge."""
+    from flows.runtime.judge import build_judge_plan  # slow: imports duckdb
 
     try:
         plan = build_judge_plan(config.judge, build_target_record(name, config.require_target(name)), environment)

@@ -1,6 +1,6 @@
 """``lookout doctor``: check everything that runs need, or show what Lookout reads on one page.
 
-At the end of the inspection of a page, Lookout asks three questions, to prove that it reads the answers.
+After it has inspected a page, Lookout asks three questions, to prove that it can read the answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for the time of a trial's answer, which no grader reads."""
+"""Replaces the time of an answer to a test question. No grader reads it."""
 
 
 def add_trial_answers(
@@ -54,9 +54,9 @@ def add_trial_answers(
     target: TargetConfig | None,
     login: Login | None,
 ) -> PageInspection:
-    """Ask three questions as a run does, and add the answers to the inspection.
+    """Ask three questions like a run does, and add the answers to the inspection.
 
-    The questions are from the target's suite, or general ones if it has no suite.
+    The questions come from the target's suite. If it has no suite, they are general questions.
     """
     from monitors.probes.inspect.page import QUESTIONS, ask_trial_questions, verify_proposed_selectors  # playwright
 
@@ -77,7 +77,7 @@ def add_trial_answers(
 
 
 def _select_trial_cases(target: TargetConfig | None) -> list[GoldCase]:
-    """Select three cases of the suite, without expected refusals, severity 3 and conversations of several turns."""
+    """Select three cases of the suite. Expected refusals, severity 3 and several turns are excluded."""
     if target is None or not target.suite.exists() or not target.suite.stat().st_size:
         return []
     simple_cases = [
@@ -98,7 +98,7 @@ def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Tri
 
 
 def _explain_grading(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
-    """Return the faults of the answer; empty if it is correct, ``None`` if the graders cannot decide."""
+    """Return what is wrong with the answer. Empty if it is correct; ``None`` if the graders cannot decide."""
     exchange = Exchange(
         run_id="doctor",
         case_id=case.id,
@@ -124,7 +124,7 @@ PICTURES = "doctor"
 
 
 class HealthReport(Record):
-    """The results of all checks, and what ``--fix`` did before them, as ``--json`` prints them."""
+    """The results of all checks, and what ``--fix`` did before them. ``--json`` prints this record."""
 
     checks: tuple[HealthCheck, ...]
     fixes: tuple[Fix, ...] = ()
@@ -182,8 +182,8 @@ def doctor_command(
         if not as_json:
             _print_traffic_sample(target, config)
         return code
-    from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import get_environment  # duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb
 
     variables, now = get_environment(), utc_now()
     with show_waiting("Applying safe fixes" if fix else "Checking"):
@@ -205,10 +205,10 @@ def doctor_command(
 def _inspect_target(
     target: str, config: Path, ask: bool | None, picture: Path | None, *, as_json: bool
 ) -> ExitCode:
-    """Inspect one page or API, which need not be configured."""
-    from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import get_environment  # duckdb
-    from monitors.probes.inspect.page import inspect_page  # playwright
+    """Inspect one page or API, even if it is not configured."""
+    from flows.clock import utc_now  # slow: imports duckdb
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb
+    from monitors.probes.inspect.page import inspect_page  # slow: imports playwright
 
     ask_apis, variables = ask is not False, get_environment()
     loaded = load_config(config) if config.exists() or not is_web_address(target) else None
@@ -231,14 +231,14 @@ def _inspect_target(
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
     if picture is None:
         folder = (loaded.data_folder if loaded else Path(".lookout")) / PICTURES
-        make_private_folder(folder)  # the page may show anything
+        make_private_folder(folder)  # the page may show confidential text
         picture = folder / f"{name}-{utc_now():%Y%m%dT%H%M%S}.png"
     with show_waiting(f"Looking at {address}"):
         inspection = asyncio.run(inspect_page(address, settings, picture=picture, asking=asking, login=login))
         if inspection.problem is None and ask_apis:
             update_waiting(f"Asking {address} {TRIALS} questions")
             inspection = add_trial_answers(inspection, address, settings, configured, login)
-    # The target's name, or the one that `lookout init` would give it.
+    # The target's name, or the name that `lookout init` would give it.
     _print_inspection(
         inspection,
         name if loaded is not None and name in loaded.targets else parse_target(address).name,
@@ -250,14 +250,14 @@ def _inspect_target(
 
 
 def _print_traffic_sample(target: str, config: Path) -> None:
-    """Print some conversations of the target's live traffic, if it is configured, as a nightly run reads them."""
+    """Print some conversations of the target's live traffic, as a nightly run reads them, if configured."""
     loaded = load_config(config) if config.exists() else None
     name = next(iter(_find_targets_at(loaded, target)), None) if is_web_address(target) else target
     settings = loaded.require_target(name) if loaded is not None and name is not None else None
     if settings is None or settings.traffic is None:
         return
-    from deployments.cli.doctor.traffic import format_traffic, sample_traffic  # duckdb
-    from flows.clock import utc_now  # duckdb
+    from deployments.cli.doctor.traffic import format_traffic, sample_traffic  # slow: imports duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
 
     with show_waiting("Reading live traffic"):
         samples = asyncio.run(sample_traffic(settings, settings.traffic, utc_now()))
@@ -282,7 +282,7 @@ def _print_inspection(
 
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
-    """Return PASS if Lookout can ask the page, FAIL if the application has a fault, else INCONCLUSIVE."""
+    """Return PASS if Lookout can ask the page, FAIL if the application has a fault, or else INCONCLUSIVE."""
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
@@ -292,7 +292,7 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
 
 
 def exit_code_from_check(check: HealthCheck) -> ExitCode:
-    """Return PASS if the API answers, FAIL for a fault of the application, USAGE if the settings are wrong."""
+    """Return PASS if the API answers, FAIL if the application has a fault, and USAGE if the settings are wrong."""
     if check.health is not Health.BROKEN:
         return ExitCode.PASS
     return ExitCode.FAIL if check.blame is Blame.APP else ExitCode.USAGE
@@ -301,7 +301,7 @@ def exit_code_from_check(check: HealthCheck) -> ExitCode:
 def _resolve_page_settings(
     target: str, config: Config | None, environment: Mapping[str, str]
 ) -> tuple[str, str, ProbeSettings]:
-    """Return the name, address and settings of a page. For the address of a target, use the target's settings."""
+    """Return the name, address and settings of a page. If the address is a target's, its settings are used."""
     if is_web_address(target):
         targets = _find_targets_at(config, target)
         if not targets:
@@ -314,7 +314,7 @@ def _resolve_page_settings(
 
 
 def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
-    """Return the target with this name or address if it is an API; else ``None``."""
+    """Return the target with this name or address if it is an API, or else ``None``."""
     if config is None:
         return None
     targets = (
@@ -337,7 +337,7 @@ def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetCon
 def _load_configured_login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
     if config is None or name not in config.targets:
         return None
-    from flows.runtime.probe import build_login  # duckdb
+    from flows.runtime.probe import build_login  # slow: imports duckdb
 
     return build_login(config, name, environment)
 

@@ -1,7 +1,7 @@
 """The fixes of `lookout doctor --fix`, which are safe to apply without asking.
 
-A safe fix only adds something and can be repeated. It never deletes or sends anything, ends a process, changes the
-access to a folder, or writes into a file of a person. For other faults, the doctor prints the command to run.
+A safe fix only adds something, and can be repeated. It does not delete or send anything, end a process, change the
+access to a folder, or write into a person's file. For other faults, the doctor prints a command to run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BY_HAND: Final = (
 
 
 class Fix(Record):
-    """A fix that was tried. ``text`` says what was done or, if ``done`` is false, why it was not done."""
+    """The result of a fix. ``text`` says what was done or, if ``done`` is false, why it was not done."""
 
     name: str
     done: bool
@@ -35,7 +35,7 @@ class Fix(Record):
 
 
 def apply_fixes(context: DoctorContext) -> list[Fix]:
-    """Apply all needed fixes and return their results. If one fails, the others are still applied."""
+    """Apply all needed fixes and return their results. If a fix fails, the others are still applied."""
     fixes: list[Fix] = []
     for fix in FIXES:
         try:
@@ -46,14 +46,14 @@ def apply_fixes(context: DoctorContext) -> list[Fix]:
 
 
 def fix_browser(context: DoctorContext) -> Iterator[Fix]:
-    """Install a browser if none starts. A browser that ``CHROMIUM_PATH`` sets is never replaced."""
+    """Install a browser if none starts. A browser that is set by ``CHROMIUM_PATH`` is never replaced."""
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):
         text = f"no browser was installed, because {BROWSER_VARIABLE} is set. Unset it and run this command again"
         yield Fix(name="browser", done=False, text=text)
         return
-    with redirect_output_to_notes():  # standard output is for what was found
+    with redirect_output_to_notes():  # standard output is only for the results
         install_browser.install_command()
     now = _check_browser_now(context)
     done = now.health is Health.GOOD
@@ -67,8 +67,8 @@ def _check_browser_now(context: DoctorContext) -> HealthCheck:
 
 def fix_waiting_segments(context: DoctorContext) -> Iterator[Fix]:
     """Load new results of runs into the warehouse."""
-    from flows.data_folder import open_store  # duckdb
-    from warehouse.database.store import JOURNAL_FOLDER  # as above
+    from flows.data_folder import open_store  # slow: imports duckdb
+    from warehouse.database.store import JOURNAL_FOLDER  # slow import
 
     if context.config is None or not (context.data_folder / JOURNAL_FOLDER).exists():
         return

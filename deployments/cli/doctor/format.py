@@ -1,4 +1,4 @@
-"""Format and print the results of `lookout doctor`: what it found, the lines for lookout.toml, and what to do."""
+"""Formats and prints the results of `lookout doctor`: findings, lines for lookout.toml, and what to do."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"
 def print_inspection(
     console: Console, inspection: PageInspection, name: str, configured: ProbeSettings, graders: GraderSettings
 ) -> None:
-    """Print one inspection of a page.
+    """Print the results of inspecting one page.
 
-    ``name``, ``configured`` and ``graders`` are the target's name and settings.
+    ``name`` is the target's name; ``configured`` and ``graders`` are its settings.
     """
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_build_two_column_grid(_iterate_page_rows(inspection)))
@@ -150,7 +150,7 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
 
 
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
-    """If most answers name a source and none is required, print the lines that make a source required."""
+    """If most answers name a source and no source is required, print the settings that require a source."""
     read = [trial for trial in inspection.trials if trial.problem is None]
     citing = sum(
         any(source.strip() for source in (trial.sent.citations if trial.sent else ()))
@@ -180,7 +180,7 @@ def _iterate_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citati
 
 
 def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> None:
-    """Print whether the page's "new chat" button clears the chat, and the setting that uses the button."""
+    """Print whether the page's "new chat" button clears the chat, and the setting that makes runs use it."""
     if new_chat is None:
         return
     if not new_chat.recalled:
@@ -212,7 +212,7 @@ def _format_element(element: PageElement) -> str:
 
 
 def _iterate_overview_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    """Yield the elements of a page on which no chat was found."""
+    """Yield the elements of a page where no chat was found."""
     overview = inspection.overview
     lists = (
         ("headings", overview.headings),
@@ -269,7 +269,7 @@ def _print_network_answer(
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """Return the lines of lookout.toml that fix the elements that were found, and the profile of the page."""
+    """Return the lines for lookout.toml that fix the elements that were found, and the profile of the page."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":
@@ -287,7 +287,7 @@ def format_selectors_toml(inspection: PageInspection, name: str) -> str:
 
 
 def format_wire_toml(rule: WireRule, name: str) -> str:
-    """Return the lines of lookout.toml that name the network message with the answer."""
+    """Return the lines for lookout.toml that name the network message with the answer."""
     values = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
     lines = [f"[targets.{_format_toml_key(name)}.probe.wire]"]
     for key, value in values.items():

@@ -1,7 +1,8 @@
 """The checks of ``lookout doctor`` that ask services: APIs, the Hugging Face Hub, the judge, logs and traffic.
 
-An API is asked one harmless question, as in a run. The Hub must accept the token and know each target's Space. The
-judge must be a model of another family than the application's, have a key, and tell right answers from wrong ones.
+An API is asked one harmless question, as in a run. The Hub must accept the token and have each target's Space. The
+judge must be a model of another family than the application's model, have a key, and distinguish right answers from
+wrong ones.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class Health(IntEnum):
-    """The health of a part, ordered from good to broken."""
+    """The health of a part, in the order from good to broken."""
 
     GOOD = 0
     DOUBTFUL = 1
@@ -63,14 +64,14 @@ class Health(IntEnum):
 
     @property
     def word(self) -> str:
-        """As it is printed."""
+        """The word that is printed."""
         return {Health.GOOD: "ok", Health.DOUBTFUL: "check", Health.BROKEN: "broken"}[self]
 
 
 class HealthCheck(Record):
     """The result of one check. ``to_do`` is empty if nothing must be done.
 
-    ``optional`` means that runs work without the part that is doubtful.
+    If ``optional`` is true, runs work without the part that is doubtful.
     """
 
     name: str
@@ -79,11 +80,11 @@ class HealthCheck(Record):
     to_do: str = ""
     optional: bool = False
     blame: Blame | None = None
-    """Who is to blame if an API gave no answer: the application, or the monitor, which includes its settings."""
+    """Who caused a missing answer of an API: the application, or the monitor, which includes its settings."""
 
     @property
     def word(self) -> str:
-        """As it is printed."""
+        """The word that is printed."""
         return "optional" if self.optional and self.health is Health.DOUBTFUL else self.health.word
 
 
@@ -103,12 +104,12 @@ class DoctorContext:
 
     @property
     def data_folder(self) -> Path:
-        """The data folder, configured or by default."""
+        """The data folder: the configured one, or the default."""
         return self.config.data_folder if self.config else Path(".lookout").absolute()
 
 
 API_DEADLINE_S: Final = 60.0
-"""The longest wait for one answer. If a job still runs after it, the check passes, because the job was started."""
+"""Maximum wait for one answer in seconds. If a job still runs then, the check passes, because it was started."""
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: (
@@ -145,7 +146,7 @@ def check_apis(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_production_separation(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Return a broken check if a staging target points at production; else ``None``."""
+    """Return a broken check if a staging target uses production's address, or else ``None``."""
     try:
         if context.config is not None:
             refuse_production_settings(context.config, name, context.environment)
@@ -157,8 +158,8 @@ def _check_production_separation(context: DoctorContext, name: str) -> HealthChe
 
 
 def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *, ask: bool) -> HealthCheck:
-    """Check one target's API. Without ``ask``, check only its headers."""
-    from flows.runtime.probe import build_probe_headers  # duckdb
+    """Check one target's API. If ``ask`` is false, check only its headers."""
+    from flows.runtime.probe import build_probe_headers  # slow: imports duckdb
 
     check_name, address = f"API of {name}", build_target_record(name, target).address
     try:
@@ -199,7 +200,7 @@ def _build_late_answer_check(
 
 
 async def _ask_harmless_question(address: str, settings: ProbeSettings, environment: Mapping[str, str]) -> Answer:
-    from flows.runtime.probe import open_driver  # duckdb
+    from flows.runtime.probe import open_driver  # slow: imports duckdb
 
     with tempfile.TemporaryDirectory(prefix="lookout-doctor-") as folder:
         async with open_driver(
@@ -215,7 +216,7 @@ SILENT_TO_DO = "check that this machine can reach huggingface.co (proxy, firewal
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Lookout uses another key and project in LangSmith than production."""
+    """Check that Lookout uses another key and another project in LangSmith than production."""
     config = context.config
     if config is None:
         return []
@@ -235,7 +236,7 @@ def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthC
         try:
             refuse_production_settings(config, name, context.environment)
         except ConfigError as error:
-            if target.probe.driver == "browser":  # else the check of its API says it
+            if target.probe.driver == "browser":  # otherwise the check of the target's API reports it
                 to_do = "use a separate project and key for evaluations"
                 yield HealthCheck(name=f"LangSmith of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
 
@@ -300,7 +301,7 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
 
 async def _find_langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
     async def sleep_briefly(seconds: float) -> None:
-        # A check waits less than a run before it tries again.
+        # A check waits less than a run does before it tries again.
         await asyncio.sleep(min(seconds, 0.5))
 
     async with LangfuseClient.connect(settings, load_langfuse_keys(settings, environment), sleep_briefly) as client:
@@ -312,7 +313,7 @@ def _choose_hub_advice(detail: str) -> str:
 
 
 def check_hub(context: DoctorContext) -> list[HealthCheck]:
-    """Check the Hub's token, if it is set, and the state of every Space. The check does not wake a Space."""
+    """Check the Hub's token, if it is set, and the state of every Space. This does not wake a Space."""
     targets = context.config.targets if context.config else {}
     spaces = {name: target for name, target in targets.items() if target.space is not None}
     return [
@@ -385,7 +386,7 @@ def _rate_space_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> t
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
-    """Check the judge's family and key. Unless switched off, let it grade two known answers."""
+    """Check the judge's family and key. Unless this is switched off, let the judge grade two known answers."""
     config = context.config
     if config is None:
         return []
@@ -427,7 +428,7 @@ def _check_judge_grading(context: DoctorContext, plan: JudgePlan) -> Iterator[He
         yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set, but was not tested")
     else:
         from flows.maintenance.self_test import check_judges_on_known_answers
-        from flows.runtime.secrets import generate_nonce  # as above
+        from flows.runtime.secrets import generate_nonce  # slow import
 
         for outcome in asyncio.run(check_judges_on_known_answers(plan, context.environment, nonce=generate_nonce)):
             yield _build_judge_check(outcome)
@@ -459,7 +460,7 @@ def check_hallucination_logs(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_hallucination_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettings) -> HealthCheck:
-    from flows.hallucination_log.follower import open_log_place  # duckdb
+    from flows.hallucination_log.follower import open_log_place  # slow: imports duckdb
 
     check_name = f"log of {name}"
     try:
@@ -483,13 +484,13 @@ def _check_hallucination_log(name: str, settings: HallucinationLogSettings, prob
 
 
 def check_live_traffic(context: DoctorContext) -> list[HealthCheck]:
-    """Check the settings, secrets and installed extras of each source of live traffic, without reading it."""
+    """Check the settings, secrets and installed extras of each live-traffic source, without reading traffic."""
     targets = context.config.targets if context.config else {}
     return [_check_traffic_config(context, name) for name, target in targets.items() if target.traffic is not None]
 
 
 def _check_traffic_config(context: DoctorContext, name: str) -> HealthCheck:
-    from flows.nightly.context import build_nightly_context  # duckdb
+    from flows.nightly.context import build_nightly_context  # slow: imports duckdb
 
     check_name = f"traffic of {name}"
     assert context.config is not None

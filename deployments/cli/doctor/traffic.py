@@ -1,4 +1,4 @@
-"""Read some conversations of live traffic as a nightly run does, and show them with what is unreadable."""
+"""Reads some conversations of live traffic as a nightly run does, and shows them and the unreadable items."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from monitors.sources.traffic.source import TrafficSource
 
 SHOWN: Final = 3
 MAX_READ: Final = 2_000
-"""The maximum number of conversations and warnings that are read from one source."""
+"""Maximum number of conversations and warnings that are read from one source."""
 RECENT: Final = timedelta(days=7)
-"""The age of the oldest conversations that are read over the network."""
+"""Maximum age of the conversations that are read over the network."""
 MAX_TEXT_LENGTH: Final = 200
 
 
@@ -42,7 +42,7 @@ class TrafficSample:
     error: str | None = None
 
     def add(self, record: Conversation | SourceWarning) -> None:
-        """Count a record, and store it if it is one of the first."""
+        """Count a record. Store it if it is one of the first records."""
         if isinstance(record, SourceWarning):
             self.unusable[record.reason] += 1
             self.examples.setdefault(record.reason, record)
@@ -77,7 +77,7 @@ async def _read_traffic_sample(
 
 
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows of a name and a line. Texts are redacted and cut."""
+    """Yield rows, each with a name and a line of text. Texts are redacted and shortened."""
     for sample in samples:
         more = " in the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"

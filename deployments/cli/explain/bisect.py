@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from warehouse.queries.runs import FailedSince
 
 MAX_CASES: Final = 5
-"""The maximum number of cases that are asked, worst first. More cases add little information."""
+"""Maximum number of cases that are asked, most severe first. More cases add little information."""
 COMMIT_SHOWN_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
-"""The number of possible results that are printed if none is likely enough."""
+"""How many possible results are printed if none is likely enough."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
 MIN_SHOWN_PROBABILITY: Final = 0.005
-"""A result with a lower probability, which would be rounded to 0 %, is not printed."""
+"""Minimum probability of a result that is printed. A lower one would be rounded to 0 %."""
 
 
 class CommitLine(NamedTuple):
-    """A commit, and the address of its build if the list has it."""
+    """A commit, and the address of its build if the list states it."""
 
     commit: str
     address: str | None = None
 
 
 def read_commit_list(path: Path) -> tuple[CommitLine, ...]:
-    """Read a file with one commit on each line, with or without an address. Raises `ConfigError`."""
+    """Read a file with one commit on each line. An address can follow the commit. Raises `ConfigError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -70,7 +70,7 @@ def read_commit_list(path: Path) -> tuple[CommitLine, ...]:
 
 
 def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitLine, ...]:
-    """List the commits from ``good`` to ``bad`` along first parents, both included. Raises `ConfigError`."""
+    """List the commits from ``good`` to ``bad`` along first parents, including both. Raises `ConfigError`."""
     first, last = (
         _run_git(repository, "rev-parse", f"{good}^{{commit}}"),
         _run_git(repository, "rev-parse", f"{bad}^{{commit}}"),
@@ -102,7 +102,7 @@ def _run_git(repository: Path, *arguments: str) -> str:
 
 
 def select_commits_between(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
-    """Return the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
+    """Return the listed commits from ``good`` to ``bad``, including both. Raises `ConfigError`."""
     start, end = _require_commit_index(listed, good, "--good"), _require_commit_index(listed, bad, "--bad")
     if start >= end:
         raise ConfigError(f"--good {good} is after --bad {bad} in the list. List the oldest build first")
@@ -120,7 +120,7 @@ def _require_commit_index(listed: Sequence[CommitLine], commit: str, option: str
 
 
 def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
-    """Return the builds with their addresses. In ``url_of``, {commit} or {short} stands for the commit."""
+    """Return the builds with their addresses. ``url_of`` contains {commit} or {short} for the commit."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
             f"--url-of {url_of} must contain {{commit}}, or {{short}} for its first {COMMIT_SHOWN_LENGTH} "
@@ -145,8 +145,11 @@ def _require_build_address(line: CommitLine, url_of: str | None) -> str:
 def select_failing_cases(
     config: Config, target: str, case_ids: Sequence[str], since: FailedSince | None
 ) -> list[FailingCase]:
-    """Return the cases to ask: the named cases, or the cases of the last failed run. Raises `ConfigError`."""
-    from flows.explain.bisect import FailingCase  # every driver
+    """Return the cases to ask: the named cases, or the failed cases of the last failed run.
+
+    Raises `ConfigError`.
+    """
+    from flows.explain.bisect import FailingCase  # slow: imports all drivers
 
     suite_cases = {case.id: case for case in load_suite(config.require_target(target).suite).cases}
     kinds = {case: frozenset(map(FailureKind, names)) for case, names in since.cases} if since else {}
@@ -163,7 +166,7 @@ def select_failing_cases(
 
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
     """Raise `ConfigError` if one of the addresses belongs to production."""
-    from flows.runtime.secrets import get_environment  # duckdb, and every judge
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 
     configured = config.require_target(target)
     notes: dict[str, None] = {}
@@ -177,7 +180,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """Format the report for a person, with the result first."""
+    """Format the report for a person. The result comes first."""
     best, *others = report.candidates
     if not report.why_open:
         yield _format_bisect_claim(best, report)
@@ -294,7 +297,7 @@ def bisect_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Find the first build that fails. Each build must have its own address."""
-    from flows.data_folder import open_store  # duckdb
+    from flows.data_folder import open_store  # slow: imports duckdb
     from warehouse.queries.runs import find_failed_since
 
     configured = load_config(config)
@@ -346,10 +349,10 @@ def _load_commits(
 async def _run_bisection(
     config: Config, target: str, builds: Sequence[Build], cases: Sequence[FailingCase], budget: int
 ) -> BisectReport:
-    from flows.clock import utc_now  # duckdb, and every judge
-    from flows.data_folder import get_runs_folder  # duckdb, and every judge
+    from flows.clock import utc_now  # slow: imports duckdb and all judges
+    from flows.data_folder import get_runs_folder  # slow: imports duckdb and all judges
     from flows.explain.bisect import BISECT_FOLDER, BuildAnswers, BuildBisection, open_build_visitor
-    from flows.runtime.secrets import get_environment  # duckdb, and every judge
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 
     run_id = f"bisect-{target}"
     write_note(f"{target}: {plural(len(builds), 'build')}, {plural(len(cases), 'failing case')}\n")

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from flows.explain.shrink import CaseShrinker
 
 REPRODUCE_COUNT: Final = 3
-"""The number of times that the printed command asks the shortest question."""
+"""How many times the printed command asks the shortest question."""
 
 
 @dataclass(frozen=True)
 class ShrinkPlan:
-    """The case to shrink and where to ask it. ``right_at`` is an address where the case is correct, if known."""
+    """The case to shorten and where to ask it. ``right_at`` is an address where the case is correct, if known."""
 
     config_path: Path
     config: Config
@@ -50,13 +50,13 @@ class ShrinkPlan:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """All addresses that are asked."""
+        """The addresses at which the case is asked."""
         return (self.address, *((self.right_at,) if self.right_at else ()))
 
 
 def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
-    """Return the case, and the target whose suite has it. Raises `ConfigError`."""
-    case_id = case_id.replace("꞉", ":")  # as earlier versions showed it in Slack
+    """Return the case, and the target whose suite contains it. Raises `ConfigError`."""
+    case_id = case_id.replace("꞉", ":")  # earlier versions showed this character in Slack
     names = [target] if target is not None else sorted(config.targets)
     matches: list[tuple[str, GoldCase]] = []
     for name in names:
@@ -119,10 +119,10 @@ def shrink_command(
 
 
 async def _open_case_asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
-    from flows.clock import utc_now  # duckdb, and every judge
-    from flows.data_folder import get_runs_folder  # duckdb, and every judge
+    from flows.clock import utc_now  # slow: imports duckdb and all judges
+    from flows.data_folder import get_runs_folder  # slow: imports duckdb and all judges
     from flows.explain.asking import open_case_asker
-    from flows.runtime.secrets import get_environment  # duckdb, and every judge
+    from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 
     opening = open_case_asker(
         plan.config,
@@ -138,7 +138,7 @@ async def _open_case_asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack
 
 
 async def _shrink_case(plan: ShrinkPlan, budget: int) -> tuple[CaseShrinker, ShrunkQuestion]:
-    from flows.explain.shrink import CaseShrinker  # every driver
+    from flows.explain.shrink import CaseShrinker  # slow: imports all drivers
 
     write_note(f"{plan.target}: {plan.case.id}, at most {plural(budget, 'question')}\n")
     async with AsyncExitStack() as stack:
@@ -154,7 +154,7 @@ async def _ask_case_repeatedly(plan: ShrinkPlan, times: int) -> Sequence[CaseRes
 
 
 def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
-    from flows.explain.bisect import format_outcome_reason  # every driver
+    from flows.explain.bisect import format_outcome_reason  # slow: imports all drivers
 
     failed = [result for result in results if result.assessment.outcome is CaseOutcome.FAILED]
     right = [result for result in results if result.assessment.outcome is CaseOutcome.CORRECT]
@@ -169,12 +169,12 @@ def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
 
 
 def _store_shrunk_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
-    """Build a draft with the shortest question for ``gold grow``; ``None`` if the case does not fail.
+    """Build a draft with the shortest question, for ``gold grow``. ``None`` if the case does not fail.
 
-    The draft is stored only if the question could be shortened. Otherwise it would be the same case again.
+    The draft is stored only if the question became shorter. Otherwise it would repeat the case.
     """
-    from flows.clock import utc_now  # duckdb
-    from flows.data_folder import open_store  # duckdb
+    from flows.clock import utc_now  # slow: imports duckdb
+    from flows.data_folder import open_store  # slow: imports duckdb
     from flows.explain.shrink import build_shrunk_draft
     from warehouse.queries.operator_actions import append_draft
 
@@ -244,7 +244,7 @@ def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
 
 
 def _format_shrink_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
-    from flows.explain.shrink import POINTLESS_QUESTION_FAILURES  # every driver
+    from flows.explain.shrink import POINTLESS_QUESTION_FAILURES  # slow: imports all drivers
 
     controls = f" and {plural(shrinker.controls, 'question')} at --right-at" if shrinker.control else ""
     yield f"Lookout asked {plural(shrunk.probes, 'question')}{controls}."

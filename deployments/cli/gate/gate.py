@@ -1,7 +1,7 @@
 """``lookout gate``: verify a staging deploy, or evaluate a run's results again.
 
-The exit code is the verdict. To evaluate a run again, Lookout needs only the results.json of the run. Options of
-the command line override the gate's settings.
+The exit code is the verdict. To evaluate a run again, Lookout needs only the run's results.json. Options of the
+command line replace the gate's settings.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from monitors.storage import write_atomically
 def reevaluate_results(
     results: Path, settings: GateSettings, baseline: Baseline | None
 ) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """Evaluate a results.json again, with these settings and the present severities. Raises `ConfigError`."""
+    """Evaluate a results.json again, with these settings and the current severities. Raises `ConfigError`."""
     recorded, cases = read_results(results)
     reassessed = tuple(
         case.with_assessment(
@@ -103,9 +103,9 @@ MAX_RATING: Final = 5.0
 def apply_gate_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
-    """Return the settings with the command line's flags. Raises `ConfigError` for an invalid --min-score.
+    """Return the settings with the options of the command line. Raises `ConfigError` for an invalid --min-score.
 
-    A ``min_score`` up to 1 is a weighted score. A higher one is an average rating, which must then exist.
+    A ``min_score`` up to 1 is a weighted score. A higher value is an average rating, and the run must have one.
     """
     settings = settings.with_stricter_checks(fail_on_regression=fail_on_regression, strict=strict)
     if min_score is None:
@@ -206,7 +206,7 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class _GateResult:
-    """The report of a run with its cases, and what is needed to print and post it."""
+    """The report of a run with its cases, and everything needed to print and post it."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -261,7 +261,7 @@ def gate_command(
 
 
 def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Check the options, run the gate, and print, write and post its result. Raises `ConfigError`."""
+    """Check the options, run the gate, and print, write and post the result. Raises `ConfigError`."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
             "to verify a deploy, give --target; to evaluate a run again, give its results.json. Give only one of "
@@ -294,7 +294,7 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
 
 
 def _require_writable_file(file: Path) -> None:
-    """Raise `ConfigError` if the file cannot be written, so that the user knows before the run."""
+    """Raise `ConfigError` if the file cannot be written, so that the user learns this before the run."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
@@ -322,7 +322,7 @@ def _verify_target(
             "[judge]"
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
-    load_suite(config.require_target(name).suite)  # an error in the suite is reported before the run starts
+    load_suite(config.require_target(name).suite)  # report an error in the suite before the run starts
     configured = config.require_target(name)
     posts = _open_github_posts(options, job, name, configured.suite, environment)
     change = posts.change if posts else job.change if job else None
@@ -358,7 +358,7 @@ def _verify_target(
 def _open_github_posts(
     options: GateOptions, job: WorkflowJob | None, target: str, suite: Path, environment: Mapping[str, str]
 ) -> JobResults | None:
-    """Return the object that posts results to GitHub; ``None`` without --github. Raises `ConfigError`."""
+    """Return the object that posts results to GitHub, or ``None`` without --github. Raises `ConfigError`."""
     if not options.github or job is None:
         return None
     folder = (options.config or DEFAULT_CONFIG).absolute().parent
@@ -367,9 +367,9 @@ def _open_github_posts(
 
 
 def _load_target_config(options: GateOptions) -> tuple[str, Config]:
-    """Return the target's name, and the configuration with the options of the command line.
+    """Return the target's name, and the configuration changed by the options of the command line.
 
-    In this configuration the run posts nothing to GitHub, because the job posts the results itself.
+    In this configuration, the run posts nothing to GitHub, because the job itself posts the results.
     """
     path = options.config or DEFAULT_CONFIG
     has_config = path.exists() or options.config is not None or not is_web_address(options.target or "")
@@ -389,7 +389,7 @@ def _build_settings(options: GateOptions, settings: GateSettings) -> GateSetting
 def _reevaluate_stored_run(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
-    """Evaluate the results of a run with the present settings. The baseline ``auto`` finds no run here."""
+    """Evaluate the results of a run with the current settings. The baseline ``auto`` finds no run here."""
     if options.results is None:
         raise AssertionError("internal error: the gate has neither a target nor results")
     config = load_config(options.config) if options.config else None

@@ -1,8 +1,9 @@
 """``lookout gate --github``: post the results of a run to GitHub from a GitHub Actions job.
 
-At the start it sets a pending commit status. At the end it sets the final status, and writes a comment on the pull
-request, the summary of the job, and annotations on lines of the suite. If GitHub rejects something, the error is
-printed and the exit code stays the verdict. A required status that could not be set blocks the pull request.
+At the start, it sets a pending commit status. At the end, it sets the final status, and writes a comment on the
+pull request, the summary of the job, and annotations on lines of the suite. If GitHub rejects one of these, the
+error is printed and the exit code is still the verdict. A required status that could not be set blocks the pull
+request.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from monitors.reports.marked_text import Redact, build_case_redactor
 
 
 def find_case_lines(suite: Path) -> Mapping[str, int]:
-    """Return the line number of each case in the suite's file, from 1; empty if the file cannot be read."""
+    """Find the line number of each case in the suite's file, from 1. Empty if the file cannot be read."""
     try:
         text = suite.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -58,7 +59,7 @@ def find_case_lines(suite: Path) -> Mapping[str, int]:
 
 
 def format_repository_path(workspace: Path | None, file: Path) -> str:
-    """Return the path of the file relative to the repository; its absolute path if it is outside."""
+    """Format the path of a file relative to the repository, or its absolute path if it is outside."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
         return whole.relative_to(workspace.absolute()).as_posix()
@@ -85,9 +86,9 @@ NOT_POSTED = "Lookout could not write to GitHub"
 
 
 class JobResults:
-    """Posts the results of one job to GitHub under ``name``. Creating it raises `ConfigError` without a token.
+    """Posts the results of one job to GitHub under ``name``. The constructor raises `ConfigError` without a token.
 
-    ``change`` is the commit and branch that the job checks, from the job's event or from GitHub's API.
+    ``change`` is the commit and branch that the job checks. It comes from the job's event or from GitHub's API.
     """
 
     def __init__(self, job: WorkflowJob, name: str, environment: Mapping[str, str]) -> None:
@@ -121,7 +122,7 @@ class JobResults:
 
     @contextmanager
     def track_commit_status(self) -> Generator[None]:
-        """Set the status to pending. If the run ends with an error, set the status to error."""
+        """Set the status to pending. If the ``with`` block raises an error, set the status to error."""
         asyncio.run(self._at_start.post_commit_status(State.PENDING, "asking the questions of the suite"))
         try:
             yield
@@ -134,7 +135,7 @@ class JobResults:
             raise
 
     def post_run_stop_status(self) -> None:
-        """Set the status to error, because a person or the runner stopped the run."""
+        """Set the status to error, because a person or the runner has stopped the run."""
         asyncio.run(self._place.post_commit_status(State.ERROR, "the run was stopped before its verdict"))
 
     def post_results(
@@ -142,7 +143,7 @@ class JobResults:
     ) -> None:
         """Post the status, the comment, the summary and the annotations.
 
-        If one fails, the others are still posted.
+        If posting one of them fails, the others are still posted.
         """
         wrong, posted = asyncio.run(self._place.post_comment_and_verdict(report, cases, redact))
         pull = self._job.pull_request
@@ -173,7 +174,7 @@ class JobResults:
 
 @contextmanager
 def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]:
-    """Stop GitHub's runner from executing workflow commands that are in the output."""
+    """Prevent GitHub's runner from executing workflow commands that the output contains."""
     if not is_actions(environment):
         yield
         return
@@ -189,9 +190,9 @@ def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]
 def _iterate_annotations(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
 ) -> Iterator[Annotation]:
-    """Yield an annotation for each case that is not correct, worst first.
+    """Yield an annotation for each case that is not correct, most severe first.
 
-    After a PASS, none has the level error.
+    After a PASS, no annotation has the level error.
     """
     lines = find_case_lines(suite) if suite else {}
     for outcome, failed_level in LEVELS.items():

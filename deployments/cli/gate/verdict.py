@@ -1,7 +1,7 @@
-"""Print the verdict of a run: the scores, the reasons, what to do next, and the path of the report.
+"""Prints the verdict of a run: the scores, the reasons, what to do next, and the path of the report.
 
-With ``verbose``, also print the calculation, the metrics, the baseline and the smallest drop that the suite
-detects.
+With ``verbose``, also prints the calculation, the metrics, the baseline and the smallest drop that the suite can
+detect.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) ->
 
 
 def _iterate_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the newly failing cases by the severity of their failure, which can be higher than the case's."""
+    """Yield the newly failing cases by the severity of the failure, which can be higher than the case's."""
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
     for result in cases:
         if result.case.id in severities and result.assessment.outcome is CaseOutcome.FAILED:
@@ -131,7 +131,7 @@ def print_verdict(
 ) -> None:
     """Print the verdict, the scores, the reasons that decided, the next steps and the path of the report.
 
-    ``cases`` are needed to explain missing answers. With ``verbose``, also print the calculation and all reasons.
+    ``cases`` are needed to explain missing answers. With ``verbose``, all reasons and the calculation are printed.
     """
     console.print()
     print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_format_scores(report.scores)}")
@@ -166,7 +166,7 @@ def _print_brief_reasons(console: Console, report: RunReport, cases: Sequence[Ca
 
 
 def _print_average_rating(console: Console, report: RunReport) -> None:
-    """Print the average rating of the reports, and the lower bound for the agent in general."""
+    """Print the average rating of the reports, and a lower bound for the agent's true average."""
     rubric = report.rubric
     if rubric is not None:
         average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
@@ -184,7 +184,7 @@ _ALTERNATIVES: Final = "if a reply is correct, add its words to `alternatives` o
 
 
 def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield what a person should do next; nothing after a PASS."""
+    """Yield what a person should do next. Empty after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
     del reasons[NoAnswerReason.CIRCUIT_OPEN]  # a question that was not asked has no cause of its own
     if report.verdict is Verdict.PASS:
@@ -193,7 +193,7 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
     if refused and report.verdict is Verdict.INCONCLUSIVE:
         yield f"set {refused}, then run `lookout doctor {report.target.name}`"
     elif reasons and report.verdict is Verdict.INCONCLUSIVE:
-        # A run whose browser did not start did not ask an API.
+        # If no browser started, the run did not ask an API.
         snapshot = report.snapshot
         is_api = snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
         yield find_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
@@ -222,7 +222,7 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
 
 
 def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
-    """Yield what can lead to a verdict if there were too few grades or ratings."""
+    """Yield what a person can do to get a verdict if there were too few grades or ratings."""
     if all(reason.kind is not ReasonKind.RUBRIC or not reason.decisive for reason in report.reasons):
         yield "read in the report why cases are ungraded"
         yield _ALTERNATIVES
@@ -233,7 +233,7 @@ def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
 
 
 def _find_refused_header_variables(cases: Sequence[CaseResult]) -> str:
-    """Return the variables of the headers that an API rejected or that are missing; empty for a page."""
+    """Find the variables of headers that an API rejected or that are missing. Empty for a page."""
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
@@ -269,14 +269,14 @@ def _format_latency(latency: Latency) -> str:
 
 
 def _print_failure_explanation(console: Console, report: RunReport) -> None:
-    """Print what asking again showed, what failed cases have in common, and what changed since the last PASS."""
+    """Print the results of asking again, what failed cases have in common, and what changed since the last PASS."""
     print_named(console, "Again", map(escape, format_recheck(report.recheck)))
     print_named(console, "In common", map(escape, format_common_causes(report.first_look)))
     print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
-    """Print the address of the run's experiment, and what could not be written there."""
+    """Print the address of the run's experiment, and what could not be written to it."""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
@@ -295,7 +295,7 @@ def _format_ratio(ratio: Ratio) -> str:
 
 
 def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
-    """Build a table of the reasons, with a mark at those that did not decide."""
+    """Build a table of the reasons. Reasons that did not decide are marked."""
     table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -327,7 +327,7 @@ def _build_metric_table(report: RunReport) -> Table:
     for name in ("share", "of", "95 % interval", "target", ""):
         table.add_column(name, justify="right")
     for metric in report.metrics:
-        if metric.total or report.triage is None:  # reports on issues cite nothing and refuse nothing
+        if metric.total or report.triage is None:  # reports on issues contain no citations and no refusals
             share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
             target = "" if metric.target is None else f"≥ {metric.target:.2f}"
             interval = f"{metric.low:.3f} to {metric.high:.3f}"

@@ -61,7 +61,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
 MAX_SHOWN = 10
-"""The maximum number of findings that are printed in one group. ``--json`` has all."""
+"""Maximum number of findings that are printed in one group. ``--json`` has all."""
 
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that are not valid cases",
@@ -166,7 +166,7 @@ _TO_DO = {
     UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
     CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
-"""What to do about a gold, by the reason why a correct answer in other words stays ungraded."""
+"""What to do about a gold, for each reason why a correct answer in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a "
     "gold of "
@@ -176,7 +176,7 @@ _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
 
 def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
-    """Find golds that the graders fail when they are the answer, and golds that only a judge can pass."""
+    """Find golds that the graders fail as an answer, and golds that only a judge can pass."""
     for numbered in cases:
         graded = grade_right_reply(numbered.case, panel)
         if graded.wrong:
@@ -202,7 +202,7 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
 
 
 def _explain_bare_gold(case: GoldCase) -> str:
-    """Explain why a gold that is only yes or no may stay ungraded; empty for other golds."""
+    """Explain why a gold that is only yes or no may stay ungraded. Empty for other golds."""
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
@@ -210,7 +210,7 @@ def _explain_bare_gold(case: GoldCase) -> str:
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
-    """Explain why only a judge can pass the case; empty if rules can."""
+    """Explain why only a judge can pass the case. Empty if rules can pass it."""
     if graded.open:
         return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:
@@ -225,7 +225,7 @@ def _explain_judge_needed(graded: RightReply) -> str:
 def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
-    """Find wrong answers to severity-3 cases that pass, and a share of caught answers below the minimum."""
+    """Find wrong answers to severity-3 cases that pass, and a share of caught answers that is too small."""
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
@@ -249,7 +249,7 @@ def find_missed_mutants(
 def _find_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
-    """Find the severity-3 golds for which the rules catch no wrong fact, if there are too many of them."""
+    """Find the severity-3 golds for which the rules detect no wrong fact, if there are too many of them."""
     wrong = [mutant for mutant in graded if mutant.kind is FailureKind.WRONG_FACT]
     left = {mutant.case_id for mutant in graded if mutant.operator is MutationOperator.EVADED}
     left -= {mutant.case_id for mutant in wrong if mutant.caught_by}
@@ -362,7 +362,7 @@ def list_suite_findings(
     *,
     mutants: bool,
 ) -> Iterator[GoldFinding]:
-    """Yield the findings of all checks. Quoted clauses are checked only with ``documents``."""
+    """Yield the findings of all checks. Quoted clauses are checked only if ``documents`` is given."""
     cases, panel = suite.cases, build_default_panel(graders, domain)
     yield from find_bad_lines(suite)
     yield from find_duplicates(cases)
@@ -389,7 +389,7 @@ _BALANCE = (
 
 
 def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
-    """Find what the gate would report as missing from a balanced suite."""
+    """Find what the suite lacks to be balanced, as the gate would report it."""
     for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,

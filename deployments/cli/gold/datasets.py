@@ -1,4 +1,4 @@
-"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: show the changes, then ask for confirmation."""
+"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: shows the changes, then asks for confirmation."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ MostOption = Annotated[int, typer.Option(min=1, help="the number of cases to lis
 
 
 def is_dataset_address(written: str) -> bool:
-    """Whether the text is the address of a dataset, such as ``langsmith:NAME``, and not a file."""
+    """Return whether the text is the address of a dataset, such as ``langsmith:NAME``, and not a file."""
     return written.partition(":")[0] in set(PlatformScheme) and ":" in written
 
 
 class DatasetRequest(NamedTuple):
-    """The dataset, the suite and the target of a command."""
+    """The dataset, the suite and the target that a command uses."""
 
     address: DatasetAddress
     suite: Path
@@ -82,7 +82,7 @@ class DatasetRequest(NamedTuple):
 
 
 def build_dataset_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
-    """Build the request from the options. Raises `ConfigError` that names a missing option."""
+    """Build the request from the options. Raises a `ConfigError` that names a missing option."""
     address, loaded = parse_dataset_address(written), load_config(config)
     if target is None:
         matching = [
@@ -114,7 +114,7 @@ class _ProgressBar(AbstractContextManager["_ProgressBar"]):
         self._bar.stop()
 
     def advance(self, count: int) -> None:
-        """Advance the bar by ``count``."""
+        """Move the progress bar forward by ``count`` entries."""
         self._bar.advance(self._task, count)
         if time.monotonic() - self._started_s > BAR_AFTER_S:
             self._bar.start()
@@ -128,7 +128,7 @@ async def _compare_suite_with_dataset(
 
 
 def _confirm_write(action: str, *, yes: bool) -> bool:
-    """Ask for confirmation, unless ``yes`` is set. Raises `ConfigError` without a terminal."""
+    """Ask for confirmation, unless ``yes`` is set. Without a terminal, raises `ConfigError`."""
     if yes:
         return True
     if not sys.stdin.isatty():
@@ -309,7 +309,7 @@ class PullOptions(NamedTuple):
     config: Path
 
     def store(self) -> Store:
-        """Open the warehouse, which has the waiting drafts."""
+        """Open the warehouse, which contains the waiting drafts."""
         return open_warehouse(self.config, self.data_folder)
 
 
@@ -346,7 +346,7 @@ async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], opti
 def _write_pulled_changes(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
-    """Write the suite, then the drafts. If the process is killed between them, the next pull creates the drafts."""
+    """Write the suite, then the drafts. If the process is killed in between, the next pull creates the drafts."""
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
         edit_suite(request.suite, edit, known_sha256=hash_cases(cases))

@@ -43,9 +43,9 @@ from monitors.records.cases import GoldCase, GoldDraft
 
 
 def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Load the graders of the target with this suite, else of the only target, else the defaults.
+    """Load the graders of the target that has this suite. Else use those of the only target, else the defaults.
 
-    The configuration may be missing.
+    The configuration file may be missing.
     """
     return (
         find_graders_of_suite(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
@@ -53,7 +53,10 @@ def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSetti
 
 
 def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Return the graders of the target with this suite, else of the only target, else the defaults."""
+    """Return the graders of the target that has this suite.
+
+    Else use those of the only target, else the defaults.
+    """
     targets = list(config.targets.values())
     if suite is not None:
         matching = [settings for settings in targets if settings.suite.resolve() == suite.resolve()]
@@ -154,18 +157,21 @@ async def _draft_with_model(
 
 
 def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
-    """Load the cases of the suite and of all drafts, also of rejected drafts."""
+    """Load the cases of the suite and of all drafts, including rejected drafts."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
     return (*(read_suite_cases(suite) if suite else ()), *waiting)
 
 
 def derive_cluster_name(name: str | None) -> str | None:
-    """Derive the cluster of a document's cases from its name. "Suraksha Gold" gives suraksha-gold."""
+    """Derive the cluster of a document's cases from its file name.
+
+    For example, "Suraksha Gold" gives suraksha-gold.
+    """
     return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
 
 
 def format_model_cost(cost: Cost) -> str:
-    """Format the cost, the calls and the tokens of a model in one line."""
+    """Format a model's cost, number of calls and number of tokens as one line."""
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
     return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 

@@ -73,7 +73,7 @@ def freeze_command(
 
 
 def _print_findings_to_fix(suite: Path, *, as_json: bool) -> bool:
-    """Print what `lookout gold check` finds that must be fixed; return whether there is anything."""
+    """Print what `lookout gold check` finds that must be fixed. Return whether it finds anything."""
     numbered = read_numbered_suite(suite)
     findings = list_suite_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [finding for finding in findings if finding.weight is Weight.MUST]

@@ -1,7 +1,7 @@
-"""``lookout gold grow``: review drafts that come from incidents, Slack, reviews and live traffic.
+"""``lookout gold grow``: review drafts that come from incidents, Slack, people's reviews and live traffic.
 
-For each draft it shows the question, the bad reply and the finding. Then it asks for one key and for the right
-answer. The new case must catch the bad reply. It can also create a draft of one conversation of a run.
+For each draft, it shows the question, the bad reply and the finding. Then it asks for one key and for the right
+answer. The new case must detect the bad reply. The command can also create a draft from one conversation of a run.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class ReviewItem(NamedTuple):
 
 
 def build_draft_view(item: ReviewItem) -> RenderableType:
-    """Build the view of a draft, with a note if only excerpts of its conversation were stored."""
+    """Build the view of a draft. A note is added if only excerpts of the conversation were stored."""
     table = build_label_table(build_draft_rows(*item), redact)
     cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
 def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
-    """Build the rows of the view of a draft: labels and texts."""
+    """Build the rows in the view of a draft: labels and texts."""
     draft = candidate.draft
     rows = [("from", f"{draft.origin.value} of {draft.target}, {draft.made_at:%Y-%m-%d %H:%M} UTC, by {draft.by}")]
     rows += [("before", turn) for turn in draft.turns[:-1]]
@@ -125,7 +125,7 @@ def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Seque
 
 
 def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
-    """Parse a line of the drafts file. Report an invalid line and return ``None``."""
+    """Parse a line of the drafts file. An invalid line is reported and gives ``None``."""
     try:
         return CaseDraft.model_validate_json(line) if line.strip() else None
     except ValidationError:
@@ -134,7 +134,7 @@ def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
 
 
 def store_conversation_draft(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
-    """Store a draft of the conversation RUN/CASE. Raises `ConfigError` if the conversation is not stored."""
+    """Store a draft of the conversation RUN/CASE. Raises `ConfigError` if this conversation is not stored."""
     run_id, _, case_id = conversation_id.partition("/")
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
     if conversation is None:
@@ -240,7 +240,7 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
 def check_case_catches_bad_reply(
     candidate: DraftCandidate, case: GoldCase, config: Config | None
 ) -> MutationOutcome:
-    """Test whether the case of a draft catches the bad reply. Only then may the case be added to the suite."""
+    """Test whether the case of a draft detects the bad reply. Only then may it be added to the suite."""
     bad_reply = replace_masks_by_invented_data(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return check_bad_reply_is_detected(
         case,
@@ -321,7 +321,7 @@ class GrowReview:
         return Decision.ACCEPTED if joined else None
 
     def _ask_case_texts(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
-        """Ask for the question, the gold and the type, and build the case; ``None`` without a valid gold."""
+        """Ask for the question, the gold and the type, and build the case. ``None`` without a valid gold."""
         asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
         draft = draft.with_question(redact(asked))
         if refusal:
@@ -340,7 +340,7 @@ class GrowReview:
             return None
 
     def _add_case_to_suite(self, candidate: DraftCandidate, case: GoldCase) -> bool:
-        """Add the case to the suite if it catches the bad reply. Return whether it was added."""
+        """Add the case to the suite if it detects the bad reply. Return whether it was added."""
         outcome = check_case_catches_bad_reply(candidate, case, self.config)
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.print_line(redact(outcome.reason), "green" if detected else "yellow")
@@ -363,6 +363,6 @@ class GrowReview:
         at: datetime | None = None,
         note: str = "",
     ) -> None:
-        """Store the decision on a draft and its duplicates. The default is this person, now."""
+        """Store the decision on a draft and its duplicates. By default, this person decided it now."""
         by, at = by or self.person, at or utc_now()
         store_draft_decision(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -32,7 +32,7 @@ from monitors.records.runs import MutantCount, MutationScores
 
 
 def load_graders_of_target(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
-    """Load the graders and the domain of ``target`` or of the only target; without ``config`` the defaults."""
+    """Load the graders and the domain of ``target`` or of the only target. Without ``config``, use the defaults."""
     if config is None:
         if target is not None:
             raise ConfigError(f"--target {target} needs --config with the configuration file that has the target")
@@ -45,12 +45,12 @@ def load_graders_of_target(config: Path | None, target: str | None) -> tuple[Gra
 
 
 def load_gate_settings(config: Path | None) -> GateSettings:
-    """Load the settings of the gate; without ``config`` the defaults."""
+    """Load the settings of the gate. Without ``config``, use the defaults."""
     return GateSettings() if config is None else load_config(config).gate
 
 
 SEVERE_FLOOR = 0.95
-"""The minimum share of severity-3 mutants that the rules must catch."""
+"""Minimum share of severity-3 mutants that the rules must detect."""
 
 
 def mutants_command(
@@ -83,7 +83,7 @@ def mutants_command(
 
 
 def has_enough_caught_mutants(counts: MutationScores) -> bool:
-    """Whether the rules catch enough severity-3 mutants that contradict their gold, and pass none of them."""
+    """Return whether the rules detect enough severity-3 mutants that contradict their gold, and pass none."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 
@@ -122,7 +122,7 @@ def _format_mutant_count(count: MutantCount) -> str:
 
 
 def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
-    """Yield the missed mutants: first those that passed, then by severity."""
+    """Yield the mutants that were not detected. Those that passed come first, then by severity."""
     cases = {case.id: case for case in suite}
     missed = sorted(
         (mutant for mutant in graded if not mutant.caught_by),

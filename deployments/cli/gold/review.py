@@ -50,20 +50,20 @@ KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip  [q
 WHY_NOT: Final = "Reason, one line (or press Enter):"
 NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "
-"""The first words of the reason for a severity that a person has chosen."""
+"""The beginning of the reason for a severity that a person has chosen. The name follows."""
 
 SIDE_BY_SIDE_FROM: Final = 100
-"""The number of columns from which the clause is shown next to the case, instead of below it."""
+"""Minimum width of the terminal, in columns, to show the clause beside the case instead of below it."""
 
 
 def _join_lines(text: str) -> str:
-    """Join the lines of a passage to one line."""
+    """Join the lines of a passage into one line."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True)
 class DraftReview:
-    """One person's review of drafts: what the screen shows, and where decisions are stored.
+    """One person's review of drafts: what the terminal shows, and where decisions are stored.
 
     ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
     """
@@ -78,7 +78,7 @@ class DraftReview:
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
-        """The review session with the action of each key."""
+        """The review session, with an action for each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {"y": self._accept_draft, "n": self._reject_draft, "e": self._edit_draft}
         return ReviewSession(self.screen, KEYS, self._build_draft_view, actions | severity_actions)
@@ -102,7 +102,7 @@ class DraftReview:
         return draft.with_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit_draft(self, draft: GoldDraft) -> GoldDraft:
-        """Ask for a new question, gold and type. An empty line keeps the current text."""
+        """Ask for a new question, gold and type. An empty line does not change the text."""
         case = draft.case
         question, gold, kind = (
             self.screen.ask_line(f"{label} (Enter keeps: {write_invisible_as_code_points(self.redact_text(now))})")
@@ -115,7 +115,7 @@ class DraftReview:
         return changed or draft
 
     def _accept_draft(self, draft: GoldDraft) -> Decision | None:
-        """Accept the draft as gold. If it has a fault, print the fault instead."""
+        """Accept the draft as gold. If the draft has a fault, print the fault instead."""
         reason = explain_unacceptable_draft(draft, self.graders, self.domain)
         if reason:
             self.screen.print_line(
@@ -131,7 +131,7 @@ class DraftReview:
         return Decision.REJECTED
 
     def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
-        """Mark the draft as accepted if an interrupted session already added its case. Return whether it did."""
+        """If an interrupted session already added the draft's case, mark the draft as accepted and return true."""
         joined_case = next((case for case in read_suite_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
@@ -145,7 +145,7 @@ class DraftReview:
 
 
 def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
-    """Return the draft with other texts; ``None`` if they are not a valid case."""
+    """Return the draft with other texts, or ``None`` if they are not a valid case."""
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
@@ -157,7 +157,7 @@ def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> Go
 def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
     """Add the case to the suite, then mark the draft as accepted.
 
-    Return false if another person has decided about the draft meanwhile.
+    Returns false if another person has decided about the draft in the meantime.
     """
     case = draft.case.mark_reviewed(by, at)
     append_case(suite, case, paired_with=draft.original.id if draft.original else None)
@@ -179,7 +179,7 @@ def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
 
 
 def build_source_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
-    """Return the rows of the draft's clause or original, and the label of the row to highlight."""
+    """Return the rows with the draft's clause or original, and the label of the row to highlight."""
     if draft.original is not None:
         original = draft.original
         where = ("original", f"{original.id}, in {original.language.value}")
@@ -218,7 +218,7 @@ def review_command(
     """Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."""
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
-    read_suite_cases(suite)  # report a suite that does not load before anybody reads a draft
+    read_suite_cases(suite)  # report an invalid suite before anybody reads a draft
     if as_json:
         write_jsons(draft.model_dump_json(exclude_defaults=True) + "\n" for draft in waiting)
         return ExitCode.PASS
@@ -246,7 +246,7 @@ def format_interrupted_session_note(count: int, suite: object) -> str:
 
 
 def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
-    """Return why a draft cannot become gold; empty if it can."""
+    """Return why a draft cannot become gold. Empty if it can."""
     case = draft.case
     if draft.quote is not None:
         unfounded = find_missing_quantities(case.gold, draft.quote.text)

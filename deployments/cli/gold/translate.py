@@ -61,7 +61,10 @@ class _TranslateReport:
 
 
 def parse_target_languages(text: str) -> tuple[Language, ...]:
-    """Parse a list of languages such as ``hi,hinglish``. Raises `ConfigError` with the accepted ones."""
+    """Parse a list of languages such as ``hi,hinglish``.
+
+    The error, a `ConfigError`, lists the accepted languages.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
     accepted = {language.value: language for language in ACCEPTED}
     unknown = [name for name in names if name not in accepted]
@@ -104,7 +107,7 @@ def translate_command(
         async with open_metered_model(chosen, settings, get_environment()) as asker:
             for language, open_cases in todo.items():
                 for at in range(0, len(open_cases), CASES_PER_PROMPT):
-                    # Saved after each prompt, so that a later error does not lose its drafts.
+                    # Drafts are saved after each prompt, so that a later error does not lose them.
                     cases = open_cases[at : at + CASES_PER_PROMPT]
                     result = await translate_cases(
                         asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now
@@ -124,7 +127,7 @@ def translate_command(
 
 
 def _select_named_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
-    """Return all cases of the suite, or the named cases with their translations."""
+    """Return all cases of the suite, or only the named cases with their translations."""
     cases = load_suite(suite).cases
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]

@@ -1,6 +1,6 @@
 """Ask for, check and parse the five answers that ``lookout init`` needs.
 
-If an answer is not valid, Lookout prints the accepted values and asks again. It never repeats a secret.
+If an answer is not valid, Lookout prints the accepted values and asks again. Secrets are never repeated.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ NOWHERE: Final = "none"
 WEBHOOK: Final = "webhook"
 MAX_NAME_CHARACTERS: Final = 60
 DEFAULT_NAME: Final = "bot"
-"""The name of a target whose address gives no name."""
+"""The name of a target if no name can be derived from its address."""
 _SPACE_PAGE: Final = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/spaces/([^/?#]+/[^/?#]+)")
 _CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{8,}")
 _CHANNEL_NAME: Final = re.compile(r"#?([^\s#.,;:<>@&'\"!?/\\A-Z]{1,80})")
-"""Slack's rule for names of channels: no capitals and spaces, and no punctuation except - and _."""
+"""Slack's rule for channel names: no capitals, no spaces, and no punctuation except - and _."""
 _SECRET: Final = re.compile(r"hooks\.slack\.com|^xox[a-z]-|^xapp-|^hf_|^sk-")
 
 
 class Answers(Record):
-    """The five answers. ``target`` has the first three. ``by_webhook``: alerts go to the channel of a webhook."""
+    """The five answers. ``target`` contains the first three.
+
+    ``by_webhook`` is true if a webhook sets the channel.
+    """
 
     target: Target
     domains: tuple[str, ...] = DEFAULT_DOMAINS
@@ -43,7 +46,7 @@ class Answers(Record):
 
 
 class InitQuestion(NamedTuple):
-    """One question. An empty answer means ``default``. Without a default, an answer is required."""
+    """One question. An empty answer means ``default``. A question without a default must be answered."""
 
     flag: str
     text: str
@@ -53,7 +56,7 @@ class InitQuestion(NamedTuple):
 
 
 def parse_target(answer: str) -> Target:
-    """Parse the address of a page or an API, or a Space, and derive the target's name. Raises `ConfigError`."""
+    """Parse the address of a page, an API or a Space, and derive the target's name. Raises `ConfigError`."""
     _refuse_secret(answer, "put tokens into LOOKOUT_API_TOKEN or HF_TOKEN instead")
     page = _SPACE_PAGE.match(answer)
     written = page.group(1) if page else answer
@@ -104,7 +107,7 @@ def parse_environment(answer: str) -> Environment:
 
 
 def parse_family(answer: str) -> str | None:
-    """Parse the family or the name of a model; ``None`` for unknown. Raises `ConfigError`."""
+    """Parse the family or the name of a model. ``None`` means unknown. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
     _refuse_secret(answer, "put keys into environment variables, never into lookout.toml")
@@ -116,7 +119,7 @@ def parse_family(answer: str) -> str | None:
 
 
 def parse_domains(answer: str) -> tuple[str, ...]:
-    """Parse a list of domain packs; ``none`` gives an empty list. Raises `ConfigError`."""
+    """Parse a list of domain packs. ``none`` gives an empty list. Raises `ConfigError`."""
     if answer.lower() == NOWHERE:
         return ()
     packs = tuple(dict.fromkeys(name.strip() for name in answer.split(",")))
@@ -126,7 +129,7 @@ def parse_domains(answer: str) -> tuple[str, ...]:
 
 
 def parse_channel(answer: str) -> str | None:
-    """Parse the id or the name of a Slack channel; ``None`` for none or a webhook. Raises `ConfigError`."""
+    """Parse the id or the name of a Slack channel. ``None`` for no channel or a webhook. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
     _refuse_secret(
@@ -198,10 +201,10 @@ _COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "F
 
 
 class Prompter:
-    """Asks the questions with ``say`` and reads each answer with ``line``, which returns "" if the input ends.
+    """Asks the questions with ``say``. Reads each answer with ``line``, which returns "" if the input has ended.
 
-    ``given`` are the answers on the command line, by their options. With ``take_defaults`` nothing is asked. If a
-    person types the answers (``is_typed``), the terminal already shows the ends of lines.
+    ``given`` are the answers on the command line, by the names of their options. With ``take_defaults``, no
+    question is asked. If a person types the answers (``is_typed``), the terminal already shows the line breaks.
     """
 
     def __init__(
@@ -220,9 +223,9 @@ class Prompter:
         self._is_typed = is_typed
 
     def ask_all(self) -> Answers:
-        """Ask all open questions and return the answers.
+        """Ask all questions without a given answer. Return the answers.
 
-        Raises `ConfigError` for an invalid option, or if input ends.
+        Raises `ConfigError` for an invalid option, or if the input has ended.
         """
         for question in QUESTIONS:
             self._check_option_answer(question)
@@ -271,7 +274,7 @@ class Prompter:
                 return answer
 
     def _read_answer(self, question: InitQuestion) -> str:
-        """Read the next answer. For an empty line, return the default or ask again."""
+        """Read the next answer. An empty line gives the default; without a default, the question is asked again."""
         while line := self._line():
             if not self._is_typed:
                 self._say("\n")

@@ -1,4 +1,4 @@
-"""Detect whether an address is a page or a chat API, and how to ask the API."""
+"""Detects whether an address is a page or a chat API, and how to ask the API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_r
 
 DRIVERS: Final = ("browser", "json", "sse")
 KEY_VARIABLE: Final = "BOT_KEY"
-"""The variable with the value of the header that an API requires."""
+"""The environment variable with the value of the header that an API requires."""
 MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
     "Lookout wrote the configuration. Complete the commented lines of its probe table (docs/configuration.md lists "
@@ -33,16 +33,16 @@ ANOTHER_LANGUAGE: Final = (
     "yes or "
     "no."
 )
-"""Printed for such applications, because most of their answers stay ungraded without a judge."""
+"""Printed if an application answers in another language, because most answers stay ungraded without a judge."""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
 Say = Callable[[str], None]
 
 
 class Probe(NamedTuple):
-    """The `probe` table of a target as TOML, which is empty for a page.
+    """The `probe` table of a target as TOML. It is empty for a page.
 
-    ``is_known`` is false if the API was not asked, so that the table has defaults. ``export`` names a variable that
-    the user must still set.
+    ``is_known`` is false if the API was not asked, so that the table contains defaults. ``export`` names a variable
+    that the user must still set.
     """
 
     table: str = ""
@@ -83,9 +83,9 @@ def detect_probe_table(
 
 
 def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
-    """Return what to do at an address that is not a page but an API; ``None`` for other addresses.
+    """Return what to do if an address is not a page but an API. ``None`` for other addresses.
 
-    If ``ask`` allows it, the API is asked a harmless question, to find out which key it requires.
+    If ``ask`` is true, the API is asked a harmless question, to find out which key it requires.
     """
     endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
     if endpoint.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
@@ -117,7 +117,7 @@ def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) 
 
 
 def _detect_api(address: str, say: Say) -> bool:
-    """Whether the address is an API; the result is also printed. No secret is sent before this is known."""
+    """Return whether the address is an API, and print the result. No secret is sent before this is known."""
     endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:
@@ -140,7 +140,7 @@ def _detect_api(address: str, say: Say) -> bool:
 
 
 def find_address_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
-    """Return the settings to ask an address as a page or as an API. An API is asked a question to detect them.
+    """Return the settings to ask an address as a page or an API. They are detected by asking an API a question.
 
     Raises `ConfigError` for an API that needs more settings.
     """
@@ -158,7 +158,7 @@ def find_address_settings(address: str, environment: Mapping[str, str], say: Say
 def _discover_api_format(
     address: str, environment: Mapping[str, str], say: Say
 ) -> tuple[ApiDiscovery, RequestHeaders]:
-    """Ask a question in several formats until the API accepts one. Return the format and the sent headers."""
+    """Ask a question in several formats until the API accepts one. Return this format and the headers sent."""
     settings = _DEFAULT_SETTINGS
     headers = _build_api_headers(settings, environment)
     say(f"Asking {address} “{HARMLESS}” in several formats until it accepts one, and then once more …\n")
@@ -193,7 +193,7 @@ def _build_detected_probe(address: str, environment: Mapping[str, str], driver: 
 def _build_refused_probe(
     address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
 ) -> Probe:
-    """Build a table with the header that the API requires. The rest can be detected when the key is set."""
+    """Build a table with the header that the API requires. The rest can be detected after the key is set."""
     assert discovery.refused is not None
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:
@@ -211,7 +211,7 @@ def _build_refused_probe(
 
 
 def _format_unknown_table(driver: str, headers: str, why: str) -> str:
-    """Format a table with commented lines that the user completes."""
+    """Format a table with commented lines that the user must complete."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
         f"driver = {_quote_toml(driver)}\n{headers}# Not known yet: {' '.join(why.split())}. "

@@ -44,7 +44,7 @@ class NextStep(Record):
 
 
 class InitReport(Record):
-    """The files that were written and the next steps, as ``--json`` prints them."""
+    """The files that were written, and the next steps. ``--json`` prints this record."""
 
     target: str
     config: Path
@@ -96,7 +96,7 @@ def init_command(
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> ExitCode:
     """Set up Lookout: answer five questions to get a lookout.toml, a first suite and instructions for webhooks."""
-    from flows.runtime.secrets import get_environment as variables  # duckdb
+    from flows.runtime.secrets import get_environment as variables  # slow: imports duckdb
 
     require_supported_driver(driver)
     if not force:
@@ -125,7 +125,7 @@ def init_command(
 
 
 def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
-    """Return the options and, for missing options, the answers of the existing file. Print what was taken."""
+    """Return the options. Missing options are filled with the answers of the existing file, which are printed."""
     stored = read_stored_answers(config, address)
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
         write_note(f"Lookout takes these answers from {config}: {', '.join(taken)}\n")
@@ -133,7 +133,7 @@ def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> 
 
 
 def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
-    """Read the answers for the target with this address from an existing lookout.toml; empty without it."""
+    """Read the answers for the target with this address from an existing lookout.toml. Empty if there is none."""
     try:
         config = load_config(config_path)
     except (ConfigError, OSError):
@@ -153,7 +153,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
 def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
-    """Format the command that repeats the detection, with the options of this command."""
+    """Format a command with the options of this command. It repeats the detection."""
     values = {"--target": answers.target.address, **options}
     if driver is not None:
         values["--driver"] = driver

@@ -20,7 +20,7 @@ SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
 FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
 OWN_FAMILY: Final = "claude"
-"""The family of the judge in the file, if the application uses another family."""
+"""The family of the judge in the written file, if the application uses another family."""
 
 _CONFIG: Final = """\
 # `lookout init` wrote this file. docs/configuration.md explains all settings. Never write secrets here: put them
@@ -141,9 +141,9 @@ _POLL: Final = (
 
 
 def format_init_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
-    """Return the text of each file by its name.
+    """Return the text of each file. The keys are file names.
 
-    ``probe`` is the text of the target's `probe` table, which is empty for a page.
+    ``probe`` is the text of the target's `probe` table. It is empty for a page.
     """
     target = answers.target
     name = target.name
@@ -206,7 +206,7 @@ def list_init_file_paths(config_path: Path) -> Mapping[str, Path]:
 
 
 def refuse_existing_files(config_path: Path) -> None:
-    """Raise `ConfigError` that names every file that already exists."""
+    """Raise a `ConfigError` that names every file that already exists."""
     existing = [
         str(path) for path in list_init_file_paths(config_path).values() if path.exists() or path.is_symlink()
     ]
@@ -219,9 +219,9 @@ def refuse_existing_files(config_path: Path) -> None:
 
 
 def write_init_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
-    """Write all three files, or none. Return the new paths of existing files that were renamed.
+    """Write all three files, or none. Return the new paths of existing files, which are renamed.
 
-    No file is overwritten. If a file exists, ``force`` renames it; without ``force``, `ConfigError` is raised.
+    No file is overwritten. If a file exists, ``force`` renames it; without ``force``, this raises `ConfigError`.
     ``probe`` is the text of the target's `probe` table.
     """
     if not force:

@@ -1,7 +1,7 @@
-"""Compute the output line for one input line of ``lookout facts``, ``grade``, ``redact`` and the other pipes.
+"""Computes the output line for one input line of ``lookout facts``, ``grade``, ``redact`` and the other pipes.
 
 An invalid field raises an error that names the field and the accepted values. ``lookout grade`` uses the same
-graders and the same rule as a run.
+graders and rules as a run.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judge
 from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""Half of a surrogate pair is not a valid character. One character replaces it, so that positions stay right."""
+"""Replaces each half of a surrogate pair, which is invalid, with one character, so that positions stay right."""
 
 
 def read_text_field(fields: Fields, name: str, default: str | None = None) -> str:
-    """Return a text field, which may be empty. Without a default the field is required."""
+    """Return a text field, which may be empty. If there is no default, the field is required."""
     value = fields.get(name, default)
     if value is None and default is not None:
         return default
@@ -56,7 +56,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def read_text_list_field(fields: Fields, name: str) -> tuple[str, ...]:
-    """Return the texts of a field that holds one text or a list of texts."""
+    """Return the texts of a field that contains one text or a list of texts."""
     value = fields.get(name)
     if isinstance(value, list):
         texts = cast("list[Any]", value)
@@ -87,7 +87,7 @@ def read_severity_field(fields: Fields) -> Severity:
 
 
 def read_language_field(fields: Fields) -> Language | None:
-    """Return the language; ``None`` if the line has none."""
+    """Return the language, or ``None`` if the line has none."""
     value = fields.get("language")
     if value is None:
         return None
@@ -98,17 +98,17 @@ def read_language_field(fields: Fields) -> Language | None:
 
 
 def read_locale_field(fields: Fields) -> str | None:
-    """Return a locale such as ``de-DE``; ``None`` if the line has none."""
+    """Return a locale such as ``de-DE``, or ``None`` if the line has none."""
     return _read_validated_text_field(fields, "locale", validate_locale)
 
 
 def read_currency_field(fields: Fields) -> str | None:
-    """Return a currency as its ISO 4217 code; ``None`` if the line has none."""
+    """Return a currency as its ISO 4217 code, or ``None`` if the line has none."""
     return _read_validated_text_field(fields, "currency", validate_currency)
 
 
 def read_domain_field(fields: Fields) -> Domain:
-    """Load the domain packs that the line names; by default the insurance pack."""
+    """Load the domain packs that the line names. The default is the insurance pack."""
     packs = read_text_list_field(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
     if any("/" in pack for pack in packs):
         raise Unreadable("domains: expected names of packs that come with Lookout. A folder is not accepted here")
@@ -128,11 +128,11 @@ def _read_validated_text_field(fields: Fields, name: str, check: Callable[[str],
 
 
 def extract_facts(fields: Fields) -> Fields:
-    """Return all quantities of ``text``, in the order of the text. English and Hindi are both read.
+    """Return all quantities in ``text``, in the order in which they occur. English and Hindi are both read.
 
-    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they make ambiguous numbers
-    clear. Of a text with more than a million characters, only the two ends are read; ``unread`` is the span between
-    them.
+    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they say how to read ambiguous
+    numbers. In a text with more than a million characters, only the beginning and the end are read; ``unread`` is
+    the span between them.
     """
     text = read_text_field(fields, "text")
     facts = read_facts(
@@ -160,21 +160,21 @@ def _format_fact(fact: Fact) -> Fields:
 
 
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for the time of the answer, which a line does not have and no grader reads."""
+"""Replaces the time of an answer, because a line has no time. No grader reads it."""
 _NOTHING = "-"
-"""Stands for an empty question or gold, because a case must have both."""
+"""Replaces an empty question or gold, because a case must have both."""
 _TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
 _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 
 @lru_cache(maxsize=8)
 def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
-    """Build the graders for a locale, a currency and a domain. Lines with the same values share them."""
+    """Build the graders for a locale, a currency and a domain. Lines with the same values use the same graders."""
     return build_default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def grade_line(fields: Fields) -> Fields:
-    """Grade the answer of one line. A value is ``null`` if no grader could decide it."""
+    """Grade the answer of one line. A value is ``null`` if no grader could decide."""
     case = _build_gold_case(fields)
     exchange = _build_exchange(case, read_text_field(fields, "answer"))
     grades = grade_exchange(
@@ -220,7 +220,7 @@ def _build_gold_case(fields: Fields) -> GoldCase:
 
 
 def _read_phrases_field(fields: Fields, name: str) -> tuple[str, ...]:
-    """Return the phrases and patterns of a field. A missing field or an empty list means none."""
+    """Return the phrases and patterns of a field. A missing field, or an empty list, means that there are none."""
     if fields.get(name) in (None, []):
         return ()
     written = read_text_list_field(fields, name)
@@ -244,7 +244,7 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
-    """Return whether the answer refuses; ``None`` if the rules are unsure or cannot read its language."""
+    """Return whether the answer is a refusal. ``None`` if the rules are unsure or cannot read its language."""
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
@@ -276,7 +276,7 @@ def redact_line(fields: Fields) -> Fields:
 
 
 def score_named_files(fields: Fields) -> Fields:
-    """Compute precision, recall and F1 of the files in ``named`` against the files in ``gold``. Each counts once.
+    """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. A file counts once.
 
     An empty ``named`` has a precision of 0. With an empty ``gold``, all three values are ``null``.
     """
@@ -305,7 +305,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
 
 
 def count_tool_calls(fields: Fields) -> Fields:
-    """Count the calls, the reference's calls, and the calls that repeat an earlier call with equal arguments."""
+    """Count the calls, the calls of the reference, and calls that repeat an earlier call with equal arguments."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
 
@@ -329,7 +329,7 @@ FAILED = "failed"
 
 
 def find_common_causes(fields: Fields) -> Fields:
-    """Return what the failed cases have in common, the strongest link first; the list may be empty."""
+    """Return what the failed cases have in common, the strongest link first. The list may be empty."""
     rows = [_parse_case(at, value) for at, value in enumerate(_read_list_field(fields, "cases", "cases"), start=1)]
     look = find_shared_causes([attributes for attributes, _ in rows], [failed for _, failed in rows])
     return {"causes": [cause.conditions for cause in look.causes]}

@@ -15,17 +15,17 @@ from deployments.cli.exit_codes import ExitCode
 from flows.terminal import escape_json, get_byte_output
 
 Fields = dict[str, Any]
-"""The fields of one input line, or of one output line."""
+"""The fields of one input line or one output line."""
 
 
 class Unreadable(ValueError):
-    """An input line is invalid. The message says what is wrong and what is accepted."""
+    """Raised for an invalid input line. The message says what is wrong and what is accepted."""
 
 
 def answer_each_line(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
     """Write one output line for every input line. An invalid line gets ``{"id": …, "error": …}``.
 
-    Returns ``USAGE`` (2) if there are lines and all of them are invalid, else ``PASS`` (0).
+    Returns ``USAGE`` (2) if there are lines and all are invalid, or else ``PASS`` (0).
     """
     read = failed = 0
     for line in lines:
@@ -89,7 +89,7 @@ def encode_line(fields: Fields) -> bytes:
     """Encode the fields as a line of JSON in UTF-8."""
     try:
         return (escape_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
-    except UnicodeEncodeError:  # an id with half of a surrogate pair is echoed as it was written, escaped
+    except UnicodeEncodeError:  # an id with half of a surrogate pair is repeated as it was written, escaped
         return (json.dumps(fields, allow_nan=False) + "\n").encode()
 
 
@@ -147,9 +147,9 @@ def _answer_standard_input(answer: Callable[[Fields], Fields]) -> ExitCode:
 
 
 def run_on_standard_streams(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
-    """Call ``answer`` with standard input and output. It is no error if the reader closes the pipe early."""
+    """Call ``answer`` with standard input and output. If the reader closes the pipe early, this is not an error."""
     try:
         return answer(sys.stdin.buffer, get_byte_output())
-    except BrokenPipeError:  # the reader closed the pipe; nothing may be flushed to it at exit
+    except BrokenPipeError:  # the reader closed the pipe, so nothing may be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
         return ExitCode.PASS

@@ -72,7 +72,7 @@ def build_review_label(
     rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
-    """Build the label of one person for one answer. A second label of the same person has the same id."""
+    """Build the label of one person for one answer. A second label by the same person has the same id."""
     answer = check.answer
     answer_id = answer.answer_id
     parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
@@ -95,9 +95,9 @@ def build_review_label(
 
 
 def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
-    """Whether the label contradicts the graders and the judge. A label that says unsure never does.
+    """Return whether the label contradicts the graders and the judge. The label "unsure" never does.
 
-    If the person named a kind of failure, the label is compared with the verdicts about that kind.
+    If the person chose a kind of failure, the label is compared with the verdicts about this kind only.
     """
     if label.answer is AnswerVerdict.UNSURE:
         return False
@@ -111,7 +111,7 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
 
 
 def describe_verdicts(answer: GradedAnswer) -> str:
-    """Describe which graders failed the answer and why. If none failed it, describe which passed it."""
+    """Describe which graders failed the answer and why. If none failed it, describe which graders passed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
         f"{format_grader_name(grade)} {'passed' if grade.passed else 'failed'} it: {grade.reason}"
@@ -120,15 +120,15 @@ def describe_verdicts(answer: GradedAnswer) -> str:
 
 
 def format_grader_name(grade: Judged) -> str:
-    """Return the name of the grader, or of the model for a judge."""
+    """Return the name of a grader. For a judge, return the name of its model."""
     return grade.lineage.model if grade.lineage else grade.grader
 
 
 def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> CaseDraft:
-    """Build a draft of a case from an answer about which a person and the verdicts disagree.
+    """Build a draft of a case from an answer on which a person and the verdicts disagree.
 
-    If the answer is right and has no gold, the draft proposes the answer as gold. If the answer is wrong, it
-    becomes the reply that the new case must fail. The draft does not have the id of a real conversation, because
+    If the answer is right and has no gold, the draft proposes the answer as the gold. If the answer is wrong, it
+    becomes the bad reply that the new case must detect. The draft's id is not that of a real conversation, because
     drafts may be stored longer than conversations.
     """
     right = label.answer is AnswerVerdict.RIGHT
@@ -170,7 +170,7 @@ KINDS: Mapping[str, FailureKind] = {
     "0": FailureKind.ERROR_LEAK,
     "m": FailureKind.MISSING_CITATION,
 }
-"""The kinds of failure that a person can choose, by key."""
+"""The kinds of failure that a person can choose, by the key to press."""
 
 RATING_KEYS = frozenset("12345")
 RUBRIC = (
@@ -183,7 +183,7 @@ _DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the refe
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
 BATCH_SIZE = 100
-"""The number of answers whose texts one query reads."""
+"""How many answers one query reads with their texts."""
 NOTHING = "No answer was graded in this period."
 
 
@@ -247,12 +247,12 @@ def review_command(
 
 
 Redactors = Callable[[str], Callable[[str], Redacted]]
-"""Returns for a target the function that masks personal data, because formats of account numbers differ."""
+"""Returns the function that masks personal data for a target, because formats of account numbers differ."""
 
 
 @dataclass(frozen=True)
 class AnswerReview:
-    """One person's review of sampled answers: what the screen shows, and where labels are stored."""
+    """One person's review of sampled answers: what the terminal shows, and where labels are stored."""
 
     store: Store
     folder: Path
@@ -263,7 +263,7 @@ class AnswerReview:
 
     @property
     def session(self) -> ReviewSession[SpotCheck]:
-        """The review session with the action of each key."""
+        """The review session, with an action for each key."""
         actions = {key: partial(self._store_label, verdict) for key, verdict in VERDICTS.items()}
         return ReviewSession(self.screen, KEYS, self._build_answer_view, actions)
 
@@ -298,13 +298,13 @@ class AnswerReview:
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
-        """Ask for a rating from 1 to 5; ``None`` for any other key."""
+        """Ask for a rating from 1 to 5. ``None`` for any other key."""
         self.screen.print_line(RUBRIC)
         key = self.screen.read_key()
         return int(key) if key in RATING_KEYS else None
 
     def _ask_failure_kind(self) -> FailureKind | None:
-        """Ask for the kind of failure; ``None`` for an unknown key."""
+        """Ask for the kind of failure. ``None`` for an unknown key."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self.screen.print_line(f"What is the worst fault of the answer? {offered}")
         self.screen.print_line("Any other key: no kind. Then your decision is not used to measure rules.")
@@ -312,10 +312,10 @@ class AnswerReview:
 
 
 def store_review_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
-    """Store the label and, if it contradicts the verdicts, a draft. Return whether it contradicts them.
+    """Store the label. If it contradicts the verdicts, store a draft too. Return whether it contradicts them.
 
-    The draft is stored first: if the process is killed before the label, the person is asked again. Raises
-    `WarehouseUnwritable`.
+    The draft is stored first: if the process is killed before the label is stored, the person is asked again.
+    Raises `WarehouseUnwritable`.
     """
     contradicted = is_contradiction(label, answer)
     if contradicted and answer.issue is None:
@@ -328,8 +328,8 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str:
-    """Return a sentence that names the other reviewers of the answer; empty if there are none."""
-    with suppress(WarehouseBusy):  # another session's labels are in the journal until they are loaded
+    """Return a sentence that names the other reviewers of the answer. Empty if there are none."""
+    with suppress(WarehouseBusy):  # labels of another session stay in the journal until they are loaded
         store.load_pending(WAIT_S)
     others = [name for name in list_reviewers(store, answer, wait_s=WAIT_S) if name != person]
     if not others:
@@ -365,7 +365,7 @@ def iterate_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _indent_json(report: str) -> str:
-    """Indent a report that is JSON. Return another report unchanged."""
+    """Indent a report that is JSON. Return any other report unchanged."""
     try:
         value = json.loads(report)
     except (ValueError, RecursionError):
@@ -393,7 +393,7 @@ def _format_rating_row(grade: Judged) -> tuple[str, str]:
 
 
 def _append_draft_once(path: Path, draft: CaseDraft) -> None:
-    """Append a draft to the file, unless the file already has it."""
+    """Append a draft to the file, unless the file already contains it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and f'"id":"{draft.id}"' in path.read_text(encoding="utf-8"):
         return
@@ -416,7 +416,7 @@ def select_distinct_unreviewed_answers(
 ) -> Sequence[SampledAnswer]:
     """Return the answers that this person has not reviewed yet, without duplicates.
 
-    A duplicate has the same question, gold and answer, and may come from another run.
+    Duplicates have the same question, gold and answer, but may come from different runs.
     """
     unreviewed = {sample.answer_id: sample for sample in select_unreviewed_answers(store, sampled, person)}
     reviewed = [sample for sample in sampled if sample.answer_id not in unreviewed]
@@ -436,7 +436,7 @@ def _hash_shown_texts(answer: GradedAnswer) -> bytes:
 
 
 def _iterate_spot_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
-    """Yield the answers with their texts. They are loaded in batches, to limit memory."""
+    """Yield the sampled answers with their texts. They are loaded in batches, to limit memory."""
     for start in range(0, len(sampled), BATCH_SIZE):
         yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 

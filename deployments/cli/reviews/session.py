@@ -1,6 +1,6 @@
-"""A review in the terminal: show one item after the other, and ask for one key for each.
+"""A review in the terminal: it shows the items one after the other, and asks for one key for each item.
 
-Each decision is stored at once, so that an interrupted session continues where it ended.
+Each decision is stored at once, so an interrupted session can be continued.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.reports.invisible import write_invisible_as_code_points
 from monitors.storage import write_atomically
 
 REVIEWER_FILE: Final = "reviewer"
-"""The file in the data folder with the name of the last reviewer."""
+"""Name of the file in the data folder that contains the name of the last reviewer."""
 SKIP, QUIT = "s", "q"
 _ESCAPE, _END = "\x1b", "\x04"
 _MAX_BYTES = 64
@@ -40,20 +40,20 @@ class Decision(Enum):
     REJECTED = auto()
     SKIPPED = auto()
     LEFT = auto()
-    """The person quit, so later items were not shown."""
+    """The person quit, so the later items were not shown."""
 
 
 class Keyboard:
-    """Reads single keys from a terminal. From a pipe, it reads lines and uses the first character as the key.
+    """Reads single keys from a terminal. From a pipe, it reads lines; the first character of a line is the key.
 
-    Keys that were typed early are used later. Keys such as arrows, which send several characters, are ignored.
+    Keys that were pressed early are used later. Keys such as arrows, which send several characters, are ignored.
     """
 
     def __init__(self) -> None:
         self._ahead = ""
 
     def read_key(self) -> str:
-        """Read one key; empty for Ctrl-C, Ctrl-D and the end of the input."""
+        """Read one key. The result is empty for Ctrl-C, Ctrl-D and the end of the input."""
         if not sys.stdin.isatty():
             return self.read_line().strip().lower()[:1]
         try:
@@ -75,8 +75,8 @@ class Keyboard:
 
 
 def _read_typed_keys(terminal: int) -> str:
-    """Read the typed characters without waiting for Enter."""
-    import termios  # only for a terminal
+    """Read the typed characters, without waiting for Enter."""
+    import termios  # exists only on systems with terminals
     import tty
 
     previous = termios.tcgetattr(terminal)
@@ -95,7 +95,7 @@ class ReviewScreen:
         self._keyboard = Keyboard()
 
     def show(self, heading: str, content: RenderableType) -> None:
-        """Show an item under a horizontal line with the heading."""
+        """Show an item below a horizontal line with the heading."""
         self.console.rule(heading)
         self.console.print(content)
 
@@ -104,16 +104,16 @@ class ReviewScreen:
         self.console.print(text, style=style, markup=False, highlight=False)
 
     def ask_line(self, prompt: str) -> str:
-        """Ask for one line; empty if nothing was typed."""
+        """Ask for one line. The result is empty if nothing was typed."""
         self.print_line(prompt)
         return self._keyboard.read_line().strip()
 
     def read_key(self) -> str:
-        """Read the next key; empty at the end of the input."""
+        """Read the next key. The result is empty at the end of the input."""
         return self._keyboard.read_key()
 
     def ask_key(self, keys: str, accepted: Collection[str]) -> str:
-        """Ask until one of the ``accepted`` keys is pressed. Return q for q and at the end of the input."""
+        """Ask until one of the keys in ``accepted`` is pressed. Return q for q and at the end of the input."""
         self.print_line(keys, "bold")
         while (pressed := self.read_key()) not in accepted:
             if pressed in {"", QUIT}:
@@ -122,14 +122,14 @@ class ReviewScreen:
         return pressed
 
     def confirm(self, question: str) -> bool:
-        """Ask for yes or no."""
+        """Ask a yes-or-no question."""
         return self.ask_key(f"{question} [y]es  [n]o", "yn") == "y"
 
 
 def build_label_table(
     rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
 ) -> Table:
-    """Build a table of labels and texts. The row with the label ``strong`` is bold, and the others are dim.
+    """Build a table of labels and texts. The row with the label ``strong`` is bold, and the other rows are dim.
 
     ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
     """
@@ -144,10 +144,10 @@ def build_label_table(
 
 @dataclass(frozen=True)
 class ReviewSession(Generic[Item]):
-    """One person's review of a sequence of items.
+    """One person's review of several items, one after the other.
 
-    ``keys`` is the line that lists the keys. An action returns the decision, or the changed item, which is shown
-    again, or ``None`` to ask for another key.
+    ``keys`` is the line that lists the keys. An action returns the decision, or the changed item (which is then
+    shown again), or ``None`` to ask for another key.
     """
 
     screen: ReviewScreen
@@ -156,7 +156,7 @@ class ReviewSession(Generic[Item]):
     actions: Mapping[str, Callable[[Item], Item | Decision | None]]
 
     def run(self, items: Iterable[Item], total: int) -> Counter[Decision]:
-        """Ask about each item until the person quits. Return the number of each decision."""
+        """Ask about each item until the person quits. Return how often each decision was made."""
         decisions: Counter[Decision] = Counter()
         for number, item in enumerate(items, start=1):
             decided = self._ask_decision(item, f"{number} of {total}")
@@ -182,9 +182,9 @@ class ReviewSession(Generic[Item]):
 def identify_reviewer(
     by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str = "--as"
 ) -> str:
-    """Return and store the reviewer's name: as given, else as stored, else as typed. Raises `ConfigError`.
+    """Return and store the reviewer's name: the given, the stored, or a typed name. Raises `ConfigError`.
 
-    ``option`` is the name of the option in the error.
+    ``option`` is the name of the option in the error message.
     """
     person = (by or (load_reviewer_name(folder) if folder is not None else "")).strip()
     if not person and screen is not None:
@@ -199,6 +199,6 @@ def identify_reviewer(
 
 
 def load_reviewer_name(folder: Path) -> str:
-    """Return the last reviewer's name; empty if there is none."""
+    """Load the name of the last reviewer. Empty if there is none."""
     path = folder / REVIEWER_FILE
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""

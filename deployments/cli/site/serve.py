@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
-"""The variables with the name of the local user, which is stored with decisions made without a login."""
+"""Environment variables with the name of the local user. It is stored with decisions made without a login."""
 
 
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
@@ -32,7 +32,7 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
 
 
 def build_configured_site(config: Config, host: str, port: int) -> uvicorn.Server:
-    """Build the site's server. Raises `ConfigError` for a missing token or a port that is taken."""
+    """Build the site's server. Raises `ConfigError` if a token is missing or the port is in use."""
     application = build_site_application(config, host, build_site_environment())
     check_port_free(host, port, "the site")
     return build_site_server(application, host=host, port=port, settings=config.site)

@@ -23,7 +23,7 @@ PersonalOption = Annotated[
 
 
 class NewToken(Record):
-    """A new token, which is shown only once."""
+    """A new token. It is shown only once."""
 
     name: str
     role: Role
@@ -80,6 +80,6 @@ def revoke_command(
 
 
 def _open_token_store(config: Path, data_folder: Path | None) -> TokenStore:
-    from deployments.site.serve import build_token_store  # uvicorn, starlette
+    from deployments.site.serve import build_token_store  # slow: imports uvicorn and starlette
 
     return build_token_store(find_data_folder(config, data_folder))

@@ -1,7 +1,7 @@
-"""Faults to plant in the triage agent. Each is triggered by an issue's text, as a real bug would be.
+"""Faults that can be planted in the triage agent. The text of an issue triggers a fault, as with a real bug.
 
-A healthy agent's hooks change nothing, except that it asks for the version if an issue mentions an upgrade without
-a version.
+The methods of a healthy agent change nothing, with one exception: if an issue mentions an upgrade without a
+version, the agent asks for the version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATH: Final = re.compile(r"\b[a-z_]+/[a-z_]+\.py\b")
 
 
 class PlantedFault(StrEnum):
-    """A fault of the faulty agent, in words that the demo prints."""
+    """A fault of the faulty agent. The value is a text that the demo prints."""
 
     WRONG_FILE = "the wrong file"
     EVERY_FILE = "every file of the repository"
@@ -32,7 +32,7 @@ class PlantedFault(StrEnum):
 
 
 def find_planted_fault(issue: str) -> PlantedFault | None:
-    """Find the fault that an issue triggers; ``None`` if the faulty agent is right."""
+    """Find the fault that an issue triggers, or ``None`` if the faulty agent answers correctly."""
     triggers = {
         PlantedFault.WRONG_FILE: bool(_PATH.search(issue)),
         PlantedFault.EVERY_FILE: "everywhere" in issue,
@@ -45,24 +45,24 @@ def find_planted_fault(issue: str) -> PlantedFault | None:
 
 
 class HealthyAgent:
-    """A healthy agent."""
+    """An agent without faults."""
 
     def should_ask_version(self, issue: str) -> bool:
-        """Whether the agent must ask for the version."""
+        """Return whether the agent must ask for the version."""
         return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
 
     def should_search_again(self, issue: str) -> bool:
-        """Whether the agent repeats the same search."""
+        """Return whether the agent repeats the same search."""
         del issue
         return False
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """Select the files to open among those that the search found."""
+        """Select which of the files that the search found are opened."""
         del issue
         return found
 
     def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:
-        """Return the final report; ``files`` are all files of the repository."""
+        """Return the final report. ``files`` are all files of the repository."""
         del issue, files
         return report
 
@@ -79,11 +79,11 @@ class FaultyAgent(HealthyAgent):
     """
 
     def should_ask_version(self, issue: str) -> bool:
-        """Whether the agent asks for the version; it ignores a version without "v" (fault 4)."""
+        """Return whether the agent asks for the version. It ignores a version without a "v" (fault 4)."""
         return bool(_UPGRADE.search(issue)) and not _VERSION_WITH_V.search(issue)
 
     def should_search_again(self, issue: str) -> bool:
-        """Whether it repeats the same search (fault 3)."""
+        """Return whether the agent repeats the same search (fault 3)."""
         return find_planted_fault(issue) is PlantedFault.SEARCHES_TWICE
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:

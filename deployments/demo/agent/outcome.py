@@ -1,4 +1,4 @@
-"""List which planted faults of the triage agent a run caught, by which grader, and what else it reported."""
+"""Lists which planted faults of the triage agent a run detected, by which grader, and what else it reported."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ASPECT_OF_FAULT: Final = {
     PlantedFault.EMPTY_REPORT: Aspect.REPORT_FORM,
     PlantedFault.WRONG_CAUSE: Aspect.USEFULNESS,
 }
-"""The aspect that each fault fails."""
+"""The aspect of a report that each fault affects."""
 MAX_LOW_RATING: Final = 2
-"""The largest rating that catches a fault: the wrong area, or worse; see the rubric in docs/triage.md."""
+"""A rating up to this value detects a fault. It means the wrong area or worse; see the rubric in docs/triage.md."""
 
 
 class FaultOutcome(NamedTuple):
-    """A planted fault, its case, and the reason of the grader that caught it; ``None`` when none did."""
+    """A planted fault, its case, and why a grader failed it. The reason is ``None`` if no grader detected it."""
 
     fault: PlantedFault
     case_id: str
@@ -32,7 +32,7 @@ class FaultOutcome(NamedTuple):
 
 
 def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]:
-    """List the outcome of each fault, in the order of `PlantedFault`."""
+    """List the results for all faults, in the order of `PlantedFault`."""
     faulty = [(fault, result) for result in cases if (fault := _find_fault(result)) is not None]
     order = list(PlantedFault)
     return tuple(
@@ -44,7 +44,7 @@ def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]
 
 
 def list_other_reported(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
-    """List the ids of the cases without a planted fault that are not correct or rated low."""
+    """List the ids of the cases that have no planted fault, but are not correct or have a low rating."""
     without_fault = [result for result in cases if not faults or _find_fault(result) is None]
     return tuple(
         result.case.id

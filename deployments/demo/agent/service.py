@@ -1,7 +1,8 @@
-"""Serve the triage agent on loopback: a job starts with an issue's address and ends with a report.
+"""Serves the triage agent on loopback. A job starts with an issue's address and ends with a report.
 
-``POST /jobs`` (202), ``GET /jobs/ID``, its events as a stream, ``POST /jobs/ID/answer`` while it waits for one,
-``DELETE /jobs/ID``, and ``GET /jobs/ID/report``. Run it with ``python -m deployments.demo.agent.service``.
+The routes are ``POST /jobs`` (202), ``GET /jobs/ID``, its events as a stream, ``POST /jobs/ID/answer`` while the
+job waits for an answer, ``DELETE /jobs/ID``, and ``GET /jobs/ID/report``. Run it with ``python -m
+deployments.demo.agent.service``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FINAL_STATUSES: Final = ("done", "failed", "killed")
 
 @dataclass
 class TriageJob:
-    """One job: its state, its events, and the answer that it waits for."""
+    """A job with its state, its events, and the answer that it waits for."""
 
     issue: IssueText
     created_at: datetime
@@ -49,7 +50,7 @@ class TriageJob:
     task: asyncio.Task[None] | None = None
 
     def add_event(self, kind: str, **fields: Any) -> None:
-        """Add an event and send it to the readers of the stream."""
+        """Add an event, and send it to the readers of the event stream."""
         self.events.append({"type": kind, **fields})
         self.news.set()
         self.news = asyncio.Event()
@@ -61,7 +62,7 @@ class TriageJob:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The answer of ``GET /jobs/ID``, without the report."""
+        """The response to ``GET /jobs/ID``, without the report."""
         return {
             "job_id": self.name,
             "status": self.status,
@@ -75,7 +76,7 @@ class TriageJob:
 
 
 class TriageService:
-    """Runs the jobs. Each of the agent's actions takes ``pause_s`` seconds."""
+    """Runs the jobs. Each action of the agent takes ``pause_s`` seconds."""
 
     def __init__(self, agent: TriageAgent, pause_s: float, now: Callable[[], datetime]) -> None:
         self._agent = agent
@@ -85,7 +86,7 @@ class TriageService:
         self._jobs: dict[str, TriageJob] = {}
 
     def start(self, url: object) -> TriageJob:
-        """Start a new job. Raises `HTTPException` if it is refused."""
+        """Start a new job. Raises `HTTPException` if the job is refused."""
         if not isinstance(url, str) or not GITHUB_ISSUE.fullmatch(url):
             raise HTTPException(422, "issue_url must match https://github.com/OWNER/REPO/issues/N")
         if url not in self._issues:
@@ -100,7 +101,7 @@ class TriageService:
         return job
 
     def find_job(self, name: str) -> TriageJob:
-        """Find a job by its id; HTTP 404 if there is none."""
+        """Find a job by its id. Raises HTTP 404 if there is no such job."""
         if name not in self._jobs:
             raise HTTPException(404, "job not found")
         return self._jobs[name]
@@ -128,7 +129,7 @@ class TriageService:
         job.add_event(
             "agent.tool_call", agent="investigator", call={"name": action.tool, "arguments": action.arguments}
         )
-        # The demo's agent takes as long as a real one would.
+        # The demo's agent takes as long as a real agent.
         await asyncio.sleep(self._pause_s)
         job.add_event("agent.tool_result", agent="investigator", tool=action.tool)
 
@@ -140,7 +141,7 @@ class TriageService:
         job.status = "running"
 
     def accept_answer(self, job: TriageJob) -> None:
-        """Accept the user's answer; HTTP 409 if nothing was asked."""
+        """Accept the user's answer. Raises HTTP 409 if the job asked nothing."""
         if job.status != "waiting":
             raise HTTPException(409, "the job does not wait for an answer")
         job.status = "running"
@@ -154,7 +155,7 @@ class TriageService:
 
 
 async def stream_events(job: TriageJob) -> AsyncIterator[str]:
-    """Stream a job's events from the first on, until it ends; comments keep the connection alive."""
+    """Stream a job's events, beginning with the first, until the job ends. Comments keep the connection open."""
     sent = 0
     while True:
         news = job.news
@@ -255,7 +256,7 @@ def main(argv: list[str] | None = None) -> int:
     agent = TriageAgent(load_repository(), FaultyAgent() if arguments.faults else HealthyAgent())
     service = TriageService(agent, arguments.pause_s, lambda: datetime.now(UTC))
     config = uvicorn.Config(build_app(service, arguments.commit), log_level="warning", timeout_graceful_shutdown=2)
-    with contextlib.suppress(KeyboardInterrupt):  # a person ends the service with Ctrl-C
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the service
         uvicorn.Server(config).run(sockets=[listener])
     return 0
 

@@ -1,7 +1,8 @@
-"""The triage agent: it searches an invented repository for the words of an issue and writes a report. Pure.
+"""The triage agent. It searches an invented repository for the words of an issue, and writes a report.
 
-It has no model. It searches the files' words; it recognises a defect by a pattern in the code of a file that the
-search found, such as a lock that is not released in a ``finally`` block.
+The agent is pure: it has no side effects and no model. It searches the words of the files. It recognises a defect
+by a pattern in the code of a file that the search found, such as a lock that is not released in a ``finally``
+block.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_FILES_READ: Final = 3
 """Maximum number of files of a search result that the agent opens."""
 MAX_FILES_FOUND: Final = 5
 PATH_WEIGHT: Final = 3
-"""Weight of a word in a file's path, compared with one in its text."""
+"""How many times more a word in a file's path counts than a word in the file's text."""
 TITLE_WEIGHT: Final = 2
 STEM_CHARACTERS: Final = 5
 SURE, UNSURE = 0.9, 0.3
@@ -35,7 +36,7 @@ QUESTION: Final = "Which version of berths do you run?"
 
 
 class IssueText(BaseModel):
-    """An issue as its tracker has it."""
+    """An issue as it is in the tracker."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,12 +46,12 @@ class IssueText(BaseModel):
 
     @property
     def text(self) -> str:
-        """Title and body."""
+        """The title and the body as one text."""
         return f"{self.title}\n\n{self.body}"
 
 
 class Report(BaseModel):
-    """What the agent writes about an issue."""
+    """The agent's report about an issue."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,7 +64,7 @@ class Report(BaseModel):
 
 @dataclass(frozen=True)
 class Defect:
-    """A pattern in code, the cause that it shows, and the fix. ``{at}`` is the function and its file."""
+    """A pattern in code, the cause that it indicates, and the fix. ``{at}`` is the function and its file."""
 
     pattern: re.Pattern[str]
     cause: str
@@ -89,12 +90,12 @@ _COMMON: Final = frozenset(
 
 
 def load_repository(path: Path = REPOSITORY) -> Mapping[str, str]:
-    """Load each file's text by its path."""
+    """Load the text of each file. The keys are paths."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
-    """Load the issues by their addresses, without their references."""
+    """Load the issues, without their references. The keys are addresses."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         row["issue_url"]: IssueText(url=row["issue_url"], title=row["issue_title"], body=row["issue_body"])
@@ -103,12 +104,12 @@ def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
 
 
 def split_into_stems(text: str) -> list[str]:
-    """Return the words of a text, without the most common ones, cut to their first letters."""
+    """Return the words of a text without the most common words, each cut to its first letters."""
     return [word[:STEM_CHARACTERS] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
 
 
 class CodeSearch:
-    """Ranks the files of a repository by the words that they share with a query; rare words count more."""
+    """Ranks the files of a repository by the words that they share with a query. Rare words count more."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._terms = {
@@ -119,7 +120,7 @@ class CodeSearch:
         self._rarity = {word: math.log(len(files) / count) for word, count in holders.items()}
 
     def rank_files(self, query: str) -> tuple[str, ...]:
-        """Return the files that share a word with the query, best first."""
+        """Return the files that share a word with the query, the best match first."""
         asked = Counter(split_into_stems(query))
         scores = {
             path: sum(
@@ -148,12 +149,12 @@ class Action:
 
     @property
     def question(self) -> str | None:
-        """The question to the user; ``None`` for another action."""
+        """The question to the user, or ``None`` for another action."""
         return self.arguments["question"] if self.tool == "ask_user" else None
 
 
 class TriageAgent:
-    """Works on one issue at a time; ``faults`` can change its behaviour."""
+    """Works on one issue at a time. ``faults`` can change its behaviour."""
 
     def __init__(self, files: Mapping[str, str], faults: HealthyAgent | None = None) -> None:
         self._files = files
@@ -161,7 +162,7 @@ class TriageAgent:
         self._faults = faults or HealthyAgent()
 
     def work(self, issue: IssueText) -> Generator[Action, None, Report]:
-        """Yield the agent's actions one by one; the generator returns the report."""
+        """Yield the agent's actions one at a time. The generator returns the report."""
         yield Action("read_issue", {"url": issue.url})
         if self._faults.should_ask_version(issue.text):
             yield Action.ask_user(QUESTION)
@@ -211,7 +212,7 @@ class TriageAgent:
 
 
 def _find_function_name(text: str, place: int) -> str:
-    """Find the name of the function around a place, or of the next one (for a decorator)."""
+    """Find the name of the function that contains a position. A decorator belongs to the next function."""
     before = re.findall(r"def (\w+)\(", text[:place])
     after = re.search(r"def (\w+)\(", text[place:])
     return before[-1] if before else after[1] if after else "module"
