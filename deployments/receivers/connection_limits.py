@@ -1,7 +1,7 @@
-"""Limit the connections of a receiver or the site that have not sent a complete request.
+"""Limits connections to a receiver or to the site that have not sent a complete request.
 
-A connection without a complete head or body after a few seconds is closed, and one client may have only a few of
-them. So idle or slow connections do not block genuine deliveries, people or `/healthz`.
+A connection without a complete head or body after a few seconds is closed, and one client may have only a limited
+number of them. Therefore idle or slow connections do not block genuine deliveries, people or `/healthz`.
 """
 
 from __future__ import annotations
@@ -30,36 +30,53 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 HEAD_TIMEOUT_S: Final = 5.0
-"""Maximum seconds from the connection, or the first byte of a later request, to the end of the request's head."""
+"""Maximum time for the head of a request, in seconds.
+
+It begins with the connection or, for a later request, with the first byte.
+"""
 MAX_PER_PEER: Final = 64
-"""Connections of one client without a head, and of one client of the site without its body; a proxy in front sends
-both immediately."""
+"""Maximum number of one client's connections without a head. On the site, also of those without a body.
+
+A proxy in front of Lookout sends both immediately.
+"""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
-"""If there are too many connections, those open for fewer seconds are not closed: they may be real deliveries."""
+"""If there are too many connections, those that are open for less time (in seconds) are not closed.
+
+They may be genuine.
+"""
 DEFAULT_BACKLOG: Final = 128
-"""Connections that asyncio accepts before it handles any: fewer than `RESERVED_FILES`, so that these stay free."""
+"""How many connections asyncio accepts before it handles any.
+
+This is less than `RESERVED_FILES`, so that these files stay free.
+"""
 RESERVED_FILES: Final = 256
-"""Number of open files that connections cannot use: the process needs them for its log, journal and warehouse."""
+"""How many open files connections cannot use. The process needs them for its log, journal and warehouse."""
 MIN_CONNECTIONS: Final = 64
 BODY_TIMEOUT_S: Final = 10.0
-"""Maximum seconds from the end of a request's head to the end of its body. Each receiver has a shorter limit."""
+"""Maximum time from the end of a request's head to the end of its body, in seconds.
+
+Receivers have shorter limits.
+"""
 REPEAT_S: Final = 60.0
 NOISY_MESSAGES: Final = ("out of system resource", "Too many open files")
 STARTUP_FAILURE: Final = 3
-"""The exit code if the server cannot start, as in uvicorn."""
+"""The exit code if the server cannot start. uvicorn has the same code."""
 OPEN_FILES_LIMIT: Final = 8_192
-"""The process sets its limit of open files to this: the usual 1,024 is too low for 1,000 deliveries at once."""
+"""The process sets its limit of open files to this value.
+
+The usual 1,024 is too low for 1,000 deliveries at once.
+"""
 
 
 class PendingConnections:
-    """The connections of one server that have not sent something yet, the longest waiting one first."""
+    """The connections to one server that still have to send something. The longest waiting one comes first."""
 
     def __init__(self) -> None:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
         self._of_peer: Counter[str] = Counter()
 
     def begin(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
-        """Add a connection of a client that waits; if too many of it wait, close those that wait longest.
+        """Add a client's connection. If too many of the client's connections wait, close the longest waiting ones.
 
         ``peer`` is ``None`` for a client without a limit.
         """
@@ -77,16 +94,16 @@ class PendingConnections:
 
     @property
     def first_since_s(self) -> float:
-        """Since when the first one waits; infinite if none does."""
+        """Return since when the first connection waits. Infinite if no connection waits."""
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
     def drop_first(self) -> None:
-        """Close the connection that waits longest, if any."""
+        """Close the connection that waits longest, if there is one."""
         if self._waiting:
             self._close(next(iter(self._waiting)))
 
     def end(self, connection: BoundedProtocol) -> None:
-        """Remove a connection: it has sent the rest, or was closed."""
+        """Remove a connection, because it has sent the rest or was closed."""
         _, peer = self._waiting.pop(connection, (0.0, None))
         if peer is not None:
             self._of_peer[peer] -= 1
@@ -112,7 +129,7 @@ _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP with a deadline for each head, and for each body, whether or not the application reads it."""
+    """The HTTP protocol of uvicorn with a deadline for each head and each body, even if nothing reads it."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -123,26 +140,27 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def peer(self) -> str:
-        """The address of the connection: the client's, or that of a proxy."""
+        """The address of the connection: that of the client or of a proxy."""
         return self.client[0] if self.client else ""
 
     def find_client(self, scope: HTTPScope) -> str | None:
-        """Return the client whose unfinished bodies are limited; ``None`` for no limit beside the deadline.
+        """Return the client whose unfinished bodies are limited. ``None``: only the deadline applies.
 
-        A receiver has none: a proxy or GitHub itself may send a thousand deliveries at once. The site has one.
+        A receiver has no such limit, because a proxy or GitHub may send a thousand deliveries at once. The site has
+        this limit.
         """
         del scope
         return None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the deadline of the first head; if too many connections are open, close one that waits."""
+        """Start the deadline of the first head. If too many connections are open, close a waiting one."""
         super().connection_made(transport)
         self._await_head()
         if len(self.connections) > find_max_connections():
             self._pending.drop_first()
 
     def data_received(self, data: bytes) -> None:
-        """Start the deadline of a further request on the same connection at its first byte, and of its body."""
+        """At the first byte of a later request on the same connection, start its deadlines for head and body."""
         if self._head_deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._await_head()
         super().data_received(data)
@@ -188,16 +206,19 @@ class BoundedProtocol(H11Protocol):
 
 
 class PeerBoundedProtocol(BoundedProtocol):
-    """A `BoundedProtocol` that also limits the unfinished bodies of each peer: Slack, or the proxy in front."""
+    """A `BoundedProtocol` that also limits the unfinished bodies of each peer, such as Slack or a proxy."""
 
     def find_client(self, scope: HTTPScope) -> str:
-        """Return the peer."""
+        """Return the peer of the connection."""
         del scope
         return self.peer
 
 
 class RepeatFilter(logging.Filter):
-    """Lets a message through once in `REPEAT_S`, with the number of its repeats before; what varies is cut off."""
+    """Passes a log message once in `REPEAT_S` seconds, with the number of earlier repeats.
+
+    Varying parts are cut off.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         super().__init__()
@@ -206,7 +227,10 @@ class RepeatFilter(logging.Filter):
         self._repeats: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the record. The traceback is left out, since it does not help if accepting fails."""
+        """Return whether to write the record.
+
+        The traceback is removed, because it does not help if accepting fails.
+        """
         if not any(text in record.getMessage() for text in NOISY_MESSAGES):
             return True
         text, now_s = record.getMessage().splitlines()[0], self._monotonic()
@@ -232,7 +256,7 @@ def build_bounded_server(
     """Build a server of an application with limited connections.
 
     ``backlog`` is also the number of connections that asyncio accepts before it does anything else. ``options`` are
-    further ones of uvicorn.
+    passed to uvicorn.
     """
     raise_file_limit()
     limit_repeats()
@@ -253,27 +277,27 @@ def build_bounded_server(
 
 
 def serve_until_signal(server: uvicorn.Server) -> None:
-    """Serve until SIGTERM or SIGINT, which is raised again; end the process if it cannot listen."""
+    """Serve until SIGTERM or SIGINT, which is raised again. If the server cannot listen, end the process."""
     server.run()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 
 
 def limit_repeats(monotonic: Callable[[], float] = time.monotonic) -> None:
-    """Count what asyncio would log for each connection while no file can be opened, instead of repeating it."""
+    """While no file can be opened, count the message that asyncio would log for each connection."""
     logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
 
 
 def find_max_connections() -> int:
-    """Return the limit of open connections: the process's open files without `RESERVED_FILES`."""
+    """Return the maximum number of open connections: the process's open files without `RESERVED_FILES`."""
     return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files to `OPEN_FILES_LIMIT`, as far as the system permits."""
+    """Raise the limit of open files to `OPEN_FILES_LIMIT`, or as far as the system permits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = OPEN_FILES_LIMIT if hard == resource.RLIM_INFINITY else min(OPEN_FILES_LIMIT, hard)
     if soft < limit:
-        # A container may refuse the change; then the limit stays.
+        # A container may refuse the change. Then the limit does not change.
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

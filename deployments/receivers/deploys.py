@@ -5,9 +5,9 @@
     GET  /readyz               deploys can be stored, and Prefect answers
     GET  /metrics              metrics for Prometheus
 
-A deploy is on disk before the answer, so that it survives a kill. The answer waits neither for Prefect nor for the
-warehouse: a background task starts the runs. A request's body is bounded in size and time. Answers and log lines
-contain nothing from the request, and no sender can create a new series of metrics.
+A deploy is on the disk before the answer, so that it survives a kill. The answer does not wait for Prefect or the
+warehouse: a background task starts the runs. A request's body is limited in size and time. Answers and log lines
+contain nothing from the request, and a sender cannot create a new series of metrics.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from warehouse.journal.journal import Journal
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0)
-"""Histogram bounds in seconds: 0.2 s is the objective for 99 % of answers, and 1 s is the limit for all."""
+"""Bounds of the histogram in seconds. 99 % of answers should take at most 0.2 s, and all at most 1 s."""
 
 
 class ReceiverMetrics:
-    """The receiver's Prometheus metrics, one registry per application."""
+    """The receiver's Prometheus metrics. Each application has its own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -86,7 +86,7 @@ class ReceiverMetrics:
         )
 
     def count_delivery_without_start(self, provider: DeploySender, why: IgnoreReason) -> None:
-        """Count a delivery that starts nothing."""
+        """Count a delivery that starts no run."""
         self._ignored.labels(provider.value, why.value).inc()
 
     def count_refusal(self, provider: DeploySender, why: RejectionReason) -> None:
@@ -94,12 +94,12 @@ class ReceiverMetrics:
         self._build_refusal.labels(provider.value, why.value).inc()
 
     def count_run_starts(self, started: StartReport) -> None:
-        """Count the started and failed runs of waiting deploys."""
+        """Count the runs of waiting deploys that were started, and those that failed to start."""
         self.runs.inc(len(started.runs))
         self._failures.inc(len(started.failed))
 
     def format_metrics(self, waiting: tuple[QueuedDeploy, ...], now: datetime) -> bytes:
-        """Return all metrics in Prometheus' format; ``waiting`` has the oldest deploy first."""
+        """Return all metrics in Prometheus' format. ``waiting`` lists the oldest deploy first."""
         self._waiting.set(len(waiting))
         self._oldest.set(max(0.0, (now - waiting[0].stored_at).total_seconds()) if waiting else 0.0)
         return generate_latest(self.registry)
@@ -109,23 +109,24 @@ class ReceiverMetrics:
 
 
 MAX_BODY_BYTES: Final = 2 * 2**20
-"""Maximum bytes of a delivery: a push of 2,048 commits, the most that GitHub lists, with 1 kB for each."""
+"""Maximum size of a delivery in bytes: a push of 2,048 commits (GitHub's maximum) with 1 kB for each."""
 SMALL_BODY_BYTES: Final = 2**16
-"""Bytes that the server buffers of any request. Most deliveries have 10 to 30 kB."""
+"""How many bytes of any request the server buffers. Most deliveries have 10 to 30 kB."""
 MAX_LARGE_BODIES: Final = 32
 BODY_TIMEOUT_S: Final = 5.0
-"""Maximum seconds for the body of a delivery: half of GitHub's limit."""
+"""Maximum time for the body of a delivery in seconds. It is half of GitHub's limit."""
 
 
 def collect_headers(request: Request) -> Headers:
-    """Collect all values of every header, by lower-case name."""
+    """Collect all values of each header. The keys are names in lower case."""
     return {name: tuple(request.headers.getlist(name)) for name in request.headers}
 
 
 async def read_body(request: Request, large: asyncio.Semaphore) -> bytes:
-    """Read the whole body. Raises `DeliveryRejected` if it is too large, too slow, or cut off.
+    """Read the whole body. Raises `DeliveryRejected` if it is too large, too slow or cut off.
 
-    A body that is not known to be small waits for the semaphore ``large``, which limits the memory of all together.
+    If the body is not known to be small, it waits for the semaphore ``large``, which limits the memory of all large
+    bodies together.
     """
     length = request.headers.get("content-length", "0")
     if not (length.isascii() and length.isdecimal()) or int(length[:20]) > MAX_BODY_BYTES:
@@ -154,17 +155,17 @@ async def _read_bounded(request: Request) -> bytes:
 
 FIRST_PAUSE_S: Final = 1.0
 CRASH_CHECK_INTERVAL_S: Final = 15.0
-"""Seconds between two requests to Prefect about whether the run of a deploy has crashed."""
+"""How often Prefect is asked whether the run of a deploy has crashed, in seconds."""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum seconds between two attempts while Prefect is down. A restart of its server takes 15 s."""
+"""Maximum pause between two attempts while Prefect is down, in seconds. Its server needs 15 s to restart."""
 
 log = logging.getLogger(__name__)
 
 
 class RunStarter(Worker):
-    """Starts the run of every deploy that waits for one, and again those that crashed.
+    """Starts the run of every deploy that waits for a run. Also restarts runs that crashed.
 
-    ``prefect_api`` returns the current address of Prefect's API, ``None`` if it is not running yet.
+    ``prefect_api`` returns the current address of Prefect's API, or ``None`` if it is not running yet.
     ``build_notifier`` builds the notifier of a target, for a run that is not started again.
     """
 
@@ -191,7 +192,7 @@ class RunStarter(Worker):
         self._logged_reasons: tuple[str, ...] = ()
 
     async def work(self) -> bool:
-        """Start the runs of waiting deploys; return whether all were started."""
+        """Start the runs of waiting deploys. Return whether all were started."""
         try:
             started = await self._start_waiting_runs()
         except MonitorError as error:
@@ -203,7 +204,7 @@ class RunStarter(Worker):
         return not started.failed
 
     def _log(self, reasons: tuple[str, ...]) -> None:
-        """Log why deploys wait, once per change of the reasons, and when none waits any more."""
+        """Log why deploys wait when the reasons change, and when no deploy waits any more."""
         if reasons == self._logged_reasons:
             return
         for reason in reasons:
@@ -235,7 +236,7 @@ PATH: Final = "/deploys"
 
 
 class Receiver:
-    """Answers deliveries. ``parsers`` are those of the senders in the configured triggers."""
+    """Answers deliveries. ``parsers`` are for the senders in the configured triggers."""
 
     def __init__(
         self,
@@ -286,7 +287,10 @@ class Receiver:
         return answer
 
     def _verify_and_store_delivery(self, parser: TriggerParser, delivery: Delivery) -> Response:
-        """Verify and store one delivery; runs in a thread, because signatures, JSON and disk take milliseconds."""
+        """Verify and store one delivery.
+
+        It runs in a thread, because signatures, JSON and disk take milliseconds.
+        """
         parsed = parser.verify_and_parse(delivery)
         if isinstance(parsed, NotForUs):
             self._metrics.count_delivery_without_start(parser.provider, parsed.reason)
@@ -311,7 +315,7 @@ def build_application(
     *,
     now: Callable[[], datetime],
 ) -> Starlette:
-    """Build the receiver as an ASGI application; it starts runs as long as it is running."""
+    """Build the receiver as an ASGI application. It starts runs of waiting deploys while it is running."""
     receiver = Receiver(parsers, starter, metrics, now=now)
 
     async def answer_health(_request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Check whether a port is free before anything is started or announced."""
+"""Checks whether a port is free before anything is started or announced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from monitors.errors import ConfigError
 
 
 def check_port_free(host: str, port: int, service: str, option: str = "--port") -> None:
-    """Raise `ConfigError` if ``service`` cannot listen there; ``option`` is the option for another port."""
+    """Raise `ConfigError` if ``service`` cannot listen on the port.
+
+    ``option`` is the option that sets another port.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

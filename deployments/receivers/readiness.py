@@ -1,4 +1,4 @@
-"""The receiver's readiness: check everything that must work until a reported deploy is verified."""
+"""The receiver's readiness: checks everything that must work so that a reported deploy is verified."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from monitors.records.base import Record
 from warehouse.journal.journal import Journal
 
 MAX_STATUS_AGE_S: Final = 2.0
-"""Seconds for which a status is reused, so that frequent requests do not write to the disk each time."""
+"""How long a status is reused, in seconds, so that frequent requests do not write to the disk each time."""
 HEALTH_TIMEOUT_S: Final = 2.0
 PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)
-"""Prefect's runners and workers ask for due runs every 10 to 15 s, those of ``lookout up`` every 2 s."""
+"""Maximum time since a runner asked Prefect for due runs.
+
+Prefect's runners and workers ask every 10 to 15 s, those of ``lookout up`` every 2 s.
+"""
 
 
 class ReadinessStatus(Record):
-    """The result of a poll. ``secrets`` is always true: without them the process does not start.
+    """The result of a check. ``secrets`` is always true, because without secrets the process does not start.
 
-    ``runner_alive``: a runner asks Prefect for due runs of the deployment that is started after a deploy.
+    ``runner_alive`` is true if a runner asks Prefect for due runs of the deployment that a deploy starts.
     """
 
     keeps_deploys: bool
@@ -43,7 +46,7 @@ class ReadinessStatus(Record):
 
     @property
     def ready(self) -> bool:
-        """Whether a deploy that is reported now will be verified soon."""
+        """Return whether a deploy that is reported now will be verified soon."""
         return all(self.model_dump().values())
 
 
@@ -56,7 +59,7 @@ class _Prefect(NamedTuple):
 
 
 class Readiness:
-    """Polls at most every two seconds. ``deployment`` is started after a deploy, as ``flow/name``."""
+    """Checks readiness at most every two seconds. ``deployment`` is what a deploy starts, as ``flow/name``."""
 
     def __init__(
         self, deploys: DeployQueue, journal: Journal, prefect_api: Callable[[], str | None], deployment: str
@@ -104,7 +107,7 @@ class Readiness:
 
 
 async def is_prefect_up(api: str) -> bool:
-    """Whether a Prefect server answers at this address of its API."""
+    """Return whether a Prefect server answers at this address of its API."""
     try:
         async with httpx.AsyncClient(timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api)) as client:
             return (await client.get(f"{api.rstrip('/')}/health")).is_success
@@ -113,7 +116,7 @@ async def is_prefect_up(api: str) -> bool:
 
 
 async def find_deployment(api: str, deployment: str) -> DeploymentResponse | None:
-    """Find the deployment ``flow/name`` on a server; ``None`` if it is not registered.
+    """Find the deployment ``flow/name`` on a server, or ``None`` if it is not registered.
 
     Raises the errors of Prefect's client, and `TimeoutError`, if the server does not answer.
     """
@@ -133,9 +136,11 @@ def _is_writable(check: Callable[[], None]) -> bool:
 
 
 def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
-    """Whether a runner asks for its runs. The server itself notices a dead runner only after a minute.
+    """Return whether a runner asks for the deployment's runs.
 
-    The time of the last request is compared with our clock only if the server is on the same machine.
+    The server itself notices a dead runner after a minute.
+
+    The time of the last request is compared with this machine's clock only if the server is on this machine.
     """
     if deployment.status is not DeploymentStatus.READY or deployment.last_polled is None:
         return False
@@ -143,5 +148,5 @@ def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
 
 
 def _is_local(api: str) -> bool:
-    """Whether the API is on this machine, so that no proxy is used."""
+    """Return whether the API is on this machine, so that no proxy is used."""
     return httpx.URL(api).host in ("127.0.0.1", "localhost", "::1")

@@ -1,8 +1,8 @@
-"""The receiver of Slack's buttons: verify a request, store its actions, answer, and then apply them.
+"""The receiver of Slack's buttons: verifies a request, stores its actions, answers, and then applies them.
 
-An action is in the journal before Slack gets its 200, so that it survives a kill. Slack waits three seconds, so the
-answer does not wait for the warehouse. An unsigned request is not parsed. The body is a form with one JSON field
-that holds the actions. After the answer, each is applied and shown in the message.
+An action is in the journal before Slack gets status 200, so that it survives a kill. Slack waits three seconds, so
+the answer does not wait for the warehouse. An unsigned request is not parsed. The body is a form with one JSON
+field that contains the actions. After the answer, each action is applied and shown in the message.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from monitors.records.operator_actions import ActionEffect, ActionOutcome, Opera
 
 MAX_FORM_FIELDS: Final = 10
 MAX_ACTIONS: Final = 10
-"""Maximum number of actions in one request. Slack sends one."""
+"""Maximum number of actions in one request. Slack sends only one."""
 ID_CHARACTERS: Final = 24
-"""Hexadecimal digits of an action's id: 96 bits."""
+"""How many hexadecimal digits an action's id has. They are 96 bits."""
 
 
 class Malformed(ValueError):
-    """The request is not an action. The text never contains the request."""
+    """Raised if the request is not an action. The error's text never contains the request."""
 
 
 class _User(BaseModel):
@@ -75,7 +75,7 @@ class _Container(BaseModel):
 
 
 class _Interaction(BaseModel):
-    """The part of a ``block_actions`` payload that is read; everything else in it is ignored."""
+    """The part of a ``block_actions`` payload that is read. Everything else in it is ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -87,16 +87,16 @@ class _Interaction(BaseModel):
 
 
 class SlackAction(Record):
-    """An action by a button of a message, and the address for a reply, which is never stored."""
+    """An action by a button of a message. Its address for a reply is never stored."""
 
     action: OperatorAction
     response_url: str | None
 
 
 def parse_slack_actions(body: bytes, *, at: datetime) -> tuple[SlackAction, ...]:
-    """Parse the actions by our own buttons in ``body``; other apps' buttons and other interactions are skipped.
+    """Parse the actions by Lookout's buttons in ``body``. Other apps' buttons and other interactions are skipped.
 
-    Raises `Malformed` for anything that Slack does not send.
+    Raises `Malformed` for a body that Slack would not send.
     """
     try:
         interaction = _Interaction.model_validate(parse_strict_json(_extract_payload(body)))
@@ -138,7 +138,7 @@ def _get_value(button: _Button) -> str:
 def _build_slack_action(
     interaction: _Interaction, button: _Button, named: ButtonAction, at: datetime
 ) -> SlackAction:
-    """Build the action. Its id depends only on the button: pressed or delivered twice, it is one action."""
+    """Build the action. Its id depends only on the button, so a second click or delivery is the same action."""
     canonical = f"{button.action_id}\n{_get_value(button)}".encode()
     action = OperatorAction(
         # Stored ids have this prefix: with another prefix, an action that Slack delivers again would count twice.
@@ -156,11 +156,11 @@ def _build_slack_action(
 
 
 RETRY_PAUSE_S: Final = 5.0
-"""Seconds between two attempts while another process has locked the warehouse."""
+"""Pause between two attempts while another process has locked the warehouse, in seconds."""
 LOCK_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for the warehouse's lock. After that, stored actions wait for the next attempt."""
+"""Maximum wait for the warehouse's lock in seconds. Then stored actions wait for the next attempt."""
 MAX_WAITING: Final = 1_000
-"""Maximum number of actions with a stored reply address. Older actions are applied without a reply."""
+"""Maximum number of actions whose reply address is stored. Older actions are applied without a reply."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -170,8 +170,8 @@ log = logging.getLogger(__name__)
 class ActionWorker(Worker):
     """Applies operators' actions and shows their outcomes.
 
-    ``sender`` edits messages with a bot token. Without it the action's reply address is used, which is valid for
-    half an hour.
+    ``sender`` edits messages with a bot token. Without ``sender``, the action's reply address is used, which is
+    valid for half an hour.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class ActionWorker(Worker):
         self._waiting: OrderedDict[str, SlackAction] = OrderedDict()
 
     def save(self, received: SlackAction) -> None:
-        """Store an action durably; may be called in a thread. Then call `apply_in_background` in the event loop."""
+        """Store an action so that it survives a crash. May run in a thread; then call `apply_in_background`."""
         store_operator_action(self._actions, received.action)
 
     def apply_in_background(self, actions: Sequence[SlackAction]) -> None:
@@ -205,11 +205,11 @@ class ActionWorker(Worker):
         await super().run()
 
     async def work(self) -> bool:
-        """Apply the waiting actions; return whether all were applied."""
+        """Apply the waiting actions. Return whether all were applied."""
         return await self._run_safely(self._apply_actions_and_show_outcomes)
 
     async def _run_safely(self, work: Work) -> bool:
-        """Run ``work`` and return whether it succeeded. A failure is logged; stored actions are tried again."""
+        """Run ``work`` and return whether it succeeded. A failure is logged, and stored actions are tried again."""
         try:
             await work()
         except MonitorError as error:
@@ -221,7 +221,7 @@ class ActionWorker(Worker):
         return True
 
     async def _show_earlier_outcomes(self) -> None:
-        """Show recent outcomes that a killed receiver may have applied without showing them."""
+        """Show recent outcomes that a killed receiver may have applied but not shown."""
         await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for outcome in await asyncio.to_thread(list_recent_action_outcomes, self._actions):
             await self._show_outcome(outcome, None)
@@ -237,7 +237,7 @@ class ActionWorker(Worker):
                 self._waiting.pop(action_id, None)
 
     async def _show_outcome(self, outcome: ActionOutcome, response_url: str | None) -> None:
-        """Show the outcome in the message, or only to the person if the action changed nothing."""
+        """Show the outcome in the message. If the action changed nothing, show it only to the person."""
         try:
             if outcome.effect is not ActionEffect.DONE:
                 if response_url:
@@ -265,14 +265,17 @@ PATH: Final = "/slack/actions"
 HEALTH_PATH: Final = "/health"
 SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's name
 MAX_BODY_BYTES: Final = 512 * 1024
-"""A request includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
-This is four times that."""
+"""Maximum size of a request in bytes.
+
+A request contains its whole message. 13,000 characters, with nine bytes each for Hindi in a form, are 120 kB. This
+is four times as much.
+"""
 BUFFERED_BODY_BYTES: Final = 2**16
-"""Bytes that the server buffers of any request."""
+"""How many bytes of any request the server buffers."""
 MAX_LARGE_BODIES: Final = 16
-"""Maximum number of larger bodies that are read at the same time, of all senders together: 8 MB."""
+"""Maximum number of large bodies that are read at the same time, from all senders together. They need 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
-"""Maximum seconds for the body of a request. Slack itself waits for an answer for three seconds."""
+"""Maximum time for the body of a request in seconds. Slack waits three seconds for an answer."""
 MIN_SECRET_CHARACTERS: Final = 16
 
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
@@ -288,7 +291,7 @@ class ActionRejected(Exception):
 
 
 def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
-    """Parse ``SLACK_SIGNING_SECRET``: one secret, or the new and the old one with a comma during a rotation."""
+    """Parse ``SLACK_SIGNING_SECRET``: one secret or, during a rotation, the new and the old one with a comma."""
     secrets = tuple(secret.strip() for secret in (text or "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
@@ -311,7 +314,7 @@ class _Clock(SdkClock):
 
 
 def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], worker: ActionWorker) -> Starlette:
-    """Build the receiver as an ASGI application; ``worker`` runs as long as it does."""
+    """Build the receiver as an ASGI application. ``worker`` runs while the application does."""
     verifiers = tuple(SignatureVerifier(secret, clock=_Clock(now)) for secret in secrets)
 
     large = asyncio.Semaphore(MAX_LARGE_BODIES)
@@ -343,7 +346,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
 
 
 async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
-    """Read the whole body, bounded in size and time. Large ones take turns, which bounds the memory of them all."""
+    """Read the whole body, with limits on size and time. Large bodies take turns, to limit memory."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ActionRejected(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be a form (application/x-www-form-urlencoded)"
@@ -365,7 +368,7 @@ async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
 
 
 def _read_signature(request: Request) -> tuple[str, str]:
-    """Return the time and the signature of the headers, before anything of the body is read."""
+    """Return the time and the signature in the headers, before any part of the body is read."""
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")
     if len(stamps) != 1 or len(signatures) != 1:
@@ -376,7 +379,7 @@ def _read_signature(request: Request) -> tuple[str, str]:
 
 
 def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequence[SignatureVerifier]) -> None:
-    """Check Slack's signature over time and body, in constant time, at most 300 s old or ahead."""
+    """Check Slack's signature over time and body in constant time. The time may differ by up to 300 s."""
     try:
         valid = [verifier.is_valid(body, stamp, signature) for verifier in verifiers]
     except UnicodeDecodeError:
@@ -386,7 +389,7 @@ def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequenc
 
 
 async def _save_actions(actions: Sequence[SlackAction], worker: ActionWorker) -> None:
-    """Store actions durably before the answer. If that fails, Slack shows an error to the person who pressed."""
+    """Store actions before the answer. If that fails, Slack shows an error to the person who pressed the button."""
     try:
         for received in actions:
             await asyncio.to_thread(worker.save, received)

@@ -1,4 +1,4 @@
-"""A background task that processes waiting work when it is woken, and retries after a pause if some is left."""
+"""A background task that processes waiting work when it is woken. If some work is left, it tries again later."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Self
 
 
 class Worker(ABC):
-    """Runs from ``__aenter__`` on, and begins with the work that an earlier, killed process left.
+    """Runs from ``__aenter__`` on. It begins with the work that an earlier, killed process left.
 
-    A pause between two tries is ``first_pause_s`` at first, doubled each time up to ``max_pause_s``. With
-    ``interval_s`` it also works when nothing has woken it for so long.
+    The pause between two attempts begins with ``first_pause_s`` and doubles each time, up to ``max_pause_s``. If
+    ``interval_s`` is set, it also works if it was not woken for this time.
     """
 
     def __init__(self, *, first_pause_s: float, max_pause_s: float, interval_s: float | None = None) -> None:
@@ -26,10 +26,13 @@ class Worker(ABC):
 
     @abstractmethod
     async def work(self) -> bool:
-        """Process the waiting work; return whether all is done. Must not raise: an error would end the task."""
+        """Process the waiting work. Return whether all is done.
+
+        It must not raise, because an error would end the task.
+        """
 
     def wake(self) -> None:
-        """Wake the task: new work is waiting."""
+        """Wake the task, because new work is waiting."""
         self._idle.clear()
         self._news.set()
 
@@ -45,7 +48,7 @@ class Worker(ABC):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the task; the next process continues with the waiting work."""
+        """Stop the task. The next process continues with the waiting work."""
         del kind, error, trace
         if self._task is not None:
             self._task.cancel()
@@ -60,7 +63,7 @@ class Worker(ABC):
                     await self._news.wait()
             self._news.clear()
             if not await self.work():
-                # Failed work is tried again after a growing pause.
+                # Work that failed is tried again after a growing pause.
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, self._max_pause_s)
                 self._news.set()

@@ -1,11 +1,11 @@
-"""Check the host name, proxy, token and form token of each request before it reaches a page.
+"""Checks the host name, proxy, token and form token of each request before it reaches a page.
 
 a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
 a proxy that is not configured ──────▶ 400
 no token, if one is needed ──────────▶ 401, for every address except the login and the health check
 a form without its token ────────────▶ 403 (see `deployments.site.forms`)
 
-Each response forbids external scripts and styles, frames, and requests to other hosts. Page views are logged before
+Each response forbids external scripts and styles, frames, and requests to other hosts. A page view is logged before
 the page is shown.
 """
 
@@ -34,12 +34,12 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder, open_without_links
 
 LOCAL: Final = "loopback"
-"""The session of all visitors if no login is needed."""
+"""The session of all visitors of a site without a login."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
 """The prefix of the files that the login page uses."""
 ACTION_RESULT_FIELDS: Final = frozenset({"done", "seal"})
-"""The query parameters with the message of a finished action, which are not filters."""
+"""Query parameters with the message of a finished action. They are not filters."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -51,7 +51,7 @@ HEADERS: Final = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 MAX_LOGGED_CHARACTERS: Final = 500
-"""Characters of an address, and of its filters, that are logged."""
+"""Maximum number of characters of an address and of its filters that are logged."""
 _PROXY_HEADERS: Final = (
     *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
@@ -59,11 +59,11 @@ _PROXY_HEADERS: Final = (
 )
 """Headers that only a reverse proxy sends."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-"""Characters that addresses of pages, files and ids cannot contain."""
+"""Characters that must not be in addresses of pages, names of files and ids."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
-"""The size of a network whose IPv6 addresses count as one visitor, because a customer gets at least this much."""
+"""The number of bits that identify one visitor in an IPv6 address. A customer gets at least such a network."""
 
 
 log = logging.getLogger(__name__)
@@ -80,12 +80,12 @@ class Visitor:
 
     @property
     def may_decide(self) -> bool:
-        """Whether the visitor may make decisions."""
+        """Return whether the visitor may make decisions."""
         return self.role is Role.OPERATE
 
 
 class PageView(Record):
-    """A logged view of a page, with its filters. ``personal_data`` is true if personal data was shown."""
+    """A logged view of a page, with its filters. ``personal_data`` is true if personal data was visible."""
 
     at: UtcTime
     who: str
@@ -114,20 +114,20 @@ class ViewLog:
 
 
 def build_cookie_name(prefix: str) -> str:
-    """Return the name of the session cookie. With ``__Host-``, browsers reject cookies from other hosts."""
+    """Return the name of the session cookie. With ``__Host-``, browsers reject this cookie from other hosts."""
     return "__Secure-lookout" if prefix else "__Host-lookout"
 
 
 def needs_login(settings: SiteSettings, host: str) -> bool:
-    """Whether visitors must log in.
+    """Return whether visitors must log in.
 
-    They need not if the site is only reachable from this machine, without a proxy.
+    They need not log in if the site can be reached only from this machine, without a proxy.
     """
     return settings.login or bool(settings.trusted_proxies) or not is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or an address means this machine."""
+    """Return whether a host name or an address means this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -135,7 +135,7 @@ def is_loopback(host: str) -> bool:
 
 
 def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
-    """Raise `ConfigError` if visitors must log in but there is no token."""
+    """Raise `ConfigError` if visitors must log in, but no token exists."""
     if needs_login(settings, host) and not tokens.load_tokens():
         raise ConfigError(
             f"the site on {host} requires a token, but there are none. Create the first with `lookout site token "
@@ -145,10 +145,10 @@ def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenSto
 
 @dataclass
 class AttemptLimit:
-    """Limits the number of wrong tokens in a period, for each address and in total.
+    """Limits how many wrong tokens are accepted in a period, from each address and in total.
 
-    The total limit does not apply to an address that has sent a good token, so that an attacker with many addresses
-    cannot lock out the people on call.
+    The total limit does not apply to an address that has sent a good token. Therefore an attacker with many
+    addresses cannot lock out the people on call.
     """
 
     now: Callable[[], datetime]
@@ -161,7 +161,7 @@ class AttemptLimit:
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def compute_wait_s(self, address: str) -> int:
-        """Return the seconds until ``address`` may try again; 0 if it may try now."""
+        """Return after how many seconds ``address`` may try again. 0 means now."""
         key = compute_visitor_network(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
@@ -201,7 +201,7 @@ def compute_visitor_network(address: str) -> str:
 
 
 def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
-    """Return the address of the client. Behind trusted proxies, it is the nearest address before the proxies."""
+    """Return the client's address. Behind trusted proxies, this is the nearest address before the proxies."""
     if not _is_in_networks(peer, trusted_proxies):
         return peer
     forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
@@ -216,7 +216,7 @@ def _is_in_networks(address: str, networks: Sequence[str]) -> bool:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address; IPv4 addresses written as IPv6 become IPv4. ``None`` for an invalid one."""
+    """Parse an address. IPv4 addresses written as IPv6 become IPv4. ``None`` if it is invalid."""
     try:
         parsed = ip_address(text.strip("[]"))
     except ValueError:
@@ -225,7 +225,7 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class EntryRefused(Exception):
-    """A request is refused. ``text`` says why and what to do; after ``wait_s`` the visitor may try again."""
+    """Raised if a request is refused. ``text`` says why and what to do. ``wait_s`` is the wait in seconds."""
 
     def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:
         super().__init__(text)
@@ -235,12 +235,12 @@ class EntryRefused(Exception):
 
 
 Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
-"""Builds the response to a refused request, as a page or as JSON, as requested."""
+"""Builds the response to a refused request, as a page or as JSON, depending on the request."""
 
 
 @dataclass(frozen=True)
 class AccessControl:
-    """Checks each request before it reaches the pages. ``host`` is the address on which the site listens."""
+    """Checks each request before it reaches the pages. ``host`` is the address that the site listens on."""
 
     app: ASGIApp
     settings: SiteSettings
@@ -272,7 +272,7 @@ class AccessControl:
         await self.app(admitted, receive, _add_security_headers(send))
 
     def _admit_request(self, scope: Scope) -> Scope:
-        """Return the request with its visitor, and with its path without prefix and ``.json``.
+        """Return the request with its visitor. Its path has no proxy prefix and no ``.json``.
 
         Raises `EntryRefused`.
         """
@@ -318,7 +318,7 @@ class AccessControl:
         return called if called and self._is_proxy(_read_peer_address(scope)) else headers.get("host", "")
 
     def _is_plain_http(self, scope: Scope, headers: Headers, host: str) -> bool:
-        """Whether the browser uses unencrypted http over a network, so that no session cookie is set."""
+        """Return whether the browser uses unencrypted http over a network. Then no session cookie is set."""
         if is_loopback(_strip_port(host)):
             return False
         if self._is_proxy(_read_peer_address(scope)):
@@ -407,12 +407,12 @@ def _require_known_host(host: str, known_names: Sequence[str]) -> None:
 
 
 def is_public_path(path: str) -> bool:
-    """Whether a path is open to visitors without a token."""
+    """Return whether a path is open to visitors without a token."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 
 def _strip_prefix_and_json(path: str, prefix: str) -> tuple[str, bool]:
-    """Return the path without the proxy's prefix and ``.json``, and whether it had ``.json``."""
+    """Return the path without the proxy's prefix and ``.json``. Also return whether it had ``.json``."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"
     path = path.rstrip("/") or "/"

@@ -75,7 +75,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """The address of a page, and the function that builds the page."""
+    """The address of a page, and the function that builds this page."""
 
     path: str
     make: PageMaker
@@ -83,7 +83,7 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class ActionRoute:
-    """The address that a form is sent to, and the function that applies the form."""
+    """The address that a form is sent to, and the function that carries out the form."""
 
     path: str
     apply_action: ActionMaker
@@ -107,7 +107,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/review/drafts", build_gold_drafts_page),
     PageRoute("/review/incidents", build_grown_drafts_page),
 )
-"""All pages. Each is also served as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
+"""All pages. Each page is also served as JSON, at its address with ``.json`` (the first page at ``/now.json``)."""
 
 ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/incidents/{incident}/decide/{decision}", apply_incident_decision),
@@ -118,7 +118,7 @@ ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/review/drafts/{draft}", decide_gold_draft),
     ActionRoute("/review/incidents/{draft}", decide_grown_draft),
 )
-"""All decisions that the site accepts."""
+"""All decisions that a person can send to the site."""
 
 FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (
     ("/runs/{run}/report", serve_run_report),
@@ -157,9 +157,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
 
     handled = (HTTPException, PageRefused, MonitorError, Exception)
     pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, answer_error), lifespan=lifespan)
-    pages.router.redirect_slashes = (
-        False  # such redirects would use this server's name and scheme, without the prefix
-    )
+    pages.router.redirect_slashes = False  # such a redirect would lack the proxy's host name and prefix
     return pages
 
 
@@ -212,7 +210,7 @@ def _build_health_endpoint(refresher: Refresher) -> Answer:
 
 
 def _choose_error_response(error: Exception) -> tuple[HTTPStatus, str]:
-    """Return the status and the text for an error. Of an unexpected error, only the type is shown."""
+    """Return the status and the text for an error. For an unexpected error, only its type is shown."""
     match error:
         case PageRefused():
             return error.status, error.text

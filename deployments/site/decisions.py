@@ -1,4 +1,4 @@
-"""Apply a person's decision on a page, in the same way as Slack's buttons and `lookout alerts`.
+"""Applies a person's decision on a page, in the same way as Slack's buttons and `lookout alerts`.
 
 The site stores a decision first and then applies it. If the warehouse is busy, another process applies it later. At
 the end, the site renews the copy of the warehouse that its pages read, so that the next page shows the decision.
@@ -24,7 +24,7 @@ from monitors.records.incidents import ActionKind, ActionVia, Incident
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
-"""The longest wait for the warehouse. After it, the decision is applied a little later."""
+"""Maximum wait for the warehouse in seconds. If it is longer, the decision is applied later."""
 PENDING_TEXT: Final = "Your decision is stored. Lookout applies it as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 def store_and_apply_action(
     request: PageRequest, kind: ActionKind, incidents: Sequence[Incident], note: str = "", page_state: str = ""
 ) -> str:
-    """Store and apply an action on incidents under the visitor's name; return the result in a sentence.
+    """Store and apply an action on incidents under the visitor's name. Return the result as a sentence.
 
-    ``page_state`` identifies the state of the page: a form that is sent twice from the same page is one action.
-    Raises `WarehouseUnwritable` when the action could not be stored.
+    ``page_state`` identifies the state of the page, so that a form that is sent twice from the same page is one
+    action. Raises `WarehouseUnwritable` if the action could not be stored.
     """
     actions = request.site.actions
     action = build_operator_action(
@@ -52,7 +52,7 @@ def store_and_apply_action(
     action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
     if not action_outcomes:
         return PENDING_TEXT
-    # In the background: Slack may be slow, and the next edit makes up for a missed one.
+    # In the background, because Slack may be slow. A later edit replaces an edit that failed.
     bot = request.site.bot
     if bot is not None:
         edit = partial(asyncio.run, edit_messages_after_actions(request.site.actions, bot, action_outcomes))
@@ -61,12 +61,12 @@ def store_and_apply_action(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id that is the same if the same form is sent twice, so that it counts once."""
+    """Return an id that is the same if the same form is sent twice, so that the form counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
 def refresh_copy_if_free(request: PageRequest) -> None:
-    """Renew the copy of the warehouse if it is free, so that the next page shows the change."""
+    """Renew the copy of the warehouse if the warehouse is free, so that the next page shows the change."""
     try:
         request.site.snapshot.refresh(WAIT_S)
     except MonitorError as error:

@@ -1,4 +1,4 @@
-"""Export the site as static files with masked personal data and without forms.
+"""Exports the site as static files with masked personal data and without forms.
 
 The export follows links and writes each linked page, up to a limit. Only the filters in `OWN_PAGES` have their own
 files. A link with another filter leads to the page without that filter.
@@ -31,12 +31,12 @@ from monitors.reports.badge import render_badge
 from monitors.storage import build_unwritable_error, move, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
-"""The file with the list of exported files. The next export may replace only these files."""
+"""Name of the file with the list of exported files. The next export may replace only these files."""
 STAGED: Final = ".lookout-site-new"
-"""The temporary folder in the folder of the export. An interrupted export leaves it; the next one removes it."""
+"""A temporary folder inside the export's folder. If an export is interrupted, the next export removes it."""
 MAX_PAGES: Final = 2_000
 OWN_PAGES: Final = ("target", "night", "page")
-"""The filters whose values each have a file, in the order of the parts of the file name."""
+"""The filters whose values have their own files. The parts of a file name have this order."""
 LEFT_OUT_PAGE: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
     "This page is not in this copy, because a copy has at most {most:,} pages. Open it on the site itself."
@@ -54,7 +54,7 @@ class ExportedFiles(Record):
 
 @dataclass
 class FolderLinks:
-    """Builds relative links between exported pages, and remembers up to ``most`` linked pages to write."""
+    """Builds relative links between exported pages. It collects up to ``most`` linked pages to write."""
 
     most: int = MAX_PAGES
     noted: dict[StaticAddress, None] = field(default_factory=dict[StaticAddress, None])
@@ -72,7 +72,7 @@ class FolderLinks:
         )
 
     def register_page(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
-        """Remember a page to write and return it. If there are too many, return the page about missing pages."""
+        """Add a page to write and return it. If there are too many, return the page about missing pages."""
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
             self.left_out.add(goal)
@@ -82,7 +82,7 @@ class FolderLinks:
 
 
 def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
-    """Return the page at an address, and the parameters in the address."""
+    """Return the page at an address, and the parameters in this address."""
     for page in PAGES:
         match, scope = Route(page.path, _ignore_request).matches({"type": "http", "method": "GET", "path": address})
         if match is Match.FULL:
@@ -91,17 +91,17 @@ def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
 
 
 def _ignore_request() -> None:
-    """Do nothing: only addresses are compared."""
+    """Do nothing, because only addresses are compared."""
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Return the file name of a page. Parts for filters begin with ``_``, which names of pages never do."""
+    """Return the file name of a page. A part for a filter begins with ``_``, which no page name does."""
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _build_relative_path(here: StaticAddress, goal: str) -> str:
-    """Return the relative path to a file. It begins with ``./`` if a colon would look like a scheme."""
+    """Return the relative path to a file. It begins with ``./`` if a colon in it would look like a scheme."""
     way = posixpath.relpath(goal, posixpath.dirname(build_file_name(here)) or ".")
     return f"./{way}" if ":" in way.partition("/")[0] else way
 
@@ -132,7 +132,7 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
 
 
 def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles) -> None:
-    """Replace the files of the last export. If this raises an error, the old files stay."""
+    """Replace the files of the last export. If this raises an error, the old files are still there."""
     _refuse_foreign_files(folder, previous, written)
     _make_readable_folder(folder)
     staged = folder / STAGED
@@ -140,7 +140,7 @@ def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, st
     try:
         for name, text in files.items():
             write_atomically(staged / name, text, within=folder)
-    except BaseException:  # also on cancellation
+    except BaseException:  # also for a cancellation
         shutil.rmtree(staged, ignore_errors=True)
         raise
     combined = written.model_copy(update={"files": tuple(sorted({*written.files, *previous}))})
@@ -163,7 +163,7 @@ def _make_readable_folder(place: Path) -> None:
 
 
 def _refuse_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
-    """Raise `ConfigError` if a file that no export wrote, or a link out of the folder, would be replaced."""
+    """Raise `ConfigError` if the export would replace a file that no export wrote, or a link out of the folder."""
     for name in (*written.files, *previous):
         place = folder / name
         links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
@@ -174,7 +174,7 @@ def _refuse_foreign_files(folder: Path, previous: Sequence[str], written: Export
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """Render a page and its JSON. If the page no longer exists, render a page that says so."""
+    """Render a page and its JSON. If the page no longer exists, render a page that says this."""
     match = find_page_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:

@@ -1,4 +1,4 @@
-"""Serve metrics for Prometheus, and a badge for each target.
+"""Serves metrics for Prometheus, and a badge for each target.
 
 A missing value is never shown as zero. A target without a score has no metric for the score.
 """
@@ -33,13 +33,13 @@ def serve_target_badge(request: PageRequest) -> Response:
 
 
 def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
-    """Return the state of every target, as on the page Now."""
+    """Return the state of every target, as the page Now shows it."""
     data = build_now_page(request).data
     return data.cards if isinstance(data, NowData) else ()
 
 
 def format_badge_word(card: TargetCard) -> str:
-    """Return the last verdict for the badge; `NO_DATA` if there is none or it is too old."""
+    """Return the last verdict for the badge, or `NO_DATA` if there is none or it is too old."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA
 

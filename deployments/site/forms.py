@@ -1,4 +1,4 @@
-"""Read forms, with a limit of their size, and check that they come from a page of this site."""
+"""Reads forms, limits their size, and checks that they come from a page of this site."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deployments.site.page import PageRefused
 from deployments.site.tokens import SessionSigner
 
 MAX_FORM_BYTES: Final = 64 * 1024
-"""The maximum size of a form."""
+"""Maximum size of a form in bytes."""
 
 
 async def read_form(request: Request) -> Mapping[str, str]:
@@ -33,7 +33,7 @@ async def read_form(request: Request) -> Mapping[str, str]:
 def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
     """Raise `PageRefused` if a form is not from a page of this site, or if the visitor may not decide.
 
-    A program that sends its token in a header needs no form token, because another site cannot misuse its session.
+    A program that sends its token in a header needs no form token, because another site cannot use its session.
     """
     visitor: Visitor = request.state.visitor
     if visitor.session and not (
@@ -51,7 +51,10 @@ def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[st
 
 
 def is_same_origin(request: Request) -> bool:
-    """Whether a page of this site sent the request, according to the browser's headers; true without headers."""
+    """Return whether a page of this site sent the request, according to the browser's headers.
+
+    True without headers.
+    """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"

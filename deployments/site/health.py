@@ -1,7 +1,7 @@
-"""Check the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, disk space.
+"""Checks the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, and disk space.
 
 Slow checks, such as asking Prefect's server, run in a background thread. Pages show their last results. A missing
-result is shown as unknown, neither good nor bad.
+result is shown as unknown, which is neither good nor bad.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ if TYPE_CHECKING:
 
 REFRESH_INTERVAL: Final = timedelta(seconds=60)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
-"""Results of finished runs are loaded at once, so a segment that waits longer is a fault."""
+"""Maximum time that a segment waits to be loaded.
+
+Results of finished runs are loaded at once, so more is a fault.
+"""
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)
-"""The time after the start of `lookout up` in which missing schedules are normal."""
+"""How long after the start of `lookout up` missing schedules are normal."""
 MIN_FREE_DISK_GB: Final = 5.0
 _GIGABYTE: Final = 1e9
 _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.FAILED: "a run failed"}
 
 
 class HealthLine(Record):
-    """The result of one check of the monitor itself. ``ok`` is ``None`` if unknown; then ``unknown`` is shown.
+    """The result of one check of the monitor itself. If ``ok`` is ``None``, the text ``unknown`` is shown.
 
     ``to_do`` and ``command`` say what to do. ``next_at`` is shown in the time zone of its schedule.
     """
@@ -70,7 +73,7 @@ class SlowFacts:
 
 
 class HealthWatch:
-    """Runs the slow checks. `slow` has their last results; ``None`` before the first."""
+    """Runs the slow checks. `slow` has their last results, or ``None`` before the first."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -100,7 +103,7 @@ def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None
 
 
 def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
-    """Return the results of all checks of the monitor. The schedules are last."""
+    """Return the results of all checks of the monitor. The schedules come last."""
     slow = site.health.slow
     return (
         *_build_heartbeat_lines(site),
@@ -182,7 +185,7 @@ def _build_segments_line(waiting: WaitingSegments | None, now: datetime) -> Heal
 
 
 def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None = None) -> Iterator[HealthLine]:
-    """Yield a line only if the disk has little free space."""
+    """Yield a line only if the disk has too little free space."""
     free = (free_gb or _measure_free_disk_gb)(data_folder)
     if free < MIN_FREE_DISK_GB:
         to_do = "Free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)."
@@ -241,7 +244,7 @@ def _has_state_of_every_schedule(site: Site, states_by_name: Mapping[str, Schedu
 
 
 def _is_in_start_period(installation: Holder, now: datetime) -> bool:
-    """Whether `lookout up` was started so recently that its schedules may not exist yet."""
+    """Return whether `lookout up` was started so recently that its schedules may not exist yet."""
     return installation.started_at is not None and now - installation.started_at < START_TIMEOUT
 
 

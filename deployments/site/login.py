@@ -1,4 +1,4 @@
-"""The pages and forms to log in with a token and to log out."""
+"""The pages and forms for logging in with a token and for logging out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LoginPages:
         return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", next_url)
 
     async def log_in(self, request: Request) -> Response:
-        """Start a session if the token is good. Count a wrong token for the address of the client."""
+        """Start a session if the token is good. A wrong token is counted for the client's address."""
         client = request.state.client
         form = await read_form(request)
         next_url = form.get("next", "/")
@@ -53,7 +53,7 @@ class LoginPages:
         if not is_same_origin(request):
             return self._answer_refusal(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", next_url)
         signer = self._renderer.signer
-        owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count
+        owner = signer.tokens.find_owner(form.get("token", ""))  # no await between the count and this line
         if owner is None:
             self._attempts.count_wrong_token(client)
             return self._answer_refusal(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
@@ -67,7 +67,7 @@ class LoginPages:
         return answer
 
     async def log_out(self, request: Request) -> Response:
-        """End the session, also for copies of its cookie in other browsers."""
+        """End the session, including copies of its cookie in other browsers."""
         form, session = await read_form(request), request.state.visitor.session
         signer = self._renderer.signer
         if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):

@@ -1,4 +1,4 @@
-"""Mask personal data in records: in named fields, or in all free texts."""
+"""Masks personal data in records: in named fields, or in all free texts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _Record = TypeVar("_Record", bound=Record)
 
 
 def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
-    """Return the record with these fields masked. Fields are texts or tuples of texts."""
+    """Return the record with these fields masked. A field is a text or a tuple of texts."""
     return record.model_copy(update={name: _mask_value(getattr(record, name), mask) for name in names})
 
 
 def mask_all_texts(record: _Record, mask: MaskText) -> _Record:
-    """Return the record with all free texts masked, also in inner records. Ids and digests are not masked."""
+    """Return the record with all free texts masked, including inner records. Ids and digests are not masked."""
     names = _list_unpatterned_fields(type(record))
     return mask_fields(record, mask, *names) if names else record
 
@@ -51,7 +51,7 @@ def _list_unpatterned_fields(kind: type[Record]) -> tuple[str, ...]:
 
 
 def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
-    """Whether texts of this type must match a pattern, so that they cannot contain personal data."""
+    """Return whether texts of this type must match a pattern, so that they cannot contain personal data."""
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
         return _has_pattern(inner[0], (*inner[1:], *metadata))

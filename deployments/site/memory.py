@@ -1,4 +1,4 @@
-"""Caches between requests: values of one copy of the warehouse, and judges' verdicts on reviewed answers.
+"""Caches between requests: values from one copy of the warehouse, and judges' verdicts on reviewed answers.
 
 Both caches only make pages faster.
 """
@@ -17,14 +17,14 @@ from warehouse.database.store import Store
 from warehouse.queries.site.reviewing import PeopleVerdict, list_judge_verdicts, list_people_verdicts
 
 MAX_AGE: Final = timedelta(hours=1)
-"""Older entries are read again, because a run may be graded again under the same name."""
+"""Maximum age of a cache entry. Older entries are read again, because a run may be graded again under its name."""
 MAX_FIGURES: Final = 64
 Figure = TypeVar("Figure")
 
 
 @dataclass
 class CopyMemory:
-    """A thread-safe cache of values that are computed once for each copy of the warehouse."""
+    """A cache of values that are computed once for each copy of the warehouse. Several threads can use it."""
 
     snapshot: Snapshot
     _copy: str = ""
@@ -32,7 +32,7 @@ class CopyMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Figure]) -> Figure:
-        """Return the value for ``key`` in this copy of the warehouse. Compute it if it is not cached."""
+        """Return the value for ``key`` in this copy of the warehouse. If it is not cached, compute it."""
         copy = self.snapshot.copy_name
         with self._guard:
             if copy != self._copy or len(self._known) >= MAX_FIGURES:

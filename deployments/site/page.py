@@ -1,4 +1,4 @@
-"""The types that all pages share: the request with its filters, and the page with its data and template."""
+"""The types that all pages use: the request with its filters, and the page with its data and template."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from warehouse.database.snapshot import Snapshot
 from warehouse.database.store import Store
 
 DEFAULT_ROWS: Final = 50
-"""The default number of rows of a table. The parameter ``rows`` changes it."""
+"""Default number of rows in a table. The parameter ``rows`` changes it."""
 MAX_ROWS: Final = 200
 MAX_PAGES: Final = 1_000_000
 MAX_FILTER_CHARACTERS: Final = 200
 
 
 class PageRefused(Exception):
-    """A page is not shown. ``text`` says why and what to do; ``status`` is the HTTP status."""
+    """Raised if a page is not shown. ``text`` says why and what to do. ``status`` is the HTTP status."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -49,9 +49,9 @@ def build_not_found_error(text: str) -> PageRefused:
 class Site:
     """What all pages use: the configuration, a copy of the warehouse, and the services for decisions.
 
-    ``store`` only reads the copy. ``watch`` knows the runs without a report. ``health`` has the state of the
-    monitor itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and
-    ``bot`` edits the Slack messages about them.
+    ``store`` reads only the copy. ``watch`` has the runs without a report. ``health`` has the state of the monitor
+    itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and ``bot``
+    edits the Slack messages about them.
     """
 
     config: Config
@@ -89,7 +89,7 @@ class StaticLinks(Protocol):
 
 
 class FilterField(Record):
-    """A filter of a page. ``options`` are the accepted values; empty for free text."""
+    """A filter of a page. ``options`` are the accepted values. They are empty for free text."""
 
     name: str
     label: str
@@ -97,12 +97,12 @@ class FilterField(Record):
     options: tuple[str, ...] = ()
 
     def select(self, value: str | None) -> Self:
-        """Return the field with a value that the page chose, such as the newest run."""
+        """Return the field with a value that the page itself chose, such as the newest run."""
         return self.model_copy(update={"value": value or ""})
 
 
 class Paging(Record):
-    """The shown part of a long table. ``number`` is the number of the part, from 1; ``total`` counts all rows."""
+    """The part of a long table that is shown. ``number`` counts the parts from 1; ``total`` counts all rows."""
 
     number: int = 1
     rows: int = DEFAULT_ROWS
@@ -110,22 +110,22 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """The number of rows before this part."""
+        """How many rows come before this part."""
         return (self.number - 1) * self.rows
 
     @property
     def page_count(self) -> int:
-        """The number of parts, at least 1."""
+        """How many parts the table has. It is at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
     def first_row(self) -> int:
-        """The number of the first shown row, from 1; 0 if there is no row."""
+        """The number of the first row that is shown, from 1. It is 0 if there is no row."""
         return min(self.offset + 1, self.total)
 
     @property
     def last_row(self) -> int:
-        """The number of the last shown row."""
+        """The number of the last row that is shown."""
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
@@ -139,7 +139,7 @@ class Paging(Record):
 
 @dataclass
 class PageRequest:
-    """A request for a page. Each filter that a page reads is recorded, so that the page can show its form.
+    """A request for a page. It records each filter that the page reads, so that the page can show its form.
 
     ``static`` is set for a static export, which has relative links, no filters and no decisions.
     """
@@ -153,7 +153,7 @@ class PageRequest:
     static: StaticLinks | None = None
 
     def read_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
-        """Return a filter, one of ``options``; ``None`` if it is not set. Raises `PageRefused` for other values."""
+        """Return a filter that is one of ``options``, or ``None`` if it is not set. Else raises `PageRefused`."""
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
         if value and value not in options:
@@ -164,7 +164,7 @@ class PageRequest:
         return value or None
 
     def read_text_filter(self, name: str, label: str) -> str | None:
-        """Return a free-text filter; ``None`` if it is not set."""
+        """Return a free-text filter, or ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
             raise PageRefused(
@@ -174,7 +174,7 @@ class PageRequest:
         return value or None
 
     def read_paging(self) -> Paging:
-        """Return the requested part of the table, from the parameters ``page`` and ``rows``."""
+        """Return the requested part of a table. The parameters ``page`` and ``rows`` select it."""
         return Paging(
             number=self._read_number("page", 1, MAX_PAGES), rows=self._read_number("rows", DEFAULT_ROWS, MAX_ROWS)
         )
@@ -190,7 +190,7 @@ class PageRequest:
 
     @property
     def is_personal_data_shown(self) -> bool:
-        """Whether personal data is shown. Raises `PageRefused` for a visitor who may not see it."""
+        """Return whether personal data is shown. Raises `PageRefused` for a visitor who may not see it."""
         if self.query.get("personal") != "shown":
             return False
         if not self.visitor.sees_personal_data:
@@ -203,7 +203,7 @@ class PageRequest:
         return True
 
     def redact_text(self, text: str, target: str | None = None) -> str:
-        """Mask personal data in a text of a user or of the application, unless this visitor chose to see it."""
+        """Mask personal data in a text of a user or the application, unless this visitor has chosen to see it."""
         if self.is_personal_data_shown:
             return text
         target_config = self.site.config.targets.get(target or "")
@@ -226,15 +226,16 @@ class PageRequest:
         return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
     def link_to_this_page(self, **changes: object) -> str:
-        """Return the link to this page with changed filters. ``None`` removes a filter."""
+        """Return the link to this page with changed filters. A filter with the value ``None`` is removed."""
         return self.link(self.address, **{**self.query, **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page to show. ``data`` is everything that the template shows; it is also the JSON of the page.
+    """A page to show. ``data`` is everything that the template shows, and is also the JSON of the page.
 
-    ``view`` has helpers for the template. With ``live_s``, an open page loads itself again after this interval.
+    ``view`` has helpers for the template. If ``live_s`` is set, an open page reloads itself after this many
+    seconds.
     """
 
     template: str

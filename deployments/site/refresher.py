@@ -1,4 +1,4 @@
-"""Renew the copy of the warehouse that pages read, in the background, so that no page waits for it."""
+"""Renews the copy of the warehouse that pages read, in the background, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 from warehouse.database.snapshot import Snapshot
 
 WAIT_S: Final = 5.0
-"""The longest wait for the warehouse. After it, the copy is renewed later."""
+"""Maximum wait for the warehouse in seconds. If it is longer, the copy is renewed later."""
 log = logging.getLogger(__name__)
 
 
@@ -20,7 +20,7 @@ class Refresher:
     """Renews ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and soon after `wake`.
 
     A large warehouse is copied less often, so that copying takes at most a tenth of the time. ``afterwards`` is
-    called after each copy. ``problem`` says why the last copy failed; empty without an error.
+    called after each copy. ``problem`` says why the last copy failed; it is empty if the copy succeeded.
     """
 
     def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
@@ -33,7 +33,7 @@ class Refresher:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wake(self) -> None:
-        """Ask for a new copy soon. Thread-safe."""
+        """Request a new copy soon. Any thread may call this."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wanted.set)
 
@@ -67,7 +67,7 @@ class Refresher:
             pause_s = max(self._every_s, 10 * took_s)
 
     async def _refresh_copy(self) -> float:
-        """Renew the copy and return how long that took, in seconds. The same error is logged only once."""
+        """Renew the copy. Return how many seconds that took. The same error is logged only once."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         problem = ""
@@ -80,6 +80,6 @@ class Refresher:
         if problem and problem != self.problem:
             log.warning("%s", problem)
         self.problem = problem
-        if self._task is not None:  # after the site has started: this may take seconds
+        if self._task is not None:  # after the start of the site, because this may take seconds
             await asyncio.to_thread(self._afterwards)
         return loop.time() - started

@@ -1,4 +1,4 @@
-"""Render pages as HTML and as JSON, and the responses to refused requests."""
+"""Renders pages as HTML and as JSON, and the responses to refused requests."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/judge", "Judge"),
     ("/suite", "Suite"),
 )
-"""The menu of the site: the address and the label of each page."""
+"""The menu of the site: the address and the label of each page in it."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""The content security policy inside exported pages; a web server that serves them may send no headers."""
+"""The content security policy inside exported pages, because their web server may send no headers."""
 ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
 
 
 @cache
 def build_site_templates() -> Environment:
-    """Build the environment of the site's and the report's templates."""
+    """Build the environment for the templates of the site and of the report."""
     environment = build_template_environment(PACKAGE)
     environment.globals.update(
         navigation_bar=NAVIGATION,
@@ -63,7 +63,7 @@ def build_site_templates() -> Environment:
 
 
 class TrendShown(Protocol):
-    """The fields that a value needs to be shown in a trend chart."""
+    """The fields that a value must have so that a trend chart can show it."""
 
     @property
     def label(self) -> str:
@@ -72,7 +72,7 @@ class TrendShown(Protocol):
 
     @property
     def value(self) -> float | None:
-        """The value; ``None`` if nothing was graded."""
+        """The value, or ``None`` if nothing was graded."""
         ...
 
     @property
@@ -99,14 +99,14 @@ def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | 
 
 @cache
 def load_asset(name: str) -> str:
-    """Return the style sheet or the script. The style sheet is that of the report, with a few lines of the site."""
+    """Load the style sheet or the script. The style sheet is the report's, with a few lines for the site."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
     return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
 
 @cache
 def compute_asset_version() -> str:
-    """Return a hash of all assets. It is part of their addresses, so that browsers can cache them for long."""
+    """Compute a hash of all assets. Their addresses contain it, so that browsers can cache them for a long time."""
     return hashlib.sha256("".join(map(load_asset, ASSETS)).encode()).hexdigest()[:12]
 
 
@@ -126,7 +126,7 @@ class Renderer:
         self.signer = signer
 
     def render_page(self, page: Page, asked: PageRequest, request: Request) -> Response:
-        """Render a page as HTML or JSON, as requested. An unchanged page is answered with HTTP 304."""
+        """Render a page as HTML or JSON, as requested. The answer for an unchanged page is HTTP 304."""
         if request.state.wants_json:
             return Response(self.format_page_json(page), media_type="application/json")
         text = self._render_template(
@@ -159,14 +159,14 @@ class Renderer:
         )
 
     def render_static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
-        """Render the HTML and the JSON that say why the export does not have a page."""
+        """Render HTML and JSON that say why the export does not contain a page."""
         html = self._render_template(
             "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
         )
         return html, json.dumps({"error": text})
 
     def format_page_json(self, page: Page) -> str:
-        """Format the data of a page as JSON, with the time of the copy of the warehouse."""
+        """Format the data of a page as JSON, with the time of the copy of the warehouse that it was read from."""
         as_of = self.site.snapshot.as_of
         head = f'"{as_of.isoformat().replace("+00:00", "Z")}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
@@ -205,9 +205,9 @@ class Renderer:
         )
 
     def build_next_address(self, done: Done) -> str:
-        """Return the next address after a form, with its message.
+        """Build the address to show after a form, with the form's message.
 
-        The message is signed, so that no link can fake it.
+        The message is signed, so that nobody can fake it with a link.
         """
         mark = "&" if "?" in done.next_url else "?"
         return f"{done.next_url}{mark}{urlencode({'done': done.text, 'seal': self.signer.sign_text(done.text)})}"
@@ -238,7 +238,7 @@ class Renderer:
 
 
 def sanitize_local_address(next_url: str, prefix: str) -> str:
-    """Return the next address if it is on this site, without the prefix of the proxy; else ``/``."""
+    """Return the next address, without the proxy's prefix, if it is on this site. Otherwise return ``/``."""
     if prefix and (next_url == prefix or next_url.startswith(f"{prefix}/")):
         next_url = next_url[len(prefix) :] or "/"
     is_local = next_url.startswith("/") and not next_url.startswith(("//", "/\\", "/login", "/logout"))

@@ -50,7 +50,7 @@ COPY_TIMEOUT_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SiteEnvironment:
-    """What a site gets from its environment: the clock and the local user."""
+    """What a site gets from its environment: the clock and the name of the local user."""
 
     now: Callable[[], datetime]
     local_name: str
@@ -62,9 +62,9 @@ def build_token_store(data_folder: Path) -> TokenStore:
 
 
 def build_site_application(config: Config, host: str, environment: SiteEnvironment) -> ASGIApp:
-    """Build the whole site over a configuration's warehouse, for listening on ``host``.
+    """Build the whole site for a configuration's warehouse. It will listen on ``host``.
 
-    Raises `ConfigError` if a token is needed and there is none.
+    Raises `ConfigError` if a token is needed but none exists.
     """
     settings, tokens = config.site, build_token_store(config.data_folder)
     require_tokens_for_login(config.site, host, tokens)
@@ -107,16 +107,16 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
 
 
 def _refresh_slow_data(site: Site) -> None:
-    """Refresh slow data, which pages should not wait for, once there is a copy."""
+    """Refresh slow data when there is a copy, so that no page waits for it."""
     site.health.run_checks_if_old(site)
-    # The page that needs it tries again and shows the error.
+    # The page that needs the data tries again and shows the error.
     with suppress(MonitorError):
         site.figures.get_or_compute("reviews", lambda: site.reviews.load_answers(site.store, None, site.now()))
 
 
 @contextmanager
 def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[Site, Renderer]]:
-    """Open a site without a server, over a new copy of the warehouse. Raises as `Snapshot.refresh` does."""
+    """Open a site without a server, with a new copy of the warehouse. Raises the errors of `Snapshot.refresh`."""
     site, tokens = _build_site(config, config.site.host, environment), build_token_store(config.data_folder)
     site.snapshot.refresh(COPY_TIMEOUT_S)
     try:
@@ -131,7 +131,10 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
 
 
 def build_protocol(settings: SiteSettings) -> type[BoundedProtocol]:
-    """Build the site's HTTP: connections count for the client behind a trusted proxy, not for the proxy."""
+    """Build the site's HTTP protocol.
+
+    Behind a trusted proxy, a connection counts for the client, not for the proxy.
+    """
 
     class SiteProtocol(BoundedProtocol):
         def find_client(self, scope: HTTPScope) -> str:

@@ -24,20 +24,20 @@ from monitors.records.base import Record, Sha256, UtcTime
 from monitors.storage import make_private_folder, write_atomically, write_once
 
 FOLDER: Final = "site"
-"""The folder in the data folder for tokens, the key of sessions and the log of page views."""
+"""Name of the folder inside the data folder for tokens, the session key and the log of page views."""
 BEGINNING_OF_TOKENS: Final = "lookout_"
-"""Every token begins with this, so that secret scanners recognize it."""
+"""The beginning of every token. Secret scanners recognise tokens by it."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
 _ENDED: Final = "ended-sessions"
 
 
 class Role(StrEnum):
-    """The permissions of a person. Both roles see the same pages."""
+    """What a person may do. Both roles see the same pages."""
 
     READ = "read"
     OPERATE = "operate"
-    """The person may also decide: acknowledge, silence, review and draft."""
+    """The person may also make decisions: acknowledge, silence, review and draft."""
 
 
 PersonName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.@+-]+(?: [\w.@+-]+)*$")]
@@ -102,12 +102,12 @@ class TokenStore:
         self._write_tokens(tuple(token for token in tokens if token.name != name))
 
     def find_owner(self, token: str) -> AccessToken | None:
-        """Return the owner of a token; ``None`` for an unknown one."""
+        """Return the owner of a token, or ``None`` if the token is unknown."""
         digest = _hash_token(token)
         return next((stored for stored in self.load_tokens() if hmac.compare_digest(stored.sha256, digest)), None)
 
     def load_or_create_key(self) -> bytes:
-        """Return the key that signs sessions and forms, created at the first use."""
+        """Return the key that signs sessions and forms. It is created at its first use."""
         make_private_folder(self.folder)
         file = self.folder / _KEY
         if write_once(file, self.entropy().hex()):
@@ -131,7 +131,7 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
 
 @dataclass(frozen=True, slots=True)
 class SessionSigner:
-    """Creates and verifies session cookies, and the form tokens that prove that a form is from this site."""
+    """Creates and verifies session cookies, and form tokens, which prove that a form is from this site."""
 
     tokens: TokenStore
     key: bytes
@@ -145,7 +145,7 @@ class SessionSigner:
         return f"{claims}.{self._sign('session', claims, owner.sha256)}"
 
     def find_owner(self, cookie: str, now: datetime) -> AccessToken | None:
-        """Return the owner of a session; ``None`` if it is forged or has ended, or the token was revoked."""
+        """Return the owner of a session. ``None`` if it is forged or has ended, or if the token was revoked."""
         claims, _, signature = cookie.rpartition(".")
         parts = claims.split(".")
         if len(parts) != 3 or not parts[1].isdecimal() or int(parts[1][:12]) < now.timestamp():  # noqa: PLR2004 - name, end, random part
@@ -159,7 +159,7 @@ class SessionSigner:
         return None
 
     def end_session(self, cookie: str, now: datetime) -> None:
-        """End a session, also for copies of its cookie. Raises `WarehouseUnwritable`."""
+        """End a session, including copies of its cookie. Raises `WarehouseUnwritable`."""
         if self.find_owner(cookie, now) is None:
             return
         ended_path = self._build_ended_path(cookie)
@@ -173,11 +173,11 @@ class SessionSigner:
         return self.tokens.folder / _ENDED / _hash_token(cookie)
 
     def create_form_token(self, session: str) -> str:
-        """Create the token for the forms of a session, which no other site can know."""
+        """Create the token for the forms of a session. Another site cannot know it."""
         return self._sign("form", session)
 
     def is_form_token(self, given: str, session: str) -> bool:
-        """Whether a form came from a page of this session."""
+        """Return whether the form token belongs to this session, so that the form is from a page of this site."""
         return hmac.compare_digest(given.encode(), self.create_form_token(session).encode())
 
     def sign_text(self, text: str) -> str:
@@ -185,7 +185,7 @@ class SessionSigner:
         return self._sign("said", text)
 
     def is_signature_of(self, given: str, text: str) -> bool:
-        """Whether ``given`` is this site's signature of ``text``."""
+        """Return whether ``given`` is this site's signature of ``text``."""
         return hmac.compare_digest(given.encode(), self.sign_text(text).encode())
 
     def _sign(self, *parts: str) -> str:

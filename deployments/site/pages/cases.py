@@ -49,7 +49,10 @@ COURSE_LABELS: Final = {
 
 
 class CasesData(Record):
-    """A page of cases and their results in the newest ``runs`` of a target. ``courses`` counts cases by course."""
+    """The data of a page of cases: their results in the newest ``runs`` of a target.
+
+    ``courses`` counts the cases by course.
+    """
 
     target: str | None
     runs: tuple[GridRun, ...]
@@ -61,7 +64,7 @@ class CasesData(Record):
 class ShownAnswer(Record):
     """One answer to a case, with masked personal data.
 
-    ``as_before``: whether the previous run got the same text.
+    ``as_before`` is true if the previous run got the same text.
     """
 
     row: CaseAnswer
@@ -69,7 +72,7 @@ class ShownAnswer(Record):
 
 
 class CaseData(Record):
-    """A case and a page of its answers, the newest first."""
+    """A case and one page of its answers, newest first."""
 
     case_id: str
     target: str
@@ -94,7 +97,7 @@ def build_cases_page(request: PageRequest) -> Page:
 
 
 def read_target_filter(request: PageRequest) -> str | None:
-    """Return the target to show: the requested one, else the target of the newest run."""
+    """Return the target to show: the requested target, or else the target of the newest run."""
     store = request.site.store
     requested = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
     target = requested or find_newest_target(store)
@@ -120,7 +123,7 @@ def _read_grid_filter(request: PageRequest, target: str) -> GridFilter:
 
 
 class CaseStrips:
-    """Formats the results of a case for the template, with one cell for each run, the oldest first."""
+    """Formats the results of a case for the template, with one cell for each run, oldest first."""
 
     labels = COURSE_LABELS
     outcomes = OUTCOME_LABELS
@@ -129,11 +132,11 @@ class CaseStrips:
         self.runs = runs
 
     def group_by_course(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
-        """Group the cases by course. They must be sorted by course."""
+        """Group the cases by course. The cases must already be sorted by course."""
         return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
 
     def build_cells(self, row: GridRow) -> list[StripCell]:
-        """Return one cell for each shown run. A run that did not ask the case gets an empty cell."""
+        """Return one cell for each run that is shown. A run that did not ask the case gets an empty cell."""
         cells_by_place = {cell.place: cell for cell in row.cells}
         shown: list[StripCell] = []
         for run in reversed(self.runs):
@@ -145,7 +148,7 @@ class CaseStrips:
         return shown
 
     def format_summary(self, row: GridRow) -> str:
-        """Format the results of a case in one sentence."""
+        """Format the results of a case as one sentence."""
         counts = [
             f"{OUTCOME_LABELS[kind]} {count}"
             for kind in OUTCOME_LABELS

@@ -1,4 +1,4 @@
-"""The page that compares two runs: changed results, whether they can be chance, and other differences."""
+"""The page that compares two runs: changed results, whether chance explains them, and other differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
-    """A condition of the two runs, such as the commit. ``differs`` is ``None`` if one run does not record it."""
+    """A condition of both runs, such as the commit. ``differs`` is ``None`` if a run does not record it."""
 
     what: str
     before: str
@@ -41,7 +41,7 @@ class DifferenceRow(Record):
 
 
 class PairSums(Record):
-    """The compared cases of one severity (``None``: all), and how many of them broke or were fixed.
+    """The compared cases of one severity, and how many of them broke or were fixed. ``None`` means all severities.
 
     ``p_value`` is from McNemar's exact test. ``smallest_drop`` is the smallest share of broken cases that a
     comparison detects with 80 % power; ``None`` if it cannot detect any.
@@ -57,9 +57,9 @@ class PairSums(Record):
 
 
 class CompareData(Record):
-    """The comparison of two runs. ``before`` or ``now`` is ``None`` if there are not two runs.
+    """The comparison of two runs. ``before`` or ``now`` is ``None`` if fewer than two runs exist.
 
-    ``recorded`` lists the recorded conditions that differ; ``None`` if one run has no such record.
+    ``recorded`` lists the recorded conditions that differ. It is ``None`` if one run has no such record.
     """
 
     before: RunSide | None
@@ -75,11 +75,11 @@ class CompareData(Record):
 
 
 REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
-"""The fields with free text of the application or the configuration."""
+"""Fields with free text from the application or the configuration."""
 
 
 def build_compare_page(request: PageRequest) -> Page:
-    """Build the page that compares the run ``now`` with ``before``; by default the two newest runs."""
+    """Build the page that compares the run ``now`` with ``before``. The default is the two newest runs."""
     paging, store = request.read_paging(), request.site.store
     asked_before, asked_now = (
         request.read_text_filter("before", "Run before"),
@@ -134,7 +134,7 @@ def _load_run_side(request: PageRequest, run_id: str | None) -> RunSide | None:
 
 
 def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
-    """Yield the counts of all cases, then of each severity, the highest first."""
+    """Yield the counts of all cases, then the counts of each severity, highest first."""
     yield _summarize_group(None, pairs, get_relevant_drop(Severity.MINOR, gate))
     for severity in sorted({pair.severity for pair in pairs}, reverse=True):
         same = [pair for pair in pairs if pair.severity is severity]
@@ -154,7 +154,7 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
 
 
 def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
-    """Format what the comparison shows. ``matters`` is the smallest drop that it must detect."""
+    """Format what the comparison shows. ``matters`` is the smallest drop that it should be able to detect."""
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
@@ -175,7 +175,7 @@ def _format_frequency(chance: float) -> str:
 
 
 def _iterate_comparison_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
-    """Yield the reasons why a changed result may have another cause than the application."""
+    """Yield the reasons why a changed result may not be due to the application."""
     if before.run_id == now.run_id:
         yield "Both runs are the same."
     if before.target != now.target:

@@ -1,4 +1,4 @@
-"""The page to review drafts of cases, each next to the clause that proves it.
+"""The page to review drafts of cases. Each is shown beside the clause that proves it.
 
 The page uses the same drafts, checks and suites as ``lookout gold review``.
 """
@@ -57,7 +57,7 @@ class DraftShown(Record):
 
 
 class GoldDraftsData(Record):
-    """The draft to review and the counts. ``said`` is the decision that is chosen but not stored yet."""
+    """The draft to review, and the counts. ``said`` is the decision that is chosen but not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -104,13 +104,13 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
 
 
 def _choose_suite_target(request: PageRequest, chosen: str | None) -> str:
-    """Return the target whose suite gets accepted drafts: the chosen or the only target; else empty."""
+    """Return the target whose suite gets accepted drafts: the chosen or the only target. Otherwise empty."""
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
 
 
 def read_draft_decision(request: PageRequest) -> DraftWord | None:
-    """Return the chosen decision from the address; ``None`` without one. Raises `PageRefused`."""
+    """Return the decision in the address, or ``None`` if there is none. Raises `PageRefused`."""
     word = request.query.get("said")
     if word and word not in set(DraftWord):
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]} is not valid; accepted: yes, no")

@@ -1,4 +1,4 @@
-"""The page to review drafts from incidents, Slack and reviews. A person writes the right answer.
+"""The page to review drafts from incidents, Slack and people's reviews. A person writes the right answer.
 
 The page uses the same drafts, checks and suites as ``lookout gold grow``.
 """
@@ -96,8 +96,8 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
 
 
 def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
-    """Return the candidate with the suite's case that already asks it, if the suite can be read."""
-    # a suite that cannot be read gives no case
+    """Return the candidate with the case that already asks it, if the suite can be read."""
+    # if the suite cannot be read, there is no such case
     with suppress(GoldSetError):
         candidates = find_draft_candidates([candidate.draft], read_suite_cases(settings.suite))
         return candidate.note_case(candidates[0].asked_by)
@@ -178,7 +178,7 @@ _INVALID_CASE: Final = (
 
 
 def _build_case_from_form(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
-    """Build the case from the form; empty fields are taken from the draft."""
+    """Build the case from the form. Empty fields are taken from the draft."""
     fields = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = candidate.draft
     if fields["question"]:

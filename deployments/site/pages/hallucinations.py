@@ -1,4 +1,4 @@
-"""The page of the hallucination log, with the replies that each application blocked and why."""
+"""The page of the hallucination log: the replies that each application blocked, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.queries.site.hallucinations import LogEntryShown, list_log_target
 
 
 class HallucinationsData(Record):
-    """A page of log entries. ``followed`` are the targets with a configured log."""
+    """One page of log entries. ``followed`` are the targets with a configured log."""
 
     entries: tuple[LogEntryShown, ...]
     paging: Paging

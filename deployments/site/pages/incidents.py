@@ -47,16 +47,16 @@ STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
-"""The durations of a silence to choose from. The text field accepts any other end."""
+"""The durations that a person can choose for a silence. The text field accepts any other end."""
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_STORY_LINES: Final = 100
-"""The maximum number of shown lines of the history, the newest. `lookout alerts show` prints all."""
+"""Maximum number of lines of the history that are shown (the newest). `lookout alerts show` prints all."""
 
 
 class IncidentsData(Record):
-    """A page of incidents. ``kind_texts`` are the names of the kinds of incidents.
+    """One page of incidents. ``kind_texts`` are the names of the kinds of incidents.
 
-    ``planned`` describes the silences that repeat or start later.
+    ``planned`` describes the silences that repeat or that start later.
     """
 
     incidents: tuple[IncidentRowShown, ...]
@@ -67,7 +67,7 @@ class IncidentsData(Record):
 
 
 class StoryEntry(Record):
-    """A line of the history. ``run_id`` is its run, if the run has a page."""
+    """A line of the history. ``run_id`` is the run that it is about, if this run has a page."""
 
     at: UtcTime
     text: str
@@ -76,7 +76,7 @@ class StoryEntry(Record):
 
 # Shares its fields with Observation because a page must get only texts that are masked.
 class CaseEvidence(Record):
-    """The evidence in the last message, with masked personal data. A text is ``None`` if it was not stored."""
+    """The evidence in the last message, with masked personal data. A text that was not stored is ``None``."""
 
     reason: str
     why_sent: str
@@ -91,7 +91,7 @@ class CaseEvidence(Record):
 
 
 class IncidentDecision(Record):
-    """A decision that a person can make, and its effect."""
+    """A decision that a person can make, and what it does."""
 
     kind: ActionKind
     word: str
@@ -101,9 +101,9 @@ class IncidentDecision(Record):
 class IncidentData(Record):
     """One incident with all its data. ``earlier`` counts the lines of the history that are not shown.
 
-    ``silences`` have not ended yet; ``silence_times`` has the period of each by its id. ``asked_again`` is the
-    result of asking its case again after the last run's verdict; empty if it was not asked again. ``page_state``
-    changes with the history, so that a form that is sent twice is one decision.
+    ``silences`` have not ended yet; ``silence_times`` maps their ids to their periods. ``asked_again`` is the
+    result of asking its case again after the last run's verdict, or empty if it was not asked again. ``page_state``
+    changes with the history, so that a form that is sent twice counts as one decision.
     """
 
     incident: Incident
@@ -141,7 +141,7 @@ _DECISIONS: Final = (
 
 
 def build_incidents_list_page(request: PageRequest) -> Page:
-    """Build the list of all incidents. Unresolved incidents with the highest severity are first."""
+    """Build the list of all incidents. Unresolved incidents with the highest severity come first."""
     site, paging = request.site, request.read_paging()
     target = request.read_choice_filter(
         "target", "Target", sorted({*site.targets, *list_incident_targets(site.store)})
@@ -268,7 +268,7 @@ def _build_evidence(request: PageRequest, item: AlertItem, known_runs: frozenset
 
 
 def _is_decision_possible(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
-    """Whether a person can still make this decision. Buttons in Slack follow the same rule."""
+    """Return whether a person can still make this decision. Buttons in Slack follow the same rule."""
     match kind:
         case ActionKind.ACKNOWLEDGE:
             return incident.state is IncidentState.OPEN
@@ -307,7 +307,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             key = build_idempotency_key(matchers.author, incident.fingerprint, lasting, until, shown)
             silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:
-        # The command's error names its options, which a form does not have.
+        # The error names options of the command, which a form does not have.
         raise PageRefused(
             HTTPStatus.BAD_REQUEST, str(error).replace("--for ", "lasting ").replace("--until ", "until ")
         ) from None
@@ -337,7 +337,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
 def _store_silence(request: PageRequest, silence: Silence) -> None:
     actions = request.site.actions
     append_silence(actions.store.journal, silence)
-    # The silence is in the journal; the next run loads it.
+    # The silence is in the journal, so the next run loads it.
     with suppress(WarehouseBusy):
         apply_waiting_actions(actions, wait_s=WAIT_S)
     refresh_copy_if_free(request)

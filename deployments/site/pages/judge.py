@@ -21,9 +21,9 @@ from warehouse.queries.site.overview import list_known_targets
 
 
 class JudgeData(Record):
-    """The judges of the newest ``counted`` runs and nights, compared with people and rules, and a page of runs.
+    """The judges of the newest ``counted`` runs, compared with people and rules, and one page of these runs.
 
-    With fewer than ``few`` reviewed answers, the figures are not reliable.
+    The figures are not reliable if fewer than ``few`` answers were reviewed.
     """
 
     calibrations: tuple[Calibration, ...]

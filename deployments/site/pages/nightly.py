@@ -31,7 +31,7 @@ DRIFTS: Final = ("worse", "better", "none")
 
 
 class ShownRate(Record):
-    """A rate of a night. ``text`` has its interval, and ``method`` says how the interval was computed."""
+    """A rate in a nightly report. ``text`` has its interval, and ``method`` is how the interval was computed."""
 
     name: str
     text: str
@@ -39,7 +39,7 @@ class ShownRate(Record):
 
 
 class ShownNightlyRun(Record):
-    """A night. ``facts`` are more results, and ``shortfalls`` what was missing, both as sentences."""
+    """A nightly run. ``facts`` are further results, and ``shortfalls`` say what was missing. Both are sentences."""
 
     run_id: str
     target: str
@@ -54,11 +54,11 @@ class ShownNightlyRun(Record):
     facts: tuple[str, ...]
     examples: tuple[FailureExample, ...]
     has_report: bool
-    """Whether the report file of the night is on this machine."""
+    """Whether the report file of the nightly run is on this machine."""
 
 
 class NightlyData(Record):
-    """A page of nights, newest first, the trend of the last nights, and the night that is shown in detail."""
+    """One page of nightly runs, newest first, the trend of the last ones, and the one that is shown in detail."""
 
     target: str | None
     shown: ShownNightlyRun | None
@@ -68,7 +68,7 @@ class NightlyData(Record):
 
 
 def build_nightly_page(request: PageRequest) -> Page:
-    """Build the page of the requested or newest night, with the list of all nights."""
+    """Build the page of the requested or newest nightly run, with the list of all nightly runs."""
     store, paging = request.site.store, request.read_paging()
     target = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
     drift = request.read_choice_filter("drift", "Drift", DRIFTS)
@@ -88,7 +88,10 @@ def build_nightly_page(request: PageRequest) -> Page:
 
 
 def build_severe_rate_trend(newest: Sequence[NightlyRow]) -> tuple[TrendValue, ...]:
-    """Build the trend of severity-3 rates, oldest first, from nights with the same graders as the newest night."""
+    """Build the trend of severity-3 rates, oldest first.
+
+    Only nights with the newest night's graders are included.
+    """
     alike = [row for row in reversed(newest) if row.graded_by == newest[0].graded_by]
     return tuple(map(_build_severe_rate_point, alike))
 

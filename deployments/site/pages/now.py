@@ -1,4 +1,4 @@
-"""The page Now, with a card for the current state of each target, and the health of the monitor itself."""
+"""The page Now: a card for the current state of each target, and the health of the monitor itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORST_SEVERITY: Final = 3
 
 
 class CardState(StrEnum):
-    """The state of a target. RIGHT needs a recent PASS and no open incident of severity 3."""
+    """The state of a target. RIGHT requires a recent PASS and no open incident of severity 3."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -77,7 +77,7 @@ class TargetCard(Record):
 
 
 class NowData(Record):
-    """All targets, the worst first, and the health of the monitor, which a static export does not have."""
+    """All targets, the worst first, and the health of the monitor. A static export has no such health."""
 
     cards: tuple[TargetCard, ...]
     monitor: tuple[HealthLine, ...]
@@ -115,7 +115,7 @@ def _group_by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """The stored data of all targets."""
+    """The data of all targets in the warehouse."""
 
     runs: Mapping[str, list[RunPoint]]
     nightly: Mapping[str, list[NightlyPoint]]
@@ -158,7 +158,7 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
 def _choose_card_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
-    """Return the state of a target, its word and the reason."""
+    """Return the state of a target, the word for it and the reason."""
     if last is None:
         return (
             CardState.NONE,
@@ -179,7 +179,7 @@ def _choose_card_state(
 
 
 def _format_score_calculation(run: RunPoint) -> str:
-    """Format how the scores of a run were computed, such as ``744 / 904 = 0.823 weighted, …``."""
+    """Format how the scores of a run were computed, for example ``744 / 904 = 0.823 weighted, …``."""
     weighted = _format_ratio(run.weighted_earned, run.weighted_total)
     flat = _format_ratio(run.flat_earned, run.flat_total)
     veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""
@@ -191,7 +191,7 @@ def _format_ratio(earned: Decimal, total: Decimal) -> str:
 
 
 def _build_score_point(run: RunPoint) -> TrendValue:
-    """Build the point of a weighted score, with Wilson's interval for the effective number of cases."""
+    """Build the point for a weighted score, with Wilson's interval for the effective number of cases."""
     share = float(run.weighted_earned / run.weighted_total) if run.weighted_total else None
     low = high = None
     if share is not None and run.effective_cases:

@@ -1,4 +1,4 @@
-"""Count the drafts that wait for review: from documents, translations and incidents."""
+"""Counts the drafts that wait for review: from documents, translations and incidents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from monitors.records.cases import DraftState, GoldDraft
 
 
 class DraftKind(StrEnum):
-    """The source of a draft."""
+    """Where a draft comes from."""
 
     DOCUMENT = "document"
     TRANSLATION = "translation"
 
 
 class QueueCounts(Record):
-    """The number of waiting drafts in each queue."""
+    """How many drafts wait in each queue."""
 
     documents: int
     translations: int
@@ -28,7 +28,7 @@ class QueueCounts(Record):
 
 
 def load_gold_drafts() -> tuple[GoldDraft, ...] | None:
-    """Load the drafts from the file in the working directory of the site; ``None`` if there is no file."""
+    """Load the drafts from the file in the site's working directory. ``None`` if there is no file."""
     return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 

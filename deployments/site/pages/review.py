@@ -41,7 +41,7 @@ from warehouse.queries.reviews import list_labelled_answers, list_review_candida
 from warehouse.queries.site.reviewing import Agreement, count_finished_runs, count_ratings
 
 SAMPLE_DAYS: Final = 30
-"""The age of the oldest sampled answers, as in ``lookout review``."""
+"""Maximum age of sampled answers in days, as in ``lookout review``."""
 MAX_NAME_CHARACTERS: Final = 200
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_SAMPLES: Final = 16
@@ -73,7 +73,7 @@ class AnswerBefore(Record):
 
 
 class FailureChoice(Record):
-    """A kind of failure that a person can choose, and its key on the keyboard."""
+    """A kind of failure that a person can choose, and the key to press."""
 
     key: str
     kind: FailureKind
@@ -83,8 +83,8 @@ class FailureChoice(Record):
 class ReviewData(Record):
     """The answer to review. ``said`` is the decision that is chosen but not stored yet.
 
-    ``person`` is empty until the reviewer's name is known. ``left`` of the ``sampled`` answers are not reviewed
-    yet.
+    ``person`` is empty until the reviewer's name is known. ``left`` counts those of the ``sampled`` answers that
+    are not reviewed yet.
     """
 
     queues: QueueCounts
@@ -103,7 +103,7 @@ class ReviewData(Record):
 
 @dataclass
 class SampleMemory:
-    """A cache of the sample for one hour or until a run finishes, so that all reviewers get the same sample."""
+    """A cache of the sample, so that all reviewers get the same sample. It ends after an hour or with a new run."""
 
     _known: dict[tuple[object, ...], tuple[SampledAnswer, ...]] = field(
         default_factory=dict[tuple[object, ...], tuple[SampledAnswer, ...]]
@@ -111,7 +111,7 @@ class SampleMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
-        """Return the sampled answers, in an order that does not depend on the verdicts."""
+        """Return the sampled answers. Their order does not depend on the verdicts."""
         site = request.site
         since = site.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=SAMPLE_DAYS)
         key = (site.snapshot.folder, target, since, site.config.review.share, count_finished_runs(site.store))
@@ -160,7 +160,7 @@ def build_review_page(request: PageRequest) -> Page:
 
 
 def compute_agreement(site: Site, target: str | None) -> Agreement:
-    """Compute how often people and judges agree, for one target or all."""
+    """Compute how often people and judges agree, for one target or for all."""
 
     def compute() -> Agreement:
         answers = site.reviews.load_answers(site.store, target, site.now())
@@ -172,7 +172,7 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
 
 
 def find_reviewer_name(request: PageRequest) -> str:
-    """Return the name of the logged-in person, or the last name that was given here or to the command.
+    """Return the name of the logged-in person, or the last name that was given on the page or to the command.
 
     In a static export, the name is empty.
     """
@@ -216,7 +216,7 @@ def _build_shown_answer(request: PageRequest, check: SpotCheck) -> AnswerShown:
 def _find_previous_review(
     request: PageRequest, sampled: Sequence[SampledAnswer], left: Sequence[SampledAnswer]
 ) -> AnswerBefore | None:
-    """Return the last reviewed answer with its verdicts, if this person's decision about it is stored."""
+    """Return the last reviewed answer with its verdicts, if this person's decision on it is stored."""
     requested_key = request.query.get("after", "")
     waiting = {_format_answer_key(answer_candidate.answer_id) for answer_candidate in left}
     previous_answer = next(
@@ -259,7 +259,7 @@ def store_reviewer_name(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Store a person's decision about one answer. The next page then shows the verdicts."""
+    """Store a person's decision on one answer. The next page then shows the verdicts."""
     person = find_reviewer_name(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on this page.")
@@ -277,7 +277,7 @@ _ALREADY_REVIEWED: Final = (
 
 
 def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
-    """Store the decision as a label and, if it contradicts the verdicts, a draft. Return the message."""
+    """Store the decision as a label. If it contradicts the verdicts, also store a draft. Return the message."""
     answer, clean = check.answer, _build_redactor(request, check.answer.target)
     label = build_review_label(
         check,
@@ -292,7 +292,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
     store = request.site.actions.store
     others = describe_earlier_reviews(store, answer.answer_id, person)
     contradicted = store_review_label(store, request.site.config.data_folder, label, answer, clean)
-    # The label is in the journal; the next run loads it.
+    # The label is in the journal, so the next run loads it.
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
     refresh_copy_if_free(request)
@@ -328,7 +328,7 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
-    """Return the kind of failure, if the person chose wrong and named one."""
+    """Return the kind of failure, if the person chose "wrong" and named a kind."""
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None

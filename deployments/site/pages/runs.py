@@ -34,12 +34,12 @@ from warehouse.queries.site.runs import load_runs_page as runs_in
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
 LIVE_REFRESH_S: Final = 3
-"""The seconds after which a page with an active run is loaded again."""
+"""After how many seconds a page with an active run is loaded again."""
 IDLE_REFRESH_S: Final = 15
 
 
 class RunsData(Record):
-    """A page of finished runs, and the runs without a report."""
+    """One page of finished runs, and the runs without a report."""
 
     unfinished: tuple[RunProgress, ...]
     runs: tuple[ListedRun, ...]
@@ -53,7 +53,7 @@ class LiveRunData(Record):
 
 
 class RunData(Record):
-    """A run with a page of its cases. ``has_report``: whether its report file is on this machine."""
+    """A run with one page of its cases. ``has_report`` is true if its report file is on this machine."""
 
     report: RunReport
     outcomes: dict[str, int]
@@ -83,7 +83,7 @@ def build_runs_page(request: PageRequest) -> Page:
 
 
 def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
-    """Load the runs of this data folder that have no report yet; none for a static export."""
+    """Load the runs of this data folder that have no report yet. Empty for a static export."""
     if request.static is not None:
         return ()
     unfinished = request.site.watch.list_open_runs(request.site.now())
@@ -96,12 +96,12 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
 
 
 def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
-    """Return the seconds after which a page with these runs is loaded again."""
+    """Return after how many seconds a page with these runs is loaded again."""
     return LIVE_REFRESH_S if any(run.state is not RunState.STOPPED for run in runs) else IDLE_REFRESH_S
 
 
 def build_run_page(request: PageRequest) -> Page:
-    """Build the page of a run: its progress while it is active, else its verdict and its cases, worst first."""
+    """Build the page of a run: its progress while it is active, or else its verdict and its cases, worst first."""
     site, run_id, paging = request.site, request.path["run"], request.read_paging()
     report = site.store.find_report(run_id)
     if report is None:
@@ -158,7 +158,10 @@ _HEAD_CHARACTERS: Final = 2_000
 
 
 def _build_report_policy(file: Path) -> str:
-    """Build the content security policy of a report, which allows only its style sheet and embedded pictures."""
+    """Build the content security policy of a report.
+
+    It allows only the report's style sheet and embedded pictures.
+    """
     with file.open(encoding="utf-8", errors="replace") as report:
         match = _STYLE_HASH.search(report.read(_HEAD_CHARACTERS))
     style = match[0] if match else "'none'"

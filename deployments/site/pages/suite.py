@@ -1,4 +1,4 @@
-"""The page of a suite: its balance, what its graders catch, and the drops that a run cannot detect."""
+"""The page of a suite: its balance, what its graders detect, and which drops a run cannot detect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ GROUP_LABELS: Final = {
 
 
 class SeverityPower(Record):
-    """What the newest run can detect for one severity. ``blind``: it would not detect a drop that matters."""
+    """What the newest run can detect for one severity.
+
+    ``blind`` is true if it cannot detect a drop that matters.
+    """
 
     severity: Severity
     cases: int
@@ -46,9 +49,9 @@ class SeverityPower(Record):
 
 
 class SuiteData(Record):
-    """The suite of a target's newest run. Values that were not computed are ``None``; ``gaps`` are sentences.
+    """The suite of a target's newest run. A value that was not computed is ``None``. ``gaps`` are sentences.
 
-    ``repeatability`` is the last measurement that asked cases twice, with any suite.
+    ``repeatability`` is the last session that asked cases twice, with any suite.
     """
 
     target: str | None
@@ -119,6 +122,6 @@ class SuiteGroups:
         self.balance = balance
 
     def groups(self) -> list[tuple[str, list[GroupCount]]]:
-        """Return each group, such as severity, with its counts."""
+        """Return each group, such as a severity, with its counts."""
         counts = self.balance.groups if self.balance else ()
         return [(name, list(same)) for name, same in groupby(counts, key=lambda count: count.group)]
