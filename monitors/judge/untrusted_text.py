@@ -249,7 +249,10 @@ def fence_text(
     inner, cut = _shorten_middle(defused, nonce, limit_characters)
     flagged = {*flags, *defused_flags, *([HostileFlag.CUT] if cut else [])}
     return FencedText(
-        f"{_format_opening(part, nonce)}\n{inner}\n{_format_closing(part, nonce)}", inner, frozenset(flagged), cut
+        f"<<<BEGIN {part.value.upper()} {nonce}>>>\n{inner}\n<<<END {part.value.upper()} {nonce}>>>",
+        inner,
+        frozenset(flagged),
+        cut,
     )
 
 
@@ -263,14 +266,6 @@ def is_quoted(quote: str, fenced: FencedText) -> bool:
     if len(letters) == 1:
         return words in text and re.search(rf"(?<!\w){re.escape(letters[0])}(?!\w)", text) is not None
     return bool(letters) and words in text
-
-
-def _format_opening(part: TextSource, nonce: str) -> str:
-    return f"<<<BEGIN {part.value.upper()} {nonce}>>>"
-
-
-def _format_closing(part: TextSource, nonce: str) -> str:
-    return f"<<<END {part.value.upper()} {nonce}>>>"
 
 
 _FORGED_FENCE = re.compile(

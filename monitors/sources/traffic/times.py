@@ -121,7 +121,7 @@ def _parse_written(text: str, day_first: bool | None) -> datetime | None:
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)
     if date is None:
-        return _read_mail_time(text)
+        return _to_utc(parsedate_to_datetime(text))
     (year, month, day), rest = date
     clock = _CLOCK.search(rest)
     moment = datetime(year, month, day, tzinfo=None)  # noqa: DTZ001 - the zone is read below
@@ -180,10 +180,6 @@ def _read_zone(text: str) -> timezone | None:
         return UTC
     minutes = _ZONES.get(letters.upper())
     return None if minutes is None else timezone(timedelta(minutes=minutes))
-
-
-def _read_mail_time(text: str) -> datetime | None:
-    return _to_utc(parsedate_to_datetime(text))
 
 
 def _parse_epoch(number: float) -> datetime | None:
