@@ -102,7 +102,11 @@ class LangSmithClient:
         key_name: str = "traffic.key_env",
     ) -> AsyncGenerator[Self]:
         """Open a client for the ``with`` block. Raises `ConfigError` if the SDK is not installed."""
-        client = _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
+
+        def build() -> Any:
+            return _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
+
+        client = await asyncio.to_thread(build)  # the import takes a second
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
         langsmith = cls(client, settings, key, sleep, key_name)

@@ -94,6 +94,8 @@ def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
 
 Value = TypeVar("Value")
 
+HEAD_BYTES: Final = 1 << 16
+"""What `FileTrafficSource.check_readable` reads of a file."""
 BATCH_SIZE = 256
 """Number of values that are read at a time, because each change of threads costs time."""
 
@@ -223,6 +225,21 @@ class FileTrafficSource:
         """See `TrafficSource.read_conversations`."""
         return iterate_in_thread(self._read_all(Window(since, until)))
 
+    async def check_readable(self, now: datetime) -> None:
+        """See `TrafficSource.check_readable`. The newest file is the last one by name."""
+        del now
+        await asyncio.to_thread(self._read_heads)
+
+    def _read_heads(self) -> None:
+        failures: list[str] = []
+        for pattern in self._settings.at:
+            try:
+                list(self._read_items(self._find_files(pattern)[-1], is_check=True))
+            except SourceUnavailable as error:
+                failures.append(str(error))
+        if failures:
+            raise SourceUnavailable("; ".join(failures))
+
     def _read_all(self, window: Window) -> Generator[Conversation | SourceWarning]:
         failures: list[str] = []
         visits = Visits(self._settings.fields, window)
@@ -271,10 +288,14 @@ class FileTrafficSource:
             else {}
         )
 
-    def _read_items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
+    def _read_items(self, file: _File, *, is_check: bool = False) -> Iterator[LocatedItem | SourceWarning]:
+        """Yield the items of a file; with ``is_check`` read only its start, and yield none."""
         kind, packed = detect_format(file.path, self._settings.format)
         try:
-            if kind is FileFormat.PARQUET:
+            if is_check:
+                with self._open_file(file, block_size=HEAD_BYTES) as stream:
+                    _refuse_web_page((Unpacked(stream) if packed else stream).read(HEAD_BYTES), file.name)
+            elif kind is FileFormat.PARQUET:
                 yield from self._read_rows(file, packed=packed)
             else:
                 with self._open_file(file) as stream:
@@ -289,14 +310,17 @@ class FileTrafficSource:
             raise self._explain_error(file.name, error) from None
 
     @contextmanager
-    def _open_file(self, file: _File) -> Generator[Any]:
-        """Open a file at any place for the ``with`` block, as a stream of bytes."""
+    def _open_file(self, file: _File, *, block_size: int | None = None) -> Generator[Any]:
+        """Open a file at any place for the ``with`` block, as a stream of bytes.
+
+        A bucket sends at least ``block_size`` bytes, by default the many megabytes of its client.
+        """
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
                 raise SourceUnavailable(
                     f"{file.name} is not a regular file; Lookout cannot read a pipe every night"
                 )
-            with closing(file.system.open(file.path, "rb")) as stream:
+            with closing(file.system.open(file.path, "rb", block_size=block_size)) as stream:
                 yield stream
             return
         with (

@@ -33,6 +33,7 @@ from monitors.sources.traffic.items import (
     parse_json,
 )
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
+from monitors.sources.traffic.source import RECENT
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """HTTP statuses after which a request is repeated (RFC 9110, RFC 6585). Common proxies send 52x."""
@@ -322,6 +323,13 @@ class HttpTrafficSource:
                     yield SourceWarning(kind=SourceWarningKind.PAGES_MAY_FOLLOW, place=self.name, detail=doubt)
             for located in visits.build():
                 yield located.record
+
+    async def check_readable(self, now: datetime) -> None:
+        """See `TrafficSource.check_readable`."""
+        url = build_first_url(self._settings, Window(now - RECENT, now))
+        async with ExportClient.connect(self._settings, self._headers, self._sleep, self._guard) as client:
+            page = await client.fetch_page(url)
+        find_items(page.document, self._settings, url)
 
     async def _read_pages(
         self, client: ExportClient, window: Window

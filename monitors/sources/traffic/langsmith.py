@@ -13,6 +13,7 @@ from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
 from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
 from monitors.sources.traffic.settings import LangSmithTraffic
+from monitors.sources.traffic.source import RECENT
 
 
 def select_last_scores(scores: Sequence[Score]) -> tuple[Score, ...]:
@@ -55,6 +56,12 @@ class LangSmithTrafficSource:
                 if cursor in cursors:
                     raise SourceUnavailable(f"{self.name}: its pages repeat")
                 cursors.add(cursor)
+
+    async def check_readable(self, now: datetime) -> None:
+        """See `TrafficSource.check_readable`."""
+        query = RootRuns(now - RECENT, now, page_size=1, filter=self._settings.filter)
+        async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
+            await client.query_root_runs(query, None)
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """See `ScoreKeeper.write_back`."""

@@ -13,13 +13,18 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
-from monitors.errors import BrowserMissing, ConfigError, ProbeError, SourceUnavailable
+import httpx
+
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, BrowserMissing, ConfigError, ProbeError, SourceUnavailable
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.sources.traffic.files import strip_secrets
 from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
 from monitors.sources.traffic.settings import PageTraffic
 from monitors.sources.traffic.times import parse_time
 
+_MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
 """A conversation that started longer than this before the window is not opened, if the list shows its start."""
 
@@ -66,6 +71,28 @@ class PageTrafficSource:
                     yield record
         if opened and failed == opened:
             raise SourceUnavailable(f"{self.name}: none of the {opened:,} conversations opened")
+
+    async def check_readable(self, now: datetime) -> None:
+        """See `TrafficSource.check_readable`.
+
+        It cannot run the page's scripts, so it requests the page and only reports a page that is not there. Pages
+        may refuse requests of programs (HTTP 403 and 429) that they answer in a browser.
+        """
+        del now
+        url, deadline_s = self._settings.url, self._settings.page_deadline_s
+        guard = AddressGuard((url,), private_network=self._settings.private_network)
+        try:
+            async with (
+                GuardedClient(guard, deadline_s=deadline_s, max_bytes=MEGABYTE_BYTES) as client,
+                client.stream("GET", url) as response,
+            ):
+                is_missing = response.is_server_error or response.status_code in _MISSING_STATUSES
+        except AccessDenied as error:
+            raise SourceUnavailable(f"{self.name}: {error}") from None
+        except httpx.HTTPError as error:
+            raise SourceUnavailable(f"{self.name}: {describe_http_error(error)}") from None
+        if is_missing:
+            raise SourceUnavailable(f"{self.name}: answered HTTP {response.status_code}")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
         """Yield the links to conversations on all pages of the list, each link once."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from datetime import datetime
-from typing import Protocol, runtime_checkable
+from datetime import datetime, timedelta
+from typing import Final, Protocol, runtime_checkable
 
 from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
+
+RECENT: Final = timedelta(hours=1)
+"""The conversations that `TrafficSource.check_readable` requests."""
 
 
 class TrafficSource(Protocol):
@@ -25,6 +28,13 @@ class TrafficSource(Protocol):
         does not quote it. Raises `SourceUnavailable` if the source, or a part of it, cannot be read. Then
         conversations are missing, so the next run must read the same period again. Raises `ConfigError` for a
         wrong setting.
+        """
+        ...
+
+    async def check_readable(self, now: datetime) -> None:
+        """Read a small part of the source: the newest file of each pattern, or one page of the last hour.
+
+        Raises as `read_conversations` does. It starts no browser and does not block the event loop.
         """
         ...
 

@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import s3fs
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -26,7 +27,7 @@ from monitors.address_guard import AddressGuard
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import build_request_headers
-from monitors.sources.traffic.files import FileTrafficSource, detect_format, read_lines, strip_secrets
+from monitors.sources.traffic.files import HEAD_BYTES, FileTrafficSource, detect_format, read_lines, strip_secrets
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 from tests.monitors.sources.traffic.read_source import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
@@ -351,6 +352,27 @@ async def test_a_bucket_is_listed_again_each_night(bucket: Any) -> None:
 
 
 @pytest.mark.usefixtures("keys_of_the_bucket")
+async def test_checking_a_bucket_reads_the_start_of_its_newest_file(
+    bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, client = bucket
+    client.put_object(Bucket="traffic", Key="2026/03/03.jsonl", Body=b"x" * 10_000_000)
+    ranges: list[tuple[str, int, int]] = []
+    fetch_range = s3fs.core.S3File._fetch_range
+
+    def note_range(file: Any, start: int, end: int) -> bytes:
+        ranges.append((file.path, start, end))
+        return fetch_range(file, start, end)
+
+    monkeypatch.setattr(s3fs.core.S3File, "_fetch_range", note_range)
+    await source("s3://traffic/2026/*/*", endpoint_url=endpoint).check_readable(NOON)
+    client.delete_object(Bucket="traffic", Key="2026/03/03.jsonl")
+    ((path, start, end),) = ranges
+    assert (path, start) == ("traffic/2026/03/03.jsonl", 0)
+    assert end <= 4 * HEAD_BYTES
+
+
+@pytest.mark.usefixtures("keys_of_the_bucket")
 async def test_a_bucket_that_is_not_there_is_named_without_secrets(bucket: Any) -> None:
     read = await read_all(source("s3://nowhere/2026/x.jsonl", endpoint_url=bucket[0]))
     assert isinstance(read.error, SourceUnavailable)
@@ -378,6 +400,27 @@ async def test_a_hub_repository_that_is_not_there_is_named(monkeypatch: pytest.M
     assert isinstance(read.error, SourceUnavailable)
     assert "hf://datasets/owner/logs/a.jsonl" in str(read.error)
     assert SECRET not in str(read.error)
+
+
+async def test_a_check_reads_the_newest_file_of_each_pattern(tmp_path: Path) -> None:
+    """It does not look for conversations: a quiet hour and a file that begins are no error."""
+    (tmp_path / "2026-02-01.jsonl").write_bytes(b"<html>")
+    (tmp_path / "2026-03-01.jsonl").write_bytes(as_lines(stored(1)))
+    (tmp_path / "today.jsonl").write_bytes(b"")
+    (tmp_path / "old.csv.gz").write_bytes(gzip.compress(b"question,answer\n" * 9)[:-9])
+    await source(tmp_path / "2026-*.jsonl", tmp_path / "today.jsonl", tmp_path / "old.csv.gz").check_readable(NOON)
+
+
+async def test_a_check_names_everything_that_cannot_be_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "page.jsonl").write_bytes(b"<html>")
+    with FileServer({}) as server:
+        server.statuses["chat.jsonl"] = 500
+        files = [tmp_path / name for name in ("gone.jsonl", "none-*.jsonl", "pipe.jsonl", "page.jsonl")]
+        with pytest.raises(SourceUnavailable) as refusal:
+            await source(*files, f"{server.url}/chat.jsonl?key={SECRET}").check_readable(NOON)
+    assert all(str(file) in str(refusal.value) for file in [*files, f"{server.url}/chat.jsonl"])
+    assert SECRET not in str(refusal.value)
 
 
 async def test_an_unknown_protocol_is_said() -> None:

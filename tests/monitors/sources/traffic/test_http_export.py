@@ -197,6 +197,21 @@ async def test_an_expired_token_is_reported_at_once_and_not_shown(code: int, sna
     assert read.error_text == snapshot
 
 
+async def test_a_check_requests_one_page_of_the_last_hour() -> None:
+    settings = {"since_parameter": "from", "until_parameter": "to", "time_format": "epoch-s"}
+    with ExportServer(ITEMS) as server:
+        await source(f"{server.url}/links", **settings).check_readable(NOON)
+        assert server.asked == [f"/links?from={NOON.timestamp() - 3600:.0f}&to={NOON.timestamp():.0f}"]
+
+
+@pytest.mark.parametrize("answer", [status(403), document({"error": "moved"}), body("<html>", "text/html")])
+async def test_a_check_reports_an_export_that_cannot_be_read(answer: Answer) -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = answer
+        with pytest.raises(SourceUnavailable):
+            await source(f"{server.url}/other/x", attempts=1).check_readable(NOON)
+
+
 async def test_the_token_is_sent() -> None:
     with ExportServer(ITEMS, token=SECRET) as server:
         assert (await read_all(source(f"{server.url}/links", token=SECRET, token_env="BOT_TOKEN"))).ids == IDS

@@ -177,6 +177,15 @@ async def test_a_project_that_is_not_there_is_reported(
     assert (await read_all(source(server, project="other"))).error_text == snapshot
 
 
+async def test_a_check_queries_one_run(server: LangSmithServer) -> None:
+    await source(server).check_readable(NOON)
+    (query,) = server.queries
+    assert query["page_size"] == 1
+    server.faults = {"/sessions": [500] * 9}
+    with pytest.raises(SourceUnavailable):
+        await source(server).check_readable(NOON)
+
+
 async def test_a_server_that_hangs_is_reported(server: LangSmithServer) -> None:
     server.hanging = True
     read = await read_all(source(server, request_deadline_s=0.2, attempts=2))

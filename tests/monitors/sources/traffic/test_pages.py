@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from monitors.records.traffic import SourceWarningKind, Thumb
 from monitors.sources.traffic.pages import PageTrafficSource, ScriptRunner
 from monitors.sources.traffic.settings import PageTraffic
 from tests.monitors.sources.traffic.read_source import NOON, read_all
+from tests.servers.files import FileServer
 from tests.servers.past_chats import PastChats
 
 pytestmark = pytest.mark.browser
@@ -143,3 +144,30 @@ async def test_a_list_ends_where_it_goes_round_and_tells_of_pages_it_did_not_rea
     assert len(limited.ids) == len(round_again.ids) == len(away.ids) == 3
     assert round_again.error is None
     assert "another host" in str(away.error)
+
+
+def build_source_without_browser(url: str) -> PageTrafficSource:
+    def open_browser() -> AbstractAsyncContextManager[ScriptRunner]:
+        raise AssertionError("a check starts no browser")
+
+    return PageTrafficSource(PageTraffic.model_validate({"kind": "page", "url": url}), open_browser)
+
+
+@pytest.mark.parametrize(("status", "is_readable"), [(200, True), (403, True), (404, False), (503, False)])
+async def test_a_check_requests_the_page_without_a_browser(status: int, is_readable: bool) -> None:
+    with FileServer({"chats": b"<html>"}) as server:
+        server.statuses = {} if status == 200 else {"chats": status}
+        with (
+            nullcontext()
+            if is_readable
+            else pytest.raises(SourceUnavailable, match=f"chats: answered HTTP {status}")
+        ):
+            await build_source_without_browser(f"{server.url}/chats?key=hush").check_readable(NOON)
+        assert server.asked == ["GET chats"]
+
+
+async def test_a_check_reports_a_page_whose_server_is_not_there() -> None:
+    with FileServer({}) as server:
+        url = server.url
+    with pytest.raises(SourceUnavailable, match="ConnectError"):
+        await build_source_without_browser(url).check_readable(NOON)
