@@ -36,9 +36,8 @@ def watch_command(
         bool,
         typer.Option(
             "--runs",
-            help="also watch Spaces and deploys, and start a Prefect run for each change; only for a work "
-            "pool, because "
-            "`lookout up` does this itself",
+            help="also watch Spaces, deploys and traffic sources, and start a Prefect run for each change; only "
+            "for a work pool, because `lookout up` does this itself",
         ),
     ] = False,
     moved: MovedOption = False,
@@ -74,7 +73,8 @@ def _watch_with_runs(config: Config, config_path: Path) -> ExitCode:
     watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
     if not watcher.names:
         raise ConfigError(
-            "there is nothing to watch, because no target has a Space, a hallucination_log or a GitHub trigger"
+            "there is nothing to watch, because no target has a Space, a hallucination_log, a traffic source or a "
+            "GitHub trigger"
         )
     log_line(f"watching {', '.join(watcher.names)}")
     asyncio.run(watcher.run())

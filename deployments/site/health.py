@@ -193,7 +193,7 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
 
 
 def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
-    """Yield a line if logs, Spaces or deploys were watched before."""
+    """Yield a line if logs, Spaces, deploys or traffic sources were watched before."""
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)
         text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"

@@ -1,7 +1,7 @@
 """The service of an installation, in one process: ``python -m deployments.up.service lookout.toml HOST PORT``.
 
     one thread    the receiver of deploys, the receiver of Slack's buttons, the site, each on its port
-    main thread   the runner of Prefect's runs, and the watcher of logs, Spaces and deploys
+    main thread   the runner of Prefect's runs, and the watcher of logs, Spaces, deploys and traffic
 
 It does not need Prefect's server: without one it receives and shows, and the runner waits. A part that fails is
 started again after a pause, and reported when it keeps failing; the others go on. Only a runner that had begun ends

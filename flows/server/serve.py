@@ -92,7 +92,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
 async def run_runner(
     runner: Runner, config: Config, config_path: Path, *, is_local: bool, only_deploys: bool
 ) -> None:
-    """Execute due runs until SIGTERM, which also ends the runs. Watch logs and deploys, unless ``only_deploys``."""
+    """Execute due runs until SIGTERM, which also ends the runs. Unless ``only_deploys``, also run the watcher."""
     from flows.watching.watcher import Watcher
 
     async def execute_runs() -> None:

@@ -1,13 +1,15 @@
-"""Watches hallucination logs, Spaces and deploys in one process. Only new things start a Prefect run.
+"""Watches hallucination logs, Spaces, deploys and live traffic in one process. Only new things start a Prefect run.
 
     each log, every poll_s ─▶ names, sizes and times of its files ─▶ as a run left them: nothing · else: a run
     each target, every minute ─▶ which commit runs? ─▶ known: nothing · new: the run that verifies it
+    each traffic source, every hour ─▶ can it be read? ─▶ not for the third time in a row: alert
     every minute ─▶ does an alert wait? ─▶ send it
 
 Only a run of `flows.hallucination_log` moves the read position of a log. The watcher records what a run has read
 only when that run has completed. Therefore, after a killed run or a killed watcher, another run reads the same
 entries. Without Prefect's server, the watcher reads the log itself. If a person paused a deployment at Prefect, the
-watcher does not start it.
+watcher does not start it. Live traffic is graded at night. The watcher only checks that its sources can be read,
+also while the nightly runs are paused.
 
 This module imports Prefect, which reads its settings at import, so connect before.
 """
@@ -30,22 +32,26 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed
 
-from flows.alerting.faults import build_fault_from_error
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults
 from flows.alerting.pipeline import notify_of_load_errors, send_waiting_alerts
 from flows.deploys.flow import build_deploy_poller, poll_and_start_runs
 from flows.deploys.runs import RUN_CREATION_TIMEOUT_S, RunNotMade, convert_prefect_errors
 from flows.hallucination_log.flow import MAX_FOLLOW_S
 from flows.hallucination_log.follower import UNREADABLE, LogFollower, build_log_follower
+from flows.nightly.alerts import SOURCE_UNREAD
 from flows.runtime.slack import build_notifier_without_run
 from flows.server.registered import read_pause
 from flows.server.schedules import FOLLOW_LOG, NOT_PAUSED, WATCH_DEPLOYS, PlannedDeployment, plan_deployments
-from flows.watching.polls import WRITE_EVERY_S, WatchPoll, write_polls
+from flows.watching.polls import MAX_MISSED_POLLS, WRITE_EVERY_S, WatchPoll, read_polls, write_polls
 from monitors.alerts.redact import redact
-from monitors.config.file import Config
+from monitors.config.file import Config, TargetConfig
 from monitors.errors import SourceUnavailable
 from monitors.records.incidents import Capability
+from monitors.sources.settings import NightlySettings
+from monitors.sources.traffic.source import TrafficSource
 
 EVERY_MINUTE_S: Final = 60.0
+EVERY_HOUR_S: Final = 3600.0
 COMPARE_EVERY_S: Final = 3.0
 """How often, in seconds, the watcher compares what was polled.
 
@@ -57,6 +63,7 @@ MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
 """How long the watcher waits for the end of a run, in seconds."""
 UNKNOWN_RUN_S: Final = 60.0
 """How long the watcher waits for the end of a run, in seconds, if Prefect does not say how it ended."""
+READABLE_TEXT: Final = "Lookout can read the traffic sources again."
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
 """Replaces the target's name in messages about watching."""
@@ -108,6 +115,30 @@ class WatchedLog:
         self.is_read, self.read_files = True, files
 
 
+@dataclass
+class WatchedSource:
+    """A source of a target's live traffic, and how its newest checks ended. ``settings`` have no other source."""
+
+    name: str
+    target: str
+    configured: TargetConfig
+    settings: NightlySettings
+    failures: int = 0
+    error: str = ""
+
+    async def check(self, now: datetime) -> None:
+        """Raise the error of a source that cannot be read. It is built again each time, so it stores nothing."""
+
+        def build() -> TrafficSource:
+            from flows.nightly.context import build_traffic_sources  # judge, graders
+
+            (source,) = build_traffic_sources(self.configured, self.settings).values()
+            return source
+
+        source = await asyncio.to_thread(build)
+        await source.check_readable(now)
+
+
 class Watcher:
     """Watches everything in a configuration. Runs load the configuration from the absolute ``config_path``."""
 
@@ -123,6 +154,18 @@ class Watcher:
             for name, target in config.targets.items()
             if target.hallucination_log is not None
         }
+        self._sources = [
+            WatchedSource(
+                f"the traffic source {source} of {name}",
+                name,
+                target,
+                target.traffic.model_copy(update={"sources": {source: settings}}),
+            )
+            for name, target in config.targets.items()
+            if target.traffic is not None
+            for source, settings in target.traffic.sources.items()
+        ]
+        self._targets_with_alert: set[str] = set()
         self._poller = build_deploy_poller(config, config.deploys) if WATCH_DEPLOYS in self._planned else None
         self._notifier = build_notifier_without_run(config, SUBJECT, Capability.UP)
         self._polls: dict[str, WatchPoll] = {}
@@ -132,13 +175,15 @@ class Watcher:
     @property
     def names(self) -> tuple[str, ...]:
         """What is watched, in words for people."""
-        logs = tuple(f"the log of {name}" for name in self._logs)
-        return logs if self._poller is None else (*logs, DEPLOYS)
+        logs = (f"the log of {name}" for name in self._logs)
+        deploys = () if self._poller is None else (DEPLOYS,)
+        return (*logs, *deploys, *(source.name for source in self._sources))
 
     async def run(self) -> None:
         """Watch until cancelled, or return at once if there is nothing to watch. No error ends it."""
         if not self.names:
             return
+        self._polls = await asyncio.to_thread(self._read_polls)
         async with asyncio.TaskGroup() as group:
             for log in self._logs.values():
                 group.create_task(self._repeat(partial(self._poll_log, log), log.follower.settings.poll_s))
@@ -146,6 +191,8 @@ class Watcher:
                 group.create_task(self._repeat(self._follow_logs, COMPARE_EVERY_S))
             if self._poller is not None:
                 group.create_task(self._repeat(self._check_deploys, EVERY_MINUTE_S))
+            for source in self._sources:
+                group.create_task(self._repeat(partial(self._check_source, source), EVERY_HOUR_S))
             group.create_task(self._repeat(self._send_alerts, EVERY_MINUTE_S))
             group.create_task(self._repeat(self._write_polls, WRITE_EVERY_S))
 
@@ -166,6 +213,15 @@ class Watcher:
     def _note_poll(self, name: str, at: datetime, every_s: float, target: str | None = None) -> None:
         self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
 
+    def _read_polls(self) -> dict[str, WatchPoll]:
+        """Read the polls of an earlier process: a source that cannot be read is late also after a restart."""
+        earlier = {poll.name: poll for poll in read_polls(self._config.data_folder)}
+        started = {
+            source.name: WatchPoll(name=source.name, target=source.target, at=self._now(), every_s=EVERY_HOUR_S)
+            for source in self._sources
+        }
+        return {name: poll for name, poll in (started | earlier).items() if name in self.names}
+
     async def _write_polls(self) -> None:
         await asyncio.to_thread(write_polls, self._config.data_folder, tuple(self._polls.values()))
 
@@ -184,6 +240,34 @@ class Watcher:
         for error in check.failed:
             self._write_line(f"a deploy waits for its run: {error}")
         self._note_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
+
+    async def _check_source(self, source: WatchedSource) -> None:
+        """Check that a traffic source can be read, and send an alert when it could not three times in a row."""
+        now = self._now()
+        try:
+            await source.check(now)
+        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own
+            source.failures, source.error = source.failures + 1, redact(build_fault_from_error(error).detail)
+            self._write_line(f"{source.name} cannot be read: {source.error}")
+        else:
+            source.failures = 0
+            self._note_poll(source.name, now, EVERY_HOUR_S, source.target)
+        unread = [
+            f"{other.name} in the last {other.failures} hourly checks: {other.error}"
+            for other in self._sources
+            if other.target == source.target and other.failures >= MAX_MISSED_POLLS
+        ]
+        if not unread and source.target not in self._targets_with_alert:
+            return
+        notifier = await asyncio.to_thread(
+            build_notifier_without_run, self._config, source.target, Capability.NIGHTLY
+        )
+        if unread:
+            await notify_fault(notifier, Fault(SOURCE_UNREAD, f"Lookout could not read {'; '.join(unread)}."))
+            self._targets_with_alert.add(source.target)
+        else:
+            await resolve_faults(notifier, {SOURCE_UNREAD: READABLE_TEXT}, began_at=now)
+            self._targets_with_alert.discard(source.target)
 
     async def _is_paused(self, flow: str) -> bool:
         """Return whether a person paused the deployment of ``flow``.

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import struct
-import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,8 +19,8 @@ from flows.server.prefect_server import find_running_server
 from monitors.records.nightly import NightlyReport
 from tests import fork_server
 from tests.builders import gold_case
-from tests.conftest import ROOT
 from tests.deployments.site.browser_pages import CHROMIUM
+from tests.deployments.up.moved_clock import Clock
 from tests.deployments.up_process import Up, up
 from tests.prefect_home import with_tables
 from warehouse.queries.traffic import list_recent_nightly_reports
@@ -31,41 +28,7 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 pytestmark = [pytest.mark.prefect, pytest.mark.whole_only]
 
 PERIOD = gold_case("period", turns=("How long is the guarantee?",), gold="24 months")
-MOVED_CLOCK = Path(__file__).with_name("moved_clock.c")
 DAY = timedelta(days=1)
-
-
-PRELOADING = """import os, sys
-
-library = os.environ["PYTHON_MOVED_CLOCK_LIBRARY"]
-if os.environ.get("LD_PRELOAD") != library:
-    os.environ["LD_PRELOAD"] = library
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-"""
-"""A `sitecustomize`: foreign programs such as Prefect's server are not given LD_PRELOAD, so each process sets it."""
-
-
-class Clock:
-    """A clock that moves forward while Python processes run by it; ``variables`` are what they need."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file, library = folder / "clock", folder / "moved_clock.so"
-        self.set(timedelta())
-        compile_it = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(MOVED_CLOCK), "-ldl"]
-        subprocess.run(compile_it, check=True, capture_output=True, timeout=120)
-        preloading = folder / "preloading"
-        preloading.mkdir()
-        (preloading / "sitecustomize.py").write_text(PRELOADING, encoding="utf-8")
-        self.variables = {
-            "PYTHONPATH": f"{preloading}{os.pathsep}{ROOT}",
-            "PYTHON_MOVED_CLOCK": str(self._file),
-            "PYTHON_MOVED_CLOCK_LIBRARY": str(library),
-        }
-
-    def set(self, ahead: timedelta) -> None:
-        """Set how far it is ahead; processes that run see it at once."""
-        with self._file.open("r+b" if self._file.exists() else "wb") as file:
-            file.write(struct.pack("@l", round(ahead.total_seconds())))
 
 
 def configure(folder: Path, targets: Sequence[str], ended: datetime) -> Path:

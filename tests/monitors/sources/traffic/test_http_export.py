@@ -198,7 +198,7 @@ async def test_an_expired_token_is_reported_at_once_and_not_shown(code: int, sna
 
 
 async def test_a_check_requests_one_page_of_the_last_hour() -> None:
-    settings = {"since_parameter": "from", "until_parameter": "to", "time_format": "epoch-s"}
+    settings: dict[str, Any] = {"since_parameter": "from", "until_parameter": "to", "time_format": "epoch-s"}
     with ExportServer(ITEMS) as server:
         await source(f"{server.url}/links", **settings).check_readable(NOON)
         assert server.asked == [f"/links?from={NOON.timestamp() - 3600:.0f}&to={NOON.timestamp():.0f}"]

@@ -1,0 +1,44 @@
+"""A clock that a test moves forward while Python processes run by it."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+MOVED_CLOCK = Path(__file__).with_name("moved_clock.c")
+PRELOADING = """import os, sys
+
+library = os.environ["PYTHON_MOVED_CLOCK_LIBRARY"]
+if os.environ.get("LD_PRELOAD") != library:
+    os.environ["LD_PRELOAD"] = library
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+"""
+"""A `sitecustomize`: foreign programs such as Prefect's server are not given LD_PRELOAD, so each process sets it."""
+
+
+class Clock:
+    """A clock that moves forward while Python processes run by it; ``variables`` are what they need."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, library = folder / "clock", folder / "moved_clock.so"
+        self.set(timedelta())
+        compile_it = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(MOVED_CLOCK), "-ldl"]
+        subprocess.run(compile_it, check=True, capture_output=True, timeout=120)
+        preloading = folder / "preloading"
+        preloading.mkdir()
+        (preloading / "sitecustomize.py").write_text(PRELOADING, encoding="utf-8")
+        self.variables = {
+            "PYTHONPATH": f"{preloading}{os.pathsep}{ROOT}",
+            "PYTHON_MOVED_CLOCK": str(self._file),
+            "PYTHON_MOVED_CLOCK_LIBRARY": str(library),
+        }
+
+    def set(self, ahead: timedelta) -> None:
+        """Set how far it is ahead; processes that run see it at once."""
+        with self._file.open("r+b" if self._file.exists() else "wb") as file:
+            file.write(struct.pack("@l", round(ahead.total_seconds())))
