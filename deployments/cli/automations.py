@@ -32,11 +32,11 @@ def automations_command(
     with show_waiting("Waiting for the Prefect server"):
         connect_to_prefect(loaded)
     from flows.server.registration import (
-        ensure_watched,  # Prefect reads its settings at import, so it must be connected
+        ensure_automations_of_deployments,  # Prefect reads its settings at import, so it must be connected
     )
 
     with show_waiting("Creating the automations at the Prefect server"):
-        changes = asyncio.run(ensure_watched(planned, way, loaded.prefect.tag))
+        changes = asyncio.run(ensure_automations_of_deployments(planned, way, loaded.prefect.tag))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
         return ExitCode.PASS

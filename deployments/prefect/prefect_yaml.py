@@ -93,7 +93,7 @@ def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str
     connect_to_prefect(config)
     from prefect.client.orchestration import get_client  # reads its settings at import, so only after connecting
 
-    from flows.server.registered import read_pauses, remove_unplanned
+    from flows.server.registered import delete_unplanned_deployments, read_pauses
 
     async def read() -> Mapping[str, Pause]:
         async with get_client() as client:
@@ -101,7 +101,7 @@ def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str
 
     async def remove() -> Sequence[str]:
         async with get_client() as client:
-            return await remove_unplanned(
+            return await delete_unplanned_deployments(
                 client, plan_deployments(config, config_path, config.schedules), config_path, config.prefect.tag
             )
 

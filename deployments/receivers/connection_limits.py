@@ -93,11 +93,11 @@ class PendingConnections:
                     self._close(waiting)
 
     @property
-    def first_since_s(self) -> float:
+    def oldest_since_s(self) -> float:
         """Return since when the first connection waits. Infinite if no connection waits."""
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
-    def drop_first(self) -> None:
+    def drop_oldest(self) -> None:
         """Close the connection that waits longest, if there is one."""
         if self._waiting:
             self._close(next(iter(self._waiting)))
@@ -120,9 +120,9 @@ class _Pending:
     heads: PendingConnections = field(default_factory=PendingConnections)
     bodies: PendingConnections = field(default_factory=PendingConnections)
 
-    def drop_first(self) -> None:
+    def drop_oldest(self) -> None:
         """Close the connection that waits longest for a head or a body."""
-        min(self.heads, self.bodies, key=lambda waiting: waiting.first_since_s).drop_first()
+        min(self.heads, self.bodies, key=lambda waiting: waiting.oldest_since_s).drop_oldest()
 
 
 _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
@@ -157,7 +157,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         self._await_head()
         if len(self.connections) > find_max_connections():
-            self._pending.drop_first()
+            self._pending.drop_oldest()
 
     def data_received(self, data: bytes) -> None:
         """At the first byte of a later request on the same connection, start its deadlines for head and body."""
@@ -259,7 +259,7 @@ def build_bounded_server(
     passed to uvicorn.
     """
     raise_file_limit()
-    limit_repeats()
+    limit_repeated_log_lines()
     return uvicorn.Server(
         uvicorn.Config(
             application,
@@ -283,7 +283,7 @@ def serve_until_signal(server: uvicorn.Server) -> None:
         sys.exit(STARTUP_FAILURE)
 
 
-def limit_repeats(monotonic: Callable[[], float] = time.monotonic) -> None:
+def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) -> None:
     """While no file can be opened, count the message that asyncio would log for each connection."""
     logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
 

@@ -107,7 +107,7 @@ class CaseShrinker:
         if self.mark is None or not self.mark.is_found_in(result):
             return False
         self.failing[turns] = result
-        return turns == self.case.turns or await self._is_right_at_control(turns)
+        return turns == self.case.turns or await self._ask_whether_control_is_right(turns)
 
     def _update_mark(self, result: CaseResult) -> None:
         """Update the mark from an answer to the whole question.
@@ -120,7 +120,7 @@ class CaseShrinker:
         elif mark is not None and mark[:2] == self.mark[:2] and not mark.claims & self.mark.claims:
             self.mark = self.mark._replace(claims=frozenset())
 
-    async def _is_right_at_control(self, turns: Turns) -> bool:
+    async def _ask_whether_control_is_right(self, turns: Turns) -> bool:
         if self.control is None:
             return True
         self.controls += 1

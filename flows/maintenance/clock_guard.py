@@ -53,7 +53,7 @@ class ClockNote(Record):
     doubted: ClockReading | None = None
 
 
-def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
+def check_and_store_reading(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
     """Check the clock and store the reading. Return a fault, or ``None`` if old data may be deleted.
 
     Without a stored reading, the clock is compared with ``newest``, the time of the newest journal segment. Raises

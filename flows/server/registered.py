@@ -27,7 +27,7 @@ async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
 
 
-async def remove_unplanned(
+async def delete_unplanned_deployments(
     client: PrefectClient, planned: Sequence[PlannedDeployment], config_path: Path, tag: str
 ) -> tuple[str, ...]:
     """Remove the deployments of ``config_path`` that are no longer in this configuration. Return their names.

@@ -45,7 +45,7 @@ from prefect.types import SecretDict
 from prefect.types.entrypoint import EntrypointType
 
 from flows.runtime.slack import SlackEndpoint
-from flows.server.registered import read_pauses, remove_unplanned
+from flows.server.registered import delete_unplanned_deployments, read_pauses
 from flows.server.schedules import (
     DRILL,
     FOLLOW_LOG,
@@ -376,7 +376,7 @@ def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
-async def register_all(
+async def register_deployments_and_automations(
     planned: Sequence[PlannedDeployment],
     endpoint: SlackEndpoint | None,
     now: Callable[[], datetime],
@@ -394,11 +394,11 @@ async def register_all(
     runner = _Runner(name=tag, limit=compute_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:
         pauses = await read_pauses(client, tag)
-        gone = await remove_unplanned(client, planned, config_path, tag) if config_path is not None else ()
+        gone = await delete_unplanned_deployments(client, planned, config_path, tag) if config_path else ()
     for deployment in planned:
         pause = pauses.get(deployment.name, NOT_PAUSED)
         await runner.aadd_deployment(await build_runner_deployment(deployment, pause))
-    await ensure_watched(planned, endpoint, tag)
+    await ensure_automations_of_deployments(planned, endpoint, tag)
     for line in await format_timetable(planned, now(), pauses):
         write_line(line)
     for name in gone:
@@ -434,7 +434,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
             return "only by `lookout drill`" if planned.flow == DRILL else "after each reported deploy"
 
 
-async def ensure_watched(
+async def ensure_automations_of_deployments(
     planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None, tag: str
 ) -> Mapping[str, Change]:
     """Create or update the automations for the planned deployments. Return the changes by name."""

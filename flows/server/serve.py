@@ -71,7 +71,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
     )
     from prefect.context import refresh_global_settings_context
 
-    from flows.server.registration import register_all
+    from flows.server.registration import register_deployments_and_automations
 
     refresh_global_settings_context()
     await _send_alerts_again_at_start(config)
@@ -79,7 +79,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
     if only_deploys:
         planned = tuple(deployment for deployment in planned if deployment.full_name == config.deploys.deployment)
     log_line(f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}")
-    return await register_all(
+    return await register_deployments_and_automations(
         planned,
         build_slack_endpoint(config, get_environment()),
         utc_now,

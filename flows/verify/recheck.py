@@ -145,22 +145,22 @@ class Rechecker:
     async def ask(self, address: str | None) -> None:
         """Ask the failed cases at the target, then at ``address``, where the previous build is served."""
         try:
-            self.problem = await self._ask_target()
+            self.problem = await self._ask_target_and_explain_gap()
         except Exception as error:  # noqa: BLE001 - an error of asking again does not change the verdict
             self.problem = _format_error(error)
         if address is not None and self._previous is not None:
-            self._previous = await self._ask_previous(address, self._previous)
+            self._previous = await self._ask_previous_build(address, self._previous)
 
-    async def _ask_target(self) -> str:
+    async def _ask_target_and_explain_gap(self) -> str:
         """Ask at the target. Return the reason if some questions were not asked, or else an empty text."""
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
             if own_commit is not None and serving is not None and not is_same_build(serving, own_commit):
                 return f"the target now serves {serving} instead of {own_commit}"
-            return await self._ask_unanswered(asker, RecheckPlace.TARGET)
+            return await self._ask_unanswered_and_explain_gap(asker, RecheckPlace.TARGET)
 
-    async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:
+    async def _ask_previous_build(self, address: str, previous: PreviousBuild) -> PreviousBuild:
         """Ask the previous build. Return a record of it, with a problem if there was one."""
         problem, serving = "", None
         try:
@@ -172,7 +172,7 @@ class Rechecker:
                 if proven.proof is BuildProof.ANOTHER:
                     instead = f", not {previous.commit}" if previous.commit else ""
                     return proven.with_problem(f"its address serves {proven.names}{instead}")
-                problem = await self._ask_unanswered(asker, RecheckPlace.PREVIOUS)
+                problem = await self._ask_unanswered_and_explain_gap(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
@@ -214,7 +214,7 @@ class Rechecker:
         ready = await wait_until_ready(target, settings, hub_token=self._hub_token)
         return self._redact(ready.commit) if ready.commit else None
 
-    async def _ask_unanswered(self, asker: CaseAsker, place: RecheckPlace) -> str:
+    async def _ask_unanswered_and_explain_gap(self, asker: CaseAsker, place: RecheckPlace) -> str:
         """Ask the remaining questions at one place.
 
         Return the reason if some were not asked, or else an empty text.

@@ -95,13 +95,13 @@ class TrafficPanel:
             if not has_answer(turn):
                 continue
             gradable |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
-            for kind, start, detail in self._find_in_reply(turns, number, gradable):
+            for kind, start, detail in self._find_census_failures_in_reply(turns, number, gradable):
                 findings.setdefault(kind, CensusFinding(number, start, detail))
         if not has_answer(turns[-1]):
             findings[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
         return CensusOfOne(frozenset(gradable), findings)
 
-    def _find_in_reply(
+    def _find_census_failures_in_reply(
         self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
     ) -> list[tuple[CensusKind, int, str]]:
         turn, findings = turns[number], list[tuple[CensusKind, int, str]]()

@@ -176,7 +176,7 @@ class KeywordsGrader(TriageGrader):
                 self, "every keyword is already in the issue" if had else "the reference has no keywords"
             )
         report = fold_case(exchange.graded_text)
-        stated = [word for word in telling if _states(word, report)]
+        stated = [word for word in telling if _contains_stated_keyword(word, report)]
         score = len(stated) / len(telling)
         kind = None if score >= self._settings.min_keywords else FailureKind.POOR_TRIAGE
         missing = [word for word in telling if word not in stated]
@@ -276,7 +276,7 @@ _DENIAL: Final = (
 """Words that deny the next word. After "not" one word must follow, because "not released" is a finding."""
 
 
-def _states(word: str, folded: str) -> bool:
+def _contains_stated_keyword(word: str, folded: str) -> bool:
     """Whether a report contains a keyword that is neither denied nor part of a file name."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
     return contains_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))

@@ -57,7 +57,7 @@ _INVISIBLE_RANGES = (
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
 """Invisible characters.
 
-Joiners and variation selectors are among them, but some are kept (`normalise_untrusted`).
+Joiners and variation selectors are among them, but some stay (`normalise_untrusted`).
 """
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"

@@ -195,7 +195,7 @@ class Installation:
 
     async def _register(self) -> None:
         """Register the deployments as the runner does when it starts; what a person paused stays paused."""
-        from flows.server.registered import read_pauses, remove_unplanned
+        from flows.server.registered import delete_unplanned_deployments, read_pauses
         from flows.server.registration import build_runner_deployment
         from flows.server.schedules import NOT_PAUSED, plan_deployments
         from monitors.config.file import PREFECT_TAG, load_config
@@ -203,7 +203,7 @@ class Installation:
         config = load_config(self.path)
         self.planned = {plan.name: plan for plan in plan_deployments(config, self.path, config.schedules)}
         pauses = await read_pauses(self.client, PREFECT_TAG)
-        await remove_unplanned(self.client, list(self.planned.values()), self.path, PREFECT_TAG)
+        await delete_unplanned_deployments(self.client, list(self.planned.values()), self.path, PREFECT_TAG)
         for plan in self.planned.values():
             await (await build_runner_deployment(plan, pauses.get(plan.name, NOT_PAUSED))).aapply()
         self.names = {deployment.id: deployment.name for deployment in await self.client.read_deployments()}

@@ -205,7 +205,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         for at in range(after, min(len(tokens), after + _MAX_BUT))
     ):
         return PhraseStatus.QUALIFIED
-    if _is_outdone_by_other_clause(passage, clause, (first, after), asked, question):
+    if _is_other_clause_closer_to_question(passage, clause, (first, after), asked, question):
         return PhraseStatus.OUTDONE
     if _is_after_other_name(passage, clause, first, asked):
         return PhraseStatus.OUTDONE
@@ -326,7 +326,7 @@ _DENIAL_REACH: Final = 5
 """Maximum number of words between a phrase and a verb after it that denies the phrase."""
 
 
-def _is_outdone_by_other_clause(
+def _is_other_clause_closer_to_question(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
     """Whether another clause, with another name, contains a word of the question that this clause lacks.

@@ -72,7 +72,7 @@ def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
             names[name.start, name.end] = None
-    for name in (*_find_before_masks(reading), *_find_in_headers(reading)):
+    for name in (*_find_names_before_masks(reading), *_find_names_in_headers(reading)):
         names[name.start, name.end] = None
     spans = [*names]
     for start, end in (*spans, *_find_later_mentions(reading.text, spans)):
@@ -187,7 +187,7 @@ def _skip_blanks(text: str, at: int, characters: str = " ") -> int:
     return at
 
 
-def _read_after_title(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_after_title(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     written = text[starts[phrase.first]]
     if not written.isupper() and not _is_devanagari(written) and words[phrase.first] not in _LOWERCASE_TITLES:
@@ -208,7 +208,7 @@ _AFTER_ADDRESSED: Final = re.compile(
 )
 
 
-def _read_after_greeting(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_after_greeting(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = ends[phrase.end - 1]
     gap = text[at : at + 2]
@@ -226,7 +226,7 @@ _ON_BEHALF: Final = re.compile(r"(?:i\. ?[AV]\.|ppa\.|p\.? ?p\.|pp|p\. ?o\.) ", 
 _CLOSING_GAP: Final = re.compile(r"[,!.]?[ \t]*\n\s{0,4}|[,!] ?[–—-]? ?|[ \t]*[–—-] ?")
 
 
-def _read_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (_, starts, ends) = reading.text, reading.words_of_text
     gap = _CLOSING_GAP.match(text, ends[phrase.end - 1])
     if gap is None:
@@ -263,7 +263,7 @@ _DIRECT: Final = re.compile(r",? ")
 _AFTER_SINGLE: Final = re.compile(r"\s*(?:$|[,.;\n()|।!]|[–—-]\s)")
 
 
-def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     at = ends[phrase.end - 1]
     before = words[phrase.first - 1] if phrase.first else ""
@@ -308,7 +308,7 @@ def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
 _RELATION_GAP: Final = re.compile(r",? (?:called |named |heißt |is |ist |namens )?")
 
 
-def _read_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     if text[max(0, starts[phrase.first] - 1) : starts[phrase.first]] == "(" and phrase.first:
         return _read_name_before(reading, phrase.first - 1)
@@ -337,7 +337,7 @@ def _read_full_name_of_recipient(reading: DisclosureText, phrase: CuePhrase) -> 
     return name if name and name.word_count > 1 else None
 
 
-def _read_before_honorific(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_before_honorific(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     words, starts, ends = reading.words_of_text
     if not phrase.first or reading.text[ends[phrase.first - 1] : starts[phrase.first]] != " ":
         return None
@@ -350,7 +350,7 @@ def _read_before_honorific(reading: DisclosureText, phrase: CuePhrase) -> _Name 
     return None
 
 
-def _read_before_possession(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
+def _read_name_before_possession(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     _, starts, ends = reading.words_of_text
     if not phrase.first or reading.text[ends[phrase.first - 1] : starts[phrase.first]] != " ":
         return None
@@ -363,15 +363,15 @@ def _read_before_possession(reading: DisclosureText, phrase: CuePhrase) -> _Name
 
 
 _READERS: Final = {
-    "title": _read_after_title,
-    "greeting": _read_after_greeting,
-    "closing": _read_after_closing,
-    "role": _read_after_role,
-    "relation": _read_after_relation,
+    "title": _read_name_after_title,
+    "greeting": _read_name_after_greeting,
+    "closing": _read_name_after_closing,
+    "role": _read_name_after_role,
+    "relation": _read_name_after_relation,
     "owner": _read_name_of_owner,
     "recipient": _read_full_name_of_recipient,
-    "honorific": _read_before_honorific,
-    "possession": _read_before_possession,
+    "honorific": _read_name_before_honorific,
+    "possession": _read_name_before_possession,
 }
 
 _BEFORE_MASK: Final = re.compile(
@@ -384,7 +384,7 @@ _MAX_BEFORE_MASK: Final = 40
 _WORD_PARTS: Final = re.compile(r"[\s\-]+")
 
 
-def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
+def _find_names_before_masks(reading: DisclosureText) -> Iterator[_Name]:
     """Yield names of at least two words before a masked stretch: "Ana Silva's mobile is [phone]"."""
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = text.find(HIDDEN)
@@ -402,7 +402,7 @@ def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
         at = text.find(HIDDEN, at + 1)
 
 
-def _find_in_headers(reading: DisclosureText) -> Iterator[_Name]:
+def _find_names_in_headers(reading: DisclosureText) -> Iterator[_Name]:
     for header in _HEADER.finditer(reading.text) if ":" in reading.text else ():
         name = _read_name(reading.text, header.end())
         if name and name.word_count > 1 and _AFTER_SINGLE.match(reading.text, name.end):

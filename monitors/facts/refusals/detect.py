@@ -599,13 +599,13 @@ def _is_offer_or_referral(clause: _ReplyClause) -> bool:
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
-    if any(token.key == "will" and _addresses_user_after(clause, at) for at, token in enumerate(clause.tokens)):
+    if any(token.key == "will" and _has_second_person_after(clause, at) for at, token in enumerate(clause.tokens)):
         return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
-def _addresses_user_after(clause: _ReplyClause, at: int) -> bool:
+def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
     return any(bits & YOU for bits in clause.roles[at + 1 : at + _MAX_DENIAL_DISTANCE])
 
 
