@@ -26,7 +26,7 @@ from monitors.facts.quantities.scan import scan
 from monitors.facts.text import normalise
 
 GRAM_LENGTH = 4
-"""Length of an n-gram. Questions about different things share few, and a typo changes only some."""
+"""Length of an n-gram in characters. Different questions share few n-grams, and a typo changes only a few."""
 
 _PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
@@ -43,7 +43,7 @@ def build_grams(text: str) -> frozenset[str]:
 
 
 def compute_overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the Jaccard index, from 0 (nothing in common) to 1 (the same)."""
+    """Return the Jaccard index of two sets, from 0 (nothing in common) to 1 (equal)."""
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
 
@@ -68,10 +68,10 @@ def _select_rarest(gram_set: frozenset[str], rarity: Counter[str], threshold: fl
 
 
 MIN_COMPARED_OVERLAP: Final = 0.35
-"""Questions with less overlap are not compared word by word; two typos in a short one leave about 0.5."""
+"""Minimum overlap of questions that are compared word by word. Two typos in a short question leave about 0.5."""
 
 MIN_WORD_LENGTH: Final = 3
-"""Words with fewer letters ("is", "of", "me") do not distinguish two questions."""
+"""Minimum number of letters of a word that distinguishes two questions. "Is", "of" and "me" do not."""
 
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -98,7 +98,7 @@ def _has_same_words(own: Counter[str], others: Counter[str]) -> bool:
 
 
 def is_one_typo(word: str, other: str) -> bool:
-    """Whether two words differ by one missing, added or wrong letter, or two swapped ones; not the first.
+    """Whether two words differ by one missing, added or wrong letter, or two swapped letters, but not the first.
 
     People hardly ever mistype the first letter, and it distinguishes "maternity" from "paternity". Figures have no
     typos.
@@ -121,8 +121,11 @@ QUOTE_MIN_WORDS: Final = 3
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})
 _INSIDE_A_WORD: Final = re.compile(r"(?<=[^\W\d_])-[ ]?(?=[^\W\d_])")
-"""A hyphen between letters, also one at the end of a line: "hospitali-⏎sation" is one word, "pre-existing" another
-spelling of "preexisting". Between digits a hyphen stays: it is a range."""
+"""A hyphen between letters, which is removed: "pre-existing" is another spelling of "preexisting".
+
+A hyphen at the end of a line is removed too: "hospitali-⏎sation" is one word. A hyphen between digits is not
+removed, because it is a range.
+"""
 
 
 class FoldedDocument(NamedTuple):
@@ -170,7 +173,7 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 
 class StatedQuantity(NamedTuple):
-    """A quantity in any notation. A duration is its months and days: two years are 24 months."""
+    """A quantity in any notation. A duration is stored as months and days: two years are 24 months."""
 
     kind: FactKind
     value: Decimal
@@ -182,8 +185,7 @@ class StatedQuantity(NamedTuple):
 def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
     """Return the quantities of a text, each with the words of its first occurrence.
 
-    Ordinals are skipped, also digits that belong to a name ("H1N1"), and "one" in words, which Hindi uses for
-    "a".
+    Skipped are ordinals, digits in names ("H1N1"), and "one" in words, which Hindi uses for "a".
     """
     scanned = scan(text, locale=locale)
     quantities: dict[StatedQuantity, str] = {}

@@ -1,7 +1,7 @@
 r"""Names of source files in the notation of people, diffs, tools and tracebacks, and the agreement of two lists.
 
-``a/src\auth.py:12`` and ``./src/auth.py`` are one file. Every figure is over unique files, so that a file named
-twice counts once, and a list of all files has a low precision.
+``a/src\auth.py:12`` and ``./src/auth.py`` are one file. All figures count unique files: a file that is named twice
+counts once, and a list of all files has a low precision.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class FileAgreement(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the named files that are wanted; 0 without named files."""
+        """The share of the named files that are wanted; 0 if no files are named."""
         named = len(self.found) + len(self.extra)
         return len(self.found) / named if named else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the wanted files that are named; 0 without wanted files."""
+        """The share of the wanted files that are named; 0 if no files are wanted."""
         wanted = len(self.found) + len(self.missed)
         return len(self.found) / wanted if wanted else 0.0
 
@@ -72,7 +72,7 @@ class FileAgreement(NamedTuple):
 
 
 def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
-    """Compare a list of files with the wanted ones.
+    """Compare a list of named files with the wanted files.
 
     An absolute path matches the wanted file that it ends with, because the checkout's folder is not known.
     """
@@ -95,7 +95,7 @@ _ENDINGS: Final = (
     "txt lock mod sum j2 tpl tmpl env csv tsv service"
 )
 SUFFIXES: Final = frozenset(_ENDINGS.split())
-"""Endings of source files. A name without a folder and with another ending is not a file."""
+"""File extensions of source files. A name without a folder and with another extension is not read as a file."""
 _BARE_NAMES: Final = frozenset(
     {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
 )
@@ -112,7 +112,7 @@ _WRITTEN: Final = re.compile(
 def find_files(text: str) -> tuple[str, ...]:
     """Return the files that a text names, in its spelling, in order; each file once.
 
-    A name without a folder needs an ending of source files. A link counts only if it leads to a file of a
+    A name without a folder must have the extension of a source file. A link counts only if it leads to a file of a
     repository.
     """
     files: dict[str, str] = {}

@@ -121,9 +121,10 @@ def to_caseless(text: str) -> str:
 
 
 class Hinted(NamedTuple):
-    """A pattern that is searched only in texts with one of its hints, because a search is slow.
+    """A pattern that is searched only in texts that contain one of its hints, because a search is slow.
 
-    Every match contains one of ``hints`` in the form of `to_caseless`. A hint elsewhere only costs a search.
+    Each match of the pattern contains one of ``hints`` in the form of `to_caseless`. A hint without a match only
+    costs a search.
     """
 
     pattern: re.Pattern[str]
@@ -177,7 +178,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str, str]]):
-    """The kind, key and text of each piece, as tokens have them. Emptied before it grows large."""
+    """A cache with the kind, key and text of each piece of text. It is emptied before it grows large."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _classify_piece(piece)
@@ -190,7 +191,7 @@ class _Forms(dict[str, tuple[int, str, str]]):
 
 _MAX_CACHED_PIECE_LENGTH: Final = 24
 _MAX_CACHED_PIECES: Final = 20_000
-"""The cache holds this many pieces, some 4 MB: the words of most conversations of an application."""
+"""Maximum number of cached pieces, about 4 MB. This covers the words of most conversations of an application."""
 
 
 def _classify_piece(piece: str) -> tuple[int, str, str]:
@@ -207,7 +208,7 @@ def _classify_piece(piece: str) -> tuple[int, str, str]:
 
 _FORMS: Final = _Forms()
 _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
-"""Build a token. The constructor of the named tuple takes twice as long."""
+"""Builds a token from its five fields. The constructor of the named tuple takes twice as long."""
 
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
@@ -283,7 +284,10 @@ END = Token(SIGN, "", -1, -1, "")
 
 
 MAX_TEXT_LENGTH: Final = 1_000_000
-"""Longer texts are read only at both ends. A long answer of a real application has 5,000 characters."""
+"""Maximum length of a text that is read completely. Of a longer text, only the start and the end are read.
+
+A long answer of a real application has 5,000 characters.
+"""
 
 PART_LENGTH: Final = 400_000
 """Characters read at each end of a longer text. Both parts with their masks stay below `MAX_TEXT_LENGTH`."""
@@ -300,12 +304,12 @@ class Unread(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The text that replaces it where the text is shown."""
+        """The mark that replaces the unread part where the text is shown."""
         return f"[… {self.end - self.start:,} characters not read …]"
 
     @property
     def reason(self) -> str:
-        """The reason why a grade of the text stays open."""
+        """The reason why the text stays ungraded."""
         length = self.end - self.start
         return f"{length:,} characters in its middle were not read: it is longer than {MAX_TEXT_LENGTH:,}"
 

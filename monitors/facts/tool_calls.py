@@ -1,4 +1,4 @@
-"""Find the calls that an agent repeats."""
+"""Find the tool calls that an agent repeats."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read an agent's report on an issue: structured as JSON, or prose with its parts under headings.
 
-A part that is not there is missing, never guessed. Only files may occur anywhere, because a path is recognisable
-by itself.
+A part that is not in the report is missing and is never guessed. Only files may be anywhere, because paths are
+recognisable without a heading.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARTS: Final[Mapping[str, str]] = {
     r"|remedy|recommendations?|next steps?",
     "confidence": r"confidence(?: level| score)?",
 }
-"""The names of each part of a report, in headings, labels and keys."""
+"""For each part of a report, its names in headings, labels and keys."""
 _CALLED: Final = {part: re.compile(names, re.IGNORECASE) for part, names in _PARTS.items()}
 _SEVERITIES: Final = (
     (
@@ -48,7 +48,7 @@ _NOTHING: Final = re.compile(
     r"[<\[{][^>\]}\n]{0,80}[>\]}])?[\s*_`.]*",
     re.IGNORECASE,
 )
-"""What an empty field of a template contains."""
+"""The content of an empty field of a template, such as "N/A"."""
 _SHARE: Final = re.compile(
     r"(?<![\d.])(?P<number>\d{1,3}(?:\.\d{1,4})?)\s*(?P<percent>%)?(?:\s*/\s*(?P<of>\d{1,3})\b)?"
 )
@@ -191,7 +191,7 @@ def _clean_part_text(text: str) -> str | None:
 
 
 def _parse_severity(text: str) -> IssueSeverity | None:
-    """Return the severity that a text names. ``None`` for two of them: "between high and critical"."""
+    """Return the severity that a text names; ``None`` if it names two: "between high and critical"."""
     named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
     return named[0] if len(named) == 1 else None
 

@@ -161,7 +161,7 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
 
 
 class RunFacts(RunIdentity):
-    """What is known about a run, besides its results.
+    """Facts about a run in addition to its results.
 
     ``planned`` is the number of cases in the suite. ``not_ready`` is set if the application did not start, so that
     no question was asked. ``request_limit`` says how long the run waited because the application limits requests.

@@ -231,7 +231,7 @@ def _format_path_for_metric_name(path: str) -> str:
 
 
 def find_reply_language_grade(assessment: Assessment) -> Judged | None:
-    """Return the grade of the reply's language, a failed one first. Return ``None`` without one."""
+    """Return the grade of the reply's language, a failed one first. Return ``None`` if there is no grade."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 

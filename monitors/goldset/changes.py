@@ -68,7 +68,7 @@ class DatasetDiff(Record):
     """The difference between a suite and a dataset."""
 
     added: tuple[GoldCase, ...] = ()
-    """Only in the suite."""
+    """Cases that are only in the suite."""
     removed: tuple[RemovedEntry, ...] = ()
     """Cases that Lookout pushed, only in the dataset."""
     changed: tuple[ChangedEntry, ...] = ()

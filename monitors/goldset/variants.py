@@ -297,7 +297,7 @@ MAX_TRIES = 12
 
 
 class VariantKind(StrEnum):
-    """How a variant differs from its case."""
+    """The kind of difference between a variant and its case."""
 
     PARAPHRASE = "paraphrase"
     TYPO = "typo"

@@ -690,7 +690,7 @@ def _list_weekdays(mention: Mention) -> Words:
 def _find_competing_time_or_date(
     claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage
 ) -> Mention | None:
-    """Return another time in the same clause, or another date beside a deadline.
+    """Return another time in the same clause, or another date next to a deadline.
 
     Example: "register until 9 July; the truck comes on 16 July" against a gold with a day and no deadline.
     """
@@ -922,7 +922,7 @@ _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,
 )
-"""A time that depends on another one: "the auction a day later"."""
+"""Words for a time that depends on another time: "the auction a day later"."""
 
 
 def _collect_word_keys_of_case(asked: Asked) -> set[str]:

@@ -54,7 +54,7 @@ NEGATIONS = parse_keys(
     "न ना nahi nahin nhi na"
 )
 NEGATIONS_BEHIND = parse_keys("नहीं नही nahi nahin nhi")
-"""In Hindi the negation comes after the verb: कवर नहीं है."""
+"""Hindi negations, which come after the verb: कवर नहीं है."""
 
 MODALS = parse_keys("can could may might must able")
 """English words with a negation directly after them: "you may not", "they can no longer"."""

@@ -27,7 +27,7 @@ MAX_BYTES: Final = 200 * 2**20
 
 
 class BatchPollPolicy(Record):
-    """How long to wait for a batch, and how often to poll it."""
+    """The maximum wait for a batch, and the time between two polls."""
 
     deadline_s: float
     poll_s: float

@@ -54,7 +54,7 @@ class Opinion(Record):
 
 
 class SecondOpinionReason(StrEnum):
-    """Why one opinion is not enough."""
+    """The reason why one opinion is not enough."""
 
     UNSURE_SCORE = "unsure_score"
     SEVERITY_3 = "severity_3"

@@ -96,7 +96,7 @@ class OpenAIJudge:
     async def __aenter__(self) -> Self:
         """Load the SDK in a thread: loading takes seconds, in which the event loop must handle open pages."""
         await asyncio.to_thread(_load_sdk)
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # heavy
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # slow import
 
         self._client = AsyncOpenAI(
             api_key=self._key,
@@ -157,7 +157,7 @@ class OpenAIJudge:
 
 def _load_sdk() -> None:
     try:
-        import openai  # heavy
+        import openai  # slow import
     except ModuleNotFoundError:
         raise ConfigError(
             "a judge with provider \"openai\" needs the openai package: pip install 'lookout-monitor[openai]'"

@@ -88,7 +88,7 @@ class Ready(Record):
 
 
 class Stage(StrEnum):
-    """What the stage of a Space means for Lookout."""
+    """The meaning of a Space's stage for Lookout."""
 
     SERVING = "serving"
     ASLEEP = "asleep"

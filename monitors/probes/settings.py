@@ -225,7 +225,7 @@ class BasicAuth(Record):
 
 
 class LoginSettings(Record):
-    """How Lookout signs in: by a form, headers, cookies or HTTP authentication.
+    """Settings of the login: by a form, headers, cookies or HTTP authentication.
 
     If the table is empty, a person signs in with `lookout login NAME`.
     """
@@ -364,7 +364,7 @@ class ReadinessSettings(Record):
 
 # Shares its fields with JobSettings because each is a table of lookout.toml with its own defaults and order.
 class ApiSettings(Record):
-    """How Lookout asks a target through its API. Paths have the format of `WireRule`."""
+    """Settings for asking a target through its API. Paths have the format of `WireRule`."""
 
     url: str | None = Field(default=None, description="the address to post to; default: the target's address")
     function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
@@ -408,7 +408,7 @@ class ApiSettings(Record):
 
 
 class ProbeSettings(Record):
-    """How Lookout asks questions to one target. All times are in seconds."""
+    """Settings for asking questions to one target. All times are in seconds."""
 
     driver: Identifier = Field(default="browser", description="the protocol: browser, gradio, json, sse or job")
     profile: Identifier | None = Field(

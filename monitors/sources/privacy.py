@@ -114,12 +114,12 @@ _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
 class PrivacyMode(StrEnum):
-    """How personal data in texts is stored. The user is always replaced by a pseudonym."""
+    """The way in which personal data in texts is stored. The user is always replaced with a pseudonym."""
 
     REDACT = "redact"
-    """A value is replaced by its type, such as ``[phone]``."""
+    """A value is replaced with its type, such as ``[phone]``."""
     PSEUDONYMISE = "pseudonymise"
-    """A value is replaced by its pseudonym, such as ``[phone bcdf…]``."""
+    """A value is replaced with its pseudonym, such as ``[phone bcdf…]``."""
     NONE = "none"
     """Texts are not changed."""
 

@@ -45,7 +45,7 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """How exact the figures of a case must be, and what the question of the case already says."""
+    """The required accuracy of the figures of a case, and the words that its question already contains."""
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)

@@ -12,7 +12,7 @@ from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
 
 
 class Match(IntEnum):
-    """The result of comparing a quantity of the reply with one of the gold."""
+    """The result of comparing a quantity of the reply with a quantity of the gold."""
 
     OTHER = 0
     """The two quantities are of different kinds and cannot be compared."""

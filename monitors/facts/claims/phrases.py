@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_key
 
 
 class PhraseStatus(StrEnum):
-    """What a reply says about a phrase: it affirms the phrase, denies it, or makes another statement."""
+    """The statement of a reply about a phrase: the reply affirms it, denies it, or says something else."""
 
     LIVE = "live"
     DENIED = "a denied value"
@@ -228,7 +228,7 @@ _AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
 
 
 def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """Whether a name stands beside another name that is not in the gold or question: ``between Ada and Bo``."""
+    """Whether another name, not in the gold or question, is next to a name: ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False

@@ -1,4 +1,4 @@
-"""Find personal numbers, codes, passwords and dates of birth by a label beside them (`labels.toml`).
+"""Find personal numbers, codes, passwords and dates of birth next to a label (`labels.toml`).
 
 A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
 The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or in
@@ -96,7 +96,7 @@ def read_spoken_digits(words: Sequence[str]) -> str:
 
 
 def find_labelled_values(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find identifiers, one-time codes, passwords and dates of birth beside their labels."""
+    """Find identifiers, one-time codes, passwords and dates of birth next to their labels."""
     labels = [
         phrase
         for phrase in reading.phrases

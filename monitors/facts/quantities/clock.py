@@ -309,7 +309,10 @@ def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
 _MIN_TIME_HOUR: Final = 5
-"""From this hour on, a French hour is a time even without a preposition: ``16 h 30``."""
+"""French hours from this value on are times even without a preposition: ``16 h 30``.
+
+Smaller ones may be durations.
+"""
 
 
 def _find_hour_of_day(hour: int, half: str) -> int | None:

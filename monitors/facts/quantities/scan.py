@@ -513,8 +513,8 @@ def read_facts(
 ) -> tuple[Fact, ...]:
     """Return the quantities of ``text`` in order, without overlaps.
 
-    Spans are code points of the original ``text``. ``language`` may stay open for English and Hindi, which are read
-    together. In other languages no words are read, and a number before such a word ("24 Monate") is omitted.
+    Spans are code points of the original ``text``. ``language`` may be ``None`` for English and Hindi, which are
+    read together. In other languages no words are read, and a number before such a word ("24 Monate") is omitted.
     ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date`` makes
     "today" a date; without it, relative dates are not read. In a text beyond a million characters the two ends are
     read: `monitors.facts.text.find_unread` returns the part that is not read.

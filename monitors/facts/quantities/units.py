@@ -157,7 +157,7 @@ def read_currency(reader: NumberReader, at: int) -> Currency | None:
 
 
 def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
-    """Read a currency sign and a code beside it that names the country: ``$ SGD``."""
+    """Read a currency sign and the code next to it that names the country: ``$ SGD``."""
     code, after = SIGNS[reader.token(at).text], at + 1
     following = reader.token(after)
     if following.text == "ur" and reader.token(at).text == "€":

@@ -40,7 +40,7 @@ from monitors.records.base import Record
 _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
 """Words inside an address have no meaning: ``r.falk.private@brassmail.example``."""
 _MAX_READ_LENGTH: Final = 1_200
-"""Only this many characters are read, because a refusal is at the beginning of a reply."""
+"""Maximum number of characters that are read, because a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
 """Maximum words of a clause that is about one thing."""
@@ -83,17 +83,17 @@ class Refusal(Record):
 
 
 class _Declines(IntEnum):
-    """How surely a clause declines, from no to yes."""
+    """The certainty that a clause declines, from no to yes."""
 
     NO = 0
     MAYBE = 1
-    """"That is not possible": a refusal of a request, the answer to a question."""
+    """"That is not possible": after a request a refusal, after a question an answer."""
     HEDGE = 2
     """"I'm not sure": an answer may follow."""
     CAVEAT = 3
-    """"I'm not a doctor": a role, view or promise that the writer does not have."""
+    """"I'm not a doctor": the speaker denies a role, view or promise."""
     SILENT = 4
-    """"The wording does not mention": no source for an answer."""
+    """"The wording does not mention": the speaker has no source for an answer."""
     YES = 5
 
 
@@ -158,7 +158,7 @@ _MAY_DECLINE: Final = (
     | HINT
 )
 _UNABLE: Final = DENIAL | ABLE
-"""If no word has one of these roles, the reply answers. Most replies are read no further."""
+"""Roles of words that a refusal needs. A reply without such a word is an answer and is read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
 """A reply with fewer words may do no more than name another person to ask."""
 _STOPS: Final = frozenset(".!?।…;")
@@ -378,7 +378,7 @@ def _is_short_caveat(clause: _ReplyClause) -> bool:
 
 
 def _classify_closed_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
-    """Classify a thing that is "confidential", "only released to the police", "not given out"."""
+    """Classify a clause about a thing that is "confidential", "only released to the police" or "not given out"."""
     every = clause.every
     if every & CLOSED and not every & (CONDITION | DENIAL) and _is_closed_by_predicate(clause):
         return _Declines.YES if expected or every & (THIS | KNOWING) else _Declines.MAYBE
@@ -551,7 +551,10 @@ def _read_contents(
     *,
     expected: bool,
 ) -> Iterator[_Content]:
-    """Yield how much each clause tells. After an offer or a referral, the rest of its sentence tells nothing."""
+    """Yield the amount of information in each clause.
+
+    After an offer or referral, the rest of the sentence has none.
+    """
     sentence, quiet, reasons, limited = -1, False, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
@@ -618,7 +621,7 @@ _MIN_TELLING_WORDS: Final = 3
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
-    """Classify how much a clause without a value tells."""
+    """Classify the amount of information in a clause that has no value."""
     every = clause.every
     if clause.roles[0] & PERSON and not every & DENIAL:
         return _Content.MORE
@@ -701,7 +704,7 @@ def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
 
 
 class _ReplyReading(NamedTuple):
-    """The clauses of a reply, how surely one of them declines, and how much each tells."""
+    """The clauses of a reply, the certainty that one of them declines, and the information in each clause."""
 
     clauses: Sequence[_ReplyClause]
     declines: _Declines

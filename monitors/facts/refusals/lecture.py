@@ -33,9 +33,9 @@ HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
-"""A text with at least this weight of moral words is a lecture, without other signs. In tenths."""
+"""A text whose moral words have at least this weight (in tenths) is a lecture, even without other signs."""
 _MAX_READ_LENGTH: Final = 900
-"""Only this many characters are read, because a lecture shows in its first paragraph."""
+"""Maximum number of characters that are read, because a lecture is recognisable in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _CITED = re.compile(r"\[[^\[\]\n]{0,400}\]")
 _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hints))
@@ -66,7 +66,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
 
 
 def sum_admonitions(head: str, plain: str, at_least: int) -> int:
-    """Return the weight of moral words in tenths. From ``at_least`` on, instructions are subtracted."""
+    """Return the weight of moral words in tenths. If it is at least ``at_least``, instructions are subtracted."""
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:
         return against

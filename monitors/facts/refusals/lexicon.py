@@ -16,9 +16,9 @@ _READ_TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "hinglish": ("en", "hinglish"),
     "hi": ("en", "hinglish", "hi"),
 }
-"""Languages read together, because Hindi contains English words.
+"""Languages whose words are loaded together, because Hindi texts contain English words.
 
-For a word in two languages, the later role counts.
+If a word is in two languages, the role of the later language counts.
 """
 
 _TABLES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads(
@@ -33,12 +33,12 @@ def get_role_bit(name: str) -> int:
 
 
 _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
-"""The phrases that begin with a word, by their second word: all later words, and the role."""
+"""The phrases that begin with a word, by their second word: the remaining words and the role of each."""
 _MAX_CACHED_WORDS: Final = 20_000
 
 
 class Lexicon(dict[str, tuple[int, _Phrases]]):
-    """The roles of one language's words, as bits, and the phrases that begin with each.
+    """The roles of the words of one language, as bits, and the phrases that begin with each word.
 
     Words that only a stem matches, and unknown words, are added on first use.
     """
@@ -100,7 +100,7 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language of the most everyday words among the first tokens. Without any, English."""
+    """Return the language that has the most everyday words among the first tokens; English if there are none."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         key = token[1]

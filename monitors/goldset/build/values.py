@@ -24,7 +24,7 @@ from monitors.records.base import Language, Record
 
 
 class AcceptPolicy(Record):
-    """Which facts may become gold cases.
+    """The rules for which facts may become gold cases.
 
     ``confidence`` is the minimum confidence. ``unproven`` accepts amounts that the quote does not state.
     ``silence`` builds an expected refusal if the document does not state the value.

@@ -170,7 +170,7 @@ class LangSmithClient:
         return runs
 
     async def _query_trace_page(self, project: str, trace_id: str, cursor: str | None) -> Any:
-        await self._client.info()  # see above
+        await self._client.info()  # as in `query_root_runs`
         parameters: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         selects = list(_TREE_SELECTS)
         return await self._client.runs.query(

@@ -59,7 +59,7 @@ class LangSmithDatasets:
                 return _to_dataset(
                     await self._client.call_plain_client(lambda sdk: sdk.create_dataset(name, **fields))
                 )
-            except Exception as error:  # as in _read_dataset
+            except Exception as error:  # the SDK's errors share no type
                 existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
                 if existing is None:
                     raise
@@ -104,7 +104,7 @@ class LangSmithDatasets:
 
             try:
                 return await self._client.call_plain_client(read)
-            except Exception as error:  # as in _read_dataset
+            except Exception as error:  # the SDK's errors share no type
                 if find_status(error) == _NOT_FOUND:
                     return None
                 raise
@@ -210,7 +210,7 @@ class LangSmithDatasets:
         """Return the result of a call, or true for ``None``. Return false if it fails with ``ignored_status``."""
         try:
             reply = await self._client.call_plain_client(call)
-        except Exception as error:  # as in _read_dataset
+        except Exception as error:  # the SDK's errors share no type
             if find_status(error) == ignored_status:
                 return False
             raise

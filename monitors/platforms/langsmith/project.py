@@ -1,4 +1,4 @@
-"""LangSmith as a `Platform`: one workspace, accessed with one key."""
+"""Implement `Platform` for LangSmith: one workspace, accessed with one key."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class Chromium:
 
     @property
     def process_end_reason(self) -> str:
-        """Why Lookout last ended a process of the browser that exceeded a limit; empty if it ended none."""
+        """The reason why Lookout last ended a process of the browser; empty if it ended none."""
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:

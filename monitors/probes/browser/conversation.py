@@ -282,7 +282,7 @@ class PageConversation:
 
     async def ask(self, turn: str) -> WatchResult:
         """Type one question, send it and return the complete answer. Raises a `ProbeError`."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             reading = await self._ask_turn(turn)
@@ -382,7 +382,7 @@ class PageConversation:
         )
 
     async def _send_and_watch_for_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         started = monotonic()
         try:
@@ -417,7 +417,7 @@ class PageConversation:
         return answer.with_waiting_time(waited_ms)
 
     async def _wait_for_answer_page(self, frame: Frame) -> None:
-        from playwright.async_api import TimeoutError as Late  # already imported: a page is open
+        from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
         deadline_s = self._settings.answer_deadline_s
         try:
@@ -447,7 +447,7 @@ class PageConversation:
 
     async def _type_turn(self, turn: str) -> None:
         """Type the question. Type it again if the page replaces its box, or if a dialog took the text."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         for tries_left in reversed(range(MAX_REDRAWS)):
             self._box_now = await self._find_message_box()
@@ -497,7 +497,7 @@ class PageConversation:
 
     async def _send_in_one_way(self, way: Way, turn: str) -> WatchResult | None:
         """Send the question in one way and watch the page; return ``None`` if this way is not possible."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             was_sent = await way(self._box_now)
@@ -542,7 +542,7 @@ class PageConversation:
 
     async def _click_send_button(self, box: ElementHandle) -> bool:
         """Click the send button. Return whether a button was found and clicked."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         button = await find_element(
             self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})"

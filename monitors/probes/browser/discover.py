@@ -112,7 +112,7 @@ class AnswerSelectorCheck:
 
 
 class Profile(Record):
-    """How to use one known kind of chat page.
+    """Instructions for one known kind of chat page.
 
     ``marks`` is a selector that matches only on such a page. ``selectors`` find the elements without a search.
     ``presses_enter``: the Enter key always sends the question.
@@ -172,7 +172,7 @@ NETWORK_IDLE_TIMEOUT_MS = 50
 
 async def is_idle(page: Page, frame: Frame) -> bool:
     """Whether ``frame`` has not changed for a while, and no frame of the page has anything left to do."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
         return False
@@ -192,7 +192,7 @@ async def is_idle(page: Page, frame: Frame) -> bool:
 
 async def has_loaded(page: Page) -> bool:
     """Whether the page has loaded, and had no open request for a while."""
-    from playwright.async_api import TimeoutError as Late  # already imported: a page is open
+    from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
     try:
         await page.wait_for_load_state("networkidle", timeout=NETWORK_IDLE_TIMEOUT_MS)
@@ -203,7 +203,7 @@ async def has_loaded(page: Page) -> bool:
 
 async def _has_request_ended(request: Request) -> bool:
     """Whether a request has ended or failed."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         with suppress(Error):  # a failed request has no size
@@ -253,7 +253,7 @@ async def open_chat(
         BrowserLost: this machine is too busy to load the page
         PageNotUnderstood: the page has no chat that Lookout can use
     """
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     deadline = monotonic() + settings.page_deadline_s
     await _load_page(page, address, settings, visit)
@@ -278,7 +278,7 @@ def require_page_of_app(chat: Chat, visit: Visit) -> Chat:
 
 
 async def _load_page(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
     from playwright.async_api import TimeoutError as Late
 
     deadline_s, response = settings.page_deadline_s, None
@@ -491,7 +491,7 @@ NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=Fal
 
 async def _find_boxes_in_frame(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
     """Return the text boxes of a frame; ``None`` if the page removed the frame meanwhile."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         given = settings.selectors.model_dump(exclude_none=True)

@@ -150,7 +150,7 @@ class SilentPage:
         return (*first, *self.late_lines)
 
     async def _watch_page(self) -> None:
-        from playwright.async_api import Error  # already imported: a page is being asked
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             async with self._pages.open_tab() as tab:
@@ -169,7 +169,7 @@ class SilentPage:
             self._ended.set()
 
     async def _collect_lines(self) -> None:
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         if self._chat is None:
             return
@@ -184,7 +184,7 @@ class SilentPage:
 
 async def measure_document_age_s(frame: Frame) -> float | None:
     """Return the seconds since a document loaded, by its own clock; ``None`` if the page does not respond."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         return await call_in_page(frame, "age") / 1000

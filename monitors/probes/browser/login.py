@@ -313,7 +313,7 @@ class Login:
 
     async def sign_in_by_form(self, blank: BlankPage) -> dict[str, Any]:
         """Sign in by the form and return the cookies and data of the browser. Raises `LoginFailed`."""
-        from playwright.async_api import Error  # already imported: a browser is running
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             async with blank() as page, asyncio.timeout(self.settings.deadline_s):
@@ -382,7 +382,7 @@ class Form:
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
         """Return the first visible element that a selector matches, in any frame; ``None`` if there is none."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         for selector in selectors:
             for frame in self._page.frames:
@@ -411,7 +411,7 @@ class Form:
                 await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
 
     async def _wait_until_signed_in(self, url: str, before: frozenset[str]) -> None:
-        from playwright.async_api import TimeoutError as Late  # already imported: a page is open
+        from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
         polls_without_form = 0
         while polls_without_form < STILL_POLLS:
@@ -433,7 +433,7 @@ class Form:
 
     async def _read_error_lines(self) -> frozenset[str]:
         """Return the lines on the page that may be an error message of the login."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             text = await self._page.evaluate("() => document.body?.innerText ?? ''")

@@ -328,7 +328,7 @@ def _keep_letters(text: str) -> str:
 
 async def is_event_stream(request: Request) -> bool:
     """Whether the response has the content type of an event stream."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         async with asyncio.timeout(SIZES_DEADLINE_S):
@@ -340,7 +340,7 @@ async def is_event_stream(request: Request) -> bool:
 
 async def _read_body_size(request: Request) -> int | None:
     """Return the number of bytes of the response as received; ``None`` if it is unknown."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         async with asyncio.timeout(SIZES_DEADLINE_S):
@@ -382,7 +382,7 @@ class WireTap:
     async def read_last_answer(self) -> WirePayload | None:
         """Return the last answer that the page received.
 
-        Without one, return ``None``, or raise `PageNotUnderstood` if the answer as sent is the one to be graded.
+        If there is no answer, return ``None``, or raise `PageNotUnderstood` if the sent answer is to be graded.
         """
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
@@ -430,7 +430,7 @@ class WireTap:
 
 async def read_body(response: Response) -> str | None:
     """Return the text of a response; ``None`` if it is not available, does not end in time or is too long."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         async with asyncio.timeout(BODY_DEADLINE_S):
@@ -445,7 +445,7 @@ async def read_body(response: Response) -> str | None:
 
 async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
     """Return the result of a call into a frame; ``None`` if the frame was removed or hangs."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     try:
         return await work

@@ -72,7 +72,7 @@ async def _close_dialog_above_frame(frame: Frame) -> bool:
 
 async def click_element(button: ElementHandle | None) -> bool:
     """Click an element. Return whether it exists and could be clicked."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     if button is None:
         return False
@@ -244,7 +244,7 @@ class Opening:
         return next((offer for offer in offers if offer[1].key not in self._before), None)
 
     async def _list_openers(self, min_score: float) -> list[tuple[Frame, Opener]]:
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         offers: list[tuple[Frame, Opener]] = []
         for frame in [frame_on_page for frame_on_page in self._page.frames if not frame_on_page.is_detached()]:
@@ -273,7 +273,7 @@ class Opening:
         return True
 
     async def _allow_forms_again(self, frame: Frame) -> None:
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             await call_in_page(frame, "holdForms", False)

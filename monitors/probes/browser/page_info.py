@@ -47,7 +47,7 @@ _TIME: Final = re.compile(r"\d{9,}")
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
     """Return the build of a page from its response; ``None`` if the HTML is not available in time."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     if response is None:
         return None

@@ -82,7 +82,7 @@ class PageReader:
             raise build_page_error(error.message) from error
 
     async def _load_page(self, page: Page, address: str) -> None:
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         try:
             response = await page.goto(address, wait_until="domcontentloaded", timeout=self._deadline_s * 1000)

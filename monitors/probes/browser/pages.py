@@ -158,7 +158,7 @@ class Pages:
         return None
 
     async def _create_tab_and_retire_browser(self, login: Login | None) -> Tab:
-        from playwright.async_api import Error  # already imported: a browser is used
+        from playwright.async_api import Error  # Playwright is already imported
 
         await self._chromium.close_retired_browsers()
         browser = await self._chromium.start_if_needed()
@@ -240,7 +240,7 @@ async def _limit_worker_console(worker: Worker) -> None:
 
 async def _has_password_field(page: Page) -> bool:
     """Whether any frame of the page has a password field; false if the page does not respond."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     for frame in page.frames:
         try:

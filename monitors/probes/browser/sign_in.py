@@ -91,7 +91,7 @@ async def sign_in_by_window(
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
     """Whether a tab of the window shows the chat of the target, so that the person is signed in."""
-    from playwright.async_api import Error  # already imported: a page is open
+    from playwright.async_api import Error  # Playwright is already imported
 
     home = urlsplit(address).netloc
     pins = settings.selectors.model_dump(exclude_none=True)

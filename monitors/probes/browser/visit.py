@@ -93,7 +93,7 @@ class Visit:
 
     async def wait_and_raise_if_away(self, frame: Frame) -> None:
         """Wait until the page has loaded another document, then check it like `raise_if_away`."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         # A page without a new document in time stays at its address, which is checked below.
         with suppress(Error, TimeoutError):

@@ -271,7 +271,7 @@ class PageInspector:
 
     async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
         """Return the role and the name of an element in the accessibility tree."""
-        from playwright.async_api import Error  # already imported: a page is open
+        from playwright.async_api import Error  # Playwright is already imported
 
         if selector is None:
             return None

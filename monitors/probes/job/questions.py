@@ -58,7 +58,7 @@ class AgentQuestions:
                 self.open_question, self._last = text, None
 
     def extract_question(self, document: Any, event: str | None = None) -> str | None:
-        """Return the question in a document; ``None`` without one.
+        """Return the question in a document; ``None`` if there is no question.
 
         The text is empty if the document only says that the agent waits.
         """

@@ -345,7 +345,7 @@ def _parse_total_size(response: httpx.Response) -> int:
 
 
 def _parse_modified_ns(response: httpx.Response) -> int:
-    """Parse the modification time by the server's clock, in nanoseconds; 0 without one."""
+    """Parse the modification time by the server's clock in nanoseconds; 0 if the response has none."""
     try:
         return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):

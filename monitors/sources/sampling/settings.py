@@ -18,7 +18,7 @@ About 6 kB of text is stored for each.
 
 
 class SamplingMode(StrEnum):
-    """How conversations are sampled."""
+    """The way in which conversations are sampled."""
 
     SIMPLE = "simple"
     """Each conversation has the same probability to be sampled."""

@@ -70,7 +70,7 @@ _MAX_SHOWN: Final = 60
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
 _MAX_VISIT: Final = timedelta(days=1)
-"""How long before the window a session that ends in the window may have begun."""
+"""Maximum time before the window at which a session that ends in the window may have begun."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 

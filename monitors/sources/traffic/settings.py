@@ -192,7 +192,7 @@ class FileTraffic(_SourceSettings):
 
 
 class TimeFormat(StrEnum):
-    """How a time is written in an address."""
+    """The format of a time in an address."""
 
     ISO = "iso"
     EPOCH_S = "epoch-s"

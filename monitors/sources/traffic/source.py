@@ -46,6 +46,6 @@ class ScoreKeeper(Protocol):
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """Store the scores of a conversation. A new value replaces the old one. Raises `SourceUnavailable`.
 
-        ``conversation`` has its original form, not the one in which it is stored.
+        ``conversation`` has its original form, not the form in which it is stored.
         """
         ...
