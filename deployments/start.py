@@ -1,7 +1,7 @@
 """The script ``lookout``: explains when Python is too old or a library is missing.
 
-It runs on any Python version: it uses old syntax only, and imports nothing that may be missing. ``make`` runs
-it as a program, which looks at the Python at hand alone.
+It runs on any Python version: it uses only old syntax, and imports nothing that may be missing. ``make`` runs it as
+a program; it then checks only the Python version.
 """
 
 import os
@@ -9,15 +9,15 @@ import sys
 
 MIN_PYTHON = (3, 11)
 USAGE, MONITOR = 2, 4
-"""Exit codes of `deployments.cli.exit_codes`, which an old Python cannot read."""
+"""Exit codes of `deployments.cli.exit_codes`. An old Python cannot import that module."""
 DISTRIBUTION = "lookout-monitor"
 OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
-"""Names of Lookout's packages. Another installed package with one of these names would hide Lookout's."""
+"""Names of Lookout's packages. Another installed package with one of these names would hide Lookout's package."""
 OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx install, or a new venv"
 
 
 def main():
-    """Run ``lookout``; exit with code 2 and a line of text if it cannot be imported."""
+    """Run ``lookout``. If it cannot be imported, print one line and exit with code 2."""
     refuse_old_python("Install it with another one, as with uv tool install --python 3.11.")
     try:
         from deployments.cli.app import main as run
@@ -29,7 +29,7 @@ def main():
 
 
 def refuse_old_python(advice):
-    """Exit with code 2 if Python is older than Lookout needs, and print ``advice``."""
+    """If Python is older than Lookout needs, print ``advice`` and exit with code 2."""
     if sys.version_info[:2] < MIN_PYTHON:
         version = ".".join(str(part) for part in sys.version_info[:3])
         message = "Lookout needs Python {}.{} or newer, but {} is Python {}. {}\n"
@@ -38,7 +38,7 @@ def refuse_old_python(advice):
 
 
 def explain_import_error(error):
-    """Return what to do about an `ImportError`; ``None`` if it is a fault of Lookout itself."""
+    """Return what to do about an `ImportError`, or ``None`` if it is a fault of Lookout itself."""
     module = (error.name or "").split(".")[0]
     return _explain_foreign_package() or (
         _explain_unfit_library(module, error) if module and module not in OWN_PACKAGES else None
@@ -46,7 +46,7 @@ def explain_import_error(error):
 
 
 def _explain_foreign_package():
-    """Explain that another package has the name of one of Lookout's, and where; ``None`` if none has."""
+    """Explain which other package has the name of a Lookout package, and where it is. ``None`` if none has."""
     from importlib.util import find_spec
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -78,7 +78,7 @@ def _explain_unfit_library(module, error):
 
 
 def _select_requirements(module):
-    """Return our missing requirements, else the one of this module, else all of them."""
+    """Return Lookout's missing requirements, or else the requirement of this module, or else all of them."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -1,1 +1,1 @@
-"""Triggers: parse reports of deploys, with one parser for each kind of sender."""
+"""Triggers: parse reports of deploys. Each kind of sender has its own parser."""

@@ -1,6 +1,6 @@
-"""Parse webhook deliveries: a delivery is a deploy, not for us, or refused.
+"""Parses webhook deliveries. A delivery is a deploy, or starts no run, or is refused.
 
-An ambiguous or meaningless header, JSON object, commit or time is refused, never guessed.
+An ambiguous or meaningless header, JSON object, commit or time is refused. Its meaning is never guessed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from monitors.records.targets import ReportedDeploy
 
 
 class NotStrict(ValueError):
-    """The text is not JSON that all parsers read alike. The message never holds the text itself."""
+    """Raised if different parsers could read a JSON text differently.
+
+    The message never contains the text itself.
+    """
 
 
 def parse_strict_json(text: str) -> object:
-    """Parse JSON: no NaN or Infinity (``1e999`` included), no key twice, no bottomless nesting, no lone surrogate.
+    """Parse strict JSON. Raises `NotStrict`.
 
-    Raises `NotStrict`.
+    These are refused: NaN, Infinity (also as ``1e999``), duplicate keys, too deep nesting, and lone surrogates.
     """
     try:
         value: object = json.loads(
@@ -48,7 +51,7 @@ def parse_strict_json(text: str) -> object:
 
 
 def encode_json(value: object) -> bytes:
-    """Encode ``value`` as JSON in UTF-8; a lone surrogate raises ``UnicodeEncodeError``."""
+    """Encode ``value`` as JSON in UTF-8. A lone surrogate raises ``UnicodeEncodeError``."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
@@ -71,12 +74,12 @@ def _raise_for_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, objec
 
 
 Headers = Mapping[str, tuple[str, ...]]
-"""All values by lower-case name, so that a header that was sent twice is detected."""
+"""All values of each header, by its name in lower case. A header that was sent twice has two values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One request: its headers, its body as it came, and when."""
+    """A request: its headers, its unchanged body, and the time of arrival."""
 
     headers: Headers
     body: bytes
@@ -137,13 +140,13 @@ class IgnoreReason(StrEnum):
 
 
 class NotForUs(NamedTuple):
-    """A valid delivery that is not a deploy of a configured target."""
+    """A valid delivery that starts no run, because it reports no deploy of a configured target."""
 
     reason: IgnoreReason
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery reports: one for each target with this repository in a trigger."""
+    """The deploys that a delivery reports. Each target with this repository in a trigger has one."""
 
     deploys: tuple[ReportedDeploy, ...]
 
@@ -164,15 +167,15 @@ class TriggerParser(Protocol):
         ...
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Return the meaning of a delivery. The signature is checked before the content is read.
+        """Return what a delivery reports. The signature is checked before the content is read.
 
-        Raises `DeliveryRejected`, and nothing else, whatever the body holds.
+        Raises `DeliveryRejected`. It raises no other error, whatever the body contains.
         """
         ...
 
 
 _GIT_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
-"""A complete SHA-1 or SHA-256."""
+"""Matches a complete SHA-1 or SHA-256 hash."""
 _HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{7,64}", re.ASCII)
 _HEADS: Final = "refs/heads/"
 _PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re.ASCII)
@@ -188,9 +191,9 @@ Read = TypeVar("Read", bound=Payload)
 
 
 def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> str:
-    """Return the one value of a header that proves who sends.
+    """Return the only value of a header that proves who the sender is.
 
-    Raises `DeliveryRejected` when it is missing, sent twice, or too long.
+    Raises `DeliveryRejected` if the header is missing, sent twice or too long.
     """
     values = headers.get(name, ())
     if len(values) != 1 or not 0 < len(values[0]) <= max_characters:
@@ -206,9 +209,9 @@ def check_content_type(headers: Headers) -> None:
 
 
 def parse_payload(body: bytes, form: type[Read]) -> Read:
-    """Parse the body as ``form``.
+    """Parse the body into the record type ``form``.
 
-    Raises `DeliveryRejected` for a body that is not UTF-8, not strict JSON, or has another form.
+    Raises `DeliveryRejected` if the body is not UTF-8, is not strict JSON, or does not fit the type.
     """
     try:
         return form.model_validate(parse_strict_json(body.decode("utf-8")))
@@ -230,38 +233,38 @@ def parse_git_commit(text: str) -> str:
 
 
 def is_git_commit(text: str) -> bool:
-    """Whether a text is a full commit hash in lower case."""
+    """Return whether a text is a full commit hash in lower case."""
     return _GIT_COMMIT.fullmatch(text) is not None
 
 
 def normalise_commit(text: str) -> str:
-    """Return a commit or version of any system; hexadecimal ones in lower case."""
+    """Return a commit or version of any system. A hexadecimal one is in lower case."""
     return text.lower() if _HEXADECIMAL.fullmatch(text) else text
 
 
 def is_null_commit(text: str | None) -> bool:
-    """Whether a commit means that a branch was deleted: it is empty or consists of zeros."""
+    """Return whether a commit means that a branch was deleted: it is empty or consists of zeros."""
     return text is None or not text.strip("0")
 
 
 def parse_branch(ref: str) -> str:
-    """Return the branch name ``x`` of ``refs/heads/x``; return any other ref unchanged."""
+    """Return the branch name ``x`` of ``refs/heads/x``. Any other ref is returned unchanged."""
     return ref.removeprefix(_HEADS)
 
 
 def is_branch(ref: str) -> bool:
-    """Whether a full ref is a branch, not a tag or a pull request."""
+    """Return whether a full ref is a branch, and not a tag or a pull request."""
     return ref.startswith(_HEADS)
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """Return the number of the pull request, such as 12 for ``refs/pull/12/merge``; ``None`` for another ref."""
+    """Return the number of the pull request: 12 for ``refs/pull/12/merge``. ``None`` for any other ref."""
     match = _PULL.fullmatch(ref)
     return int(match[1]) if match else None
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Parse an ISO 8601 time with time zone; ``None`` for any other text."""
+    """Parse an ISO 8601 time with a time zone. ``None`` for any other text."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time.astimezone(UTC) if time and time.tzinfo else None

@@ -1,8 +1,8 @@
-"""GitHub's webhooks: HMAC-SHA256 over the body, and three events that can report a deploy.
+"""GitHub's webhooks: an HMAC-SHA256 over the body, and three events that can report a deploy.
 
-The signature covers the body alone. The event's name stands in a header beside it, so a body that is sent again
-under another event's name must fail that event's form; and as nothing has a time, a commit is taken once. Few
-fields of GitHub's payloads are read. No address is among them.
+The signature covers only the body. The event's name is in an unsigned header. So if a body is sent again as another
+event, it must fail to parse as this event. Deliveries have no time, so a commit is accepted only once. Few fields
+of GitHub's payloads are read, and none of them is an address.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Number = Annotated[int, Field(ge=0, le=2**63)]
 
 
 class Repository(Payload):
-    """The repository of the event."""
+    """The repository that the event is about."""
 
     full_name: Text
 
@@ -53,13 +53,13 @@ class _PullRequest(Payload):
 
 
 class _RunOfWorkflow(Payload):
-    """The fields of a workflow run that both events share."""
+    """The fields of a workflow run that both events have."""
 
     pull_requests: Annotated[list[_PullRequest], Field(max_length=1_000)] | None = None
 
     @property
     def pull_number(self) -> int | None:
-        """The first pull request that the run belongs to; a run for a fork's names none."""
+        """The number of the first pull request that the run belongs to. A run for a fork names none."""
         return self.pull_requests[0].number if self.pull_requests else None
 
 
@@ -76,7 +76,7 @@ class _Status(Payload):
 
 
 class DeploymentStatus(Payload):
-    """``deployment_status``."""
+    """The payload of a ``deployment_status`` event."""
 
     deployment_status: _Status
     deployment: _DeploymentPayload
@@ -97,7 +97,7 @@ class _RunPayload(_RunOfWorkflow):
 
 
 class WorkflowRun(Payload):
-    """``workflow_run``."""
+    """The payload of a ``workflow_run`` event."""
 
     action: Text
     workflow_run: _RunPayload
@@ -105,7 +105,7 @@ class WorkflowRun(Payload):
 
 
 class Push(Payload):
-    """``push``."""
+    """The payload of a ``push`` event."""
 
     ref: Text
     before: Text | None = None
@@ -131,7 +131,7 @@ class GitHubParser:
         self._routes = Routes(self.provider, triggers)
 
     def check_headers(self, headers: Headers) -> None:
-        """Raise `DeliveryRejected` unless both headers exist and are valid."""
+        """Raise `DeliveryRejected` if one of the two headers is missing or invalid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= and 64 hexadecimal digits"
@@ -165,7 +165,7 @@ class GitHubParser:
 
 
 def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
-    """Parse a ``deployment_status`` event; only a success is a deploy."""
+    """Parse a ``deployment_status`` event. Only a successful deployment is a deploy."""
     status = parse_payload(body, DeploymentStatus)
     if status.deployment_status.state != "success":
         return IgnoreReason.STATE
@@ -183,7 +183,10 @@ def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
-    """Parse a ``workflow_run`` event. Only a successful run of the repository itself is a deploy, not of a fork."""
+    """Parse a ``workflow_run`` event.
+
+    Only a successful run of the repository itself, not of a fork, is a deploy.
+    """
     payload = parse_payload(body, WorkflowRun)
     run = payload.workflow_run
     if payload.action != "completed" or run.conclusion != "success":
@@ -203,7 +206,7 @@ def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
 
 
 def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
-    """Parse a ``push`` event. Only a push to a branch is a deploy; a tag or a deleted branch is not."""
+    """Parse a ``push`` event. Only a push to a branch is a deploy, not a tag or a deleted branch."""
     push = parse_payload(body, Push)
     if not is_branch(push.ref) or is_null_commit(push.after):
         return IgnoreReason.BRANCH

@@ -1,7 +1,7 @@
-"""Webhooks of the Hugging Face Hub: a plain shared secret in a header, and the new commit of each ref.
+"""Webhooks of the Hugging Face Hub. A delivery has a shared secret in a header, and the new commit of each ref.
 
-Nothing is signed and nothing has a time. A repeated delivery does nothing because a commit is taken once. A push is
-not yet a deploy: the run waits until the Space serves the commit.
+Deliveries have no signature and no time. A repeated delivery does nothing, because a commit is accepted only once.
+After a push, the run waits until the Space serves the commit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class HuggingFaceParser:
         self._routes = Routes(self.provider, triggers)
 
     def check_headers(self, headers: Headers) -> None:
-        """Raise `DeliveryRejected` if the secret in the header is wrong; the body is then not read."""
+        """Raise `DeliveryRejected` if the secret in the header is wrong. The body is then not read."""
         received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(
@@ -78,7 +78,7 @@ class HuggingFaceParser:
         check_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Parse a push to a Space; everything else that the Hub reports is not for us.
+        """Parse a push to a Space. Everything else that the Hub reports starts no run.
 
         A branch that is named more than once counts once, with its last commit.
         """
@@ -88,7 +88,7 @@ class HuggingFaceParser:
             return NotForUs(IgnoreReason.EVENT)
         if push.repo.type != "space":
             return NotForUs(IgnoreReason.REPOSITORY)
-        # Not a tag, a pull request or a deletion.
+        # Skip tags, pull requests and deletions.
         latest = {
             ref.ref: ref for ref in push.updatedRefs or () if is_branch(ref.ref) and not is_null_commit(ref.newSha)
         }

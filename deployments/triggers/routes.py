@@ -1,6 +1,6 @@
-"""Find the targets of a deploy: the configuration decides, never the payload.
+"""Finds the targets of a deploy. The configuration decides, never the payload.
 
-The senders' secrets come from the environment: one, or several while they are changed.
+The senders' secrets come from the environment. Each has one secret, or several during a rotation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ SECRET_VARIABLES: Final[Mapping[DeploySender, str]] = {
     DeploySender.STANDARD: "LOOKOUT_STANDARD_WEBHOOK_SECRET",
 }
 MIN_SECRET_CHARACTERS: Final = 16
-"""Minimum characters of a secret. A shorter one could be guessed, and is refused."""
+"""Minimum length of a secret in characters. A shorter secret could be guessed and is refused."""
 
 Secrets = Mapping[DeploySender, tuple[str, ...]]
 
 
 def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
-    """Load the secrets of every sender that a trigger listens to.
+    """Load the secrets of every sender that a trigger names.
 
-    A variable holds one secret, or several with a comma between them while they are changed: each is valid. Raises
-    `ConfigError` with the variable's name for one that is missing or could be guessed; the text holds no secret.
+    A variable contains one secret or, during a rotation, several with commas between them; each is valid. Raises a
+    `ConfigError` with the name of a variable whose secret is missing or could be guessed. The error contains no
+    secret.
     """
     return {provider: _read_secrets(SECRET_VARIABLES[provider], environment) for provider in sorted(providers)}
 
@@ -63,7 +64,7 @@ def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, .
 
 
 class DeployClaim(NamedTuple):
-    """What a payload says about a deploy. A field is ``None`` if the payload does not have it."""
+    """The facts about a deploy in a payload. A field is ``None`` if the payload does not have it."""
 
     repository: str
     commit: str
@@ -80,7 +81,7 @@ Matcher = Callable[[TriggerSettings, DeployClaim], bool]
 
 
 def _has_environment(row: TriggerSettings, report: DeployClaim) -> bool:
-    """Whether a trigger accepts a deploy's environment; GitHub ignores case in the names of environments."""
+    """Return whether a trigger accepts a deploy's environment. GitHub ignores case in names of environments."""
     return row.environment is None or row.environment.casefold() == (report.environment or "").casefold()
 
 
@@ -91,7 +92,10 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.ENVIRONMENT, _has_environment),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
-"""Applied in this order; the first that leaves no trigger is the reason. Hosts ignore case in names."""
+"""The conditions of a trigger, in this order.
+
+If a condition leaves no trigger, it is the reason why the delivery starts no run. Hosts ignore case in names.
+"""
 
 
 class Routes:
@@ -102,9 +106,9 @@ class Routes:
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
     def route(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
-        """Return a deploy for every target whose trigger matches, each once.
+        """Return a deploy for every target with a matching trigger. Each target occurs once.
 
-        Raises `DeliveryRejected` for invalid names.
+        Raises `DeliveryRejected` if a name is invalid.
         """
         matching = self._triggers
         for reason, matches in _MATCHERS:
@@ -120,7 +124,10 @@ class Routes:
             ) from None
 
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
-        """Build a target's deploy. Its time is at most the time of arrival: a sender's clock can be ahead."""
+        """Build a target's deploy.
+
+        Its time is not later than the time of arrival, because a sender's clock can be ahead.
+        """
         return ReportedDeploy(
             event=DeployEvent(
                 target=target,

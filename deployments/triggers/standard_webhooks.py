@@ -1,12 +1,13 @@
-"""Standard Webhooks (https://www.standardwebhooks.com), for every sender that has no form of its own.
+"""Standard Webhooks (https://www.standardwebhooks.com), for every sender without a format of its own.
 
-HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. The form of a deploy in it is ours:
+The signature is an HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. Lookout defines the format
+of a deploy in the body:
 
     {"type": "deploy.succeeded", "timestamp": "2026-03-01T12:00:00Z",
      "data": {"repository": "owner/name", "commit": "…", "environment": "…", "branch": "…", "pull_request": 12}}
 
-``repository`` and ``commit`` are needed. The specification's own library raises errors of other kinds than its own
-on malformed input, so the few lines that it takes are here.
+``repository`` and ``commit`` are required. This module does not use the specification's own library, because it
+raises errors of various types for malformed input.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
 TOLERANCE_S: Final = 300
-"""Maximum seconds between the time in a signature and this machine's clock, as in the specification."""
+"""Maximum difference between the time in a signature and this machine's clock, in seconds.
+
+The specification sets it.
+"""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification writes before every secret
 MAX_SIGNATURES: Final = 20
 """Maximum number of signatures in a header. A sender has two or three during a rotation of secrets."""
@@ -85,7 +89,7 @@ def decode_secret(secret: str) -> bytes:
 
 
 class StandardParser:
-    """Checks and parses deliveries by the specification, signed with one of ``secrets``. Raises `ConfigError`."""
+    """Checks and parses deliveries by the specification. One of ``secrets`` must have signed them."""
 
     provider = DeploySender.STANDARD
 
@@ -95,7 +99,7 @@ class StandardParser:
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
     def check_headers(self, headers: Headers) -> None:
-        """Raise `DeliveryRejected` unless the three headers exist and are valid."""
+        """Raise `DeliveryRejected` if one of the three headers is missing or invalid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, (f"{ID_HEADER} must have at most 256 visible characters")

@@ -1,4 +1,4 @@
-"""Report changes of the configuration file: runs read it again, processes that keep running do not."""
+"""Reports changes of the configuration file. New runs read the file again, but running processes do not."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ POLL_S: Final = 5.0
 
 
 async def watch_configuration(path: Path, write_line: Callable[[str], None]) -> None:
-    """Write a line for each change of the file, and for a file that cannot be read, until cancelled."""
+    """Write a line for each change of the file, or if the file cannot be read, until cancelled."""
     current = content = await asyncio.to_thread(_read_content, path)
     while True:
-        # A file is polled: its editor may replace it, which ends a watch on it.
+        # The file is polled, because an editor may replace it, which would end a watch on it.
         await asyncio.sleep(POLL_S)
         previous, content = content, await asyncio.to_thread(_read_content, path)
-        if content in {current, None} or content != previous:  # an editor may be just writing it
+        if content in {current, None} or content != previous:  # an editor may be writing it just now
             continue
         current = content
         try:

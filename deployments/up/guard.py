@@ -1,13 +1,13 @@
-"""The guard: one part of ``lookout up`` with everything that descends from it.
+"""The guard runs one part of ``lookout up``, and ends everything that this part has started.
 
 It runs as ``python -m deployments.up.guard COMMAND …``. Standard input is a pipe from the process that started it.
-When it closes, on purpose or because that process died, the command gets SIGTERM, and what is left after a grace
-time is killed. When the command ends by itself, the guard ends what it left behind, so that a successor never meets
-it.
+If the pipe closes, on purpose or because that process died, the command gets SIGTERM, and every process that is
+left after a grace time is killed. If the command ends by itself, the guard ends the processes that the command left
+behind, so that they cannot disturb the next start.
 
-A family is a process and all that descend from it, also those in sessions of their own, which no group signal
-reaches. On Linux orphans can be adopted: what a killed process leaves behind becomes a child of the nearest
-ancestor that asked for it, so nothing leaves the family. Elsewhere only the process group is known.
+Descendants include processes in sessions of their own, which a signal to a process group does not reach. On Linux,
+a process can adopt orphans: if a process is killed, its children become children of the nearest ancestor that has
+requested this, so the guard finds all of them. On other systems, only the process group is known.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from types import FrameType
 from typing import Final
 
 PR_SET_CHILD_SUBREAPER: Final = 36
-"""The option of Linux's `prctl` that makes this process the parent of orphaned descendants (<sys/prctl.h>)."""
+"""The option of Linux's `prctl` that lets this process adopt orphaned descendants (<sys/prctl.h>)."""
 PROCESSES: Final = Path("/proc")
 POLL_S: Final = 0.05
 
 
 def adopt_orphans(*, enabled: bool = True) -> None:
-    """Make this process the parent of orphaned descendants, or stop that if not ``enabled``.
+    """Let this process adopt orphaned descendants, or stop this if ``enabled`` is false.
 
-    Linux only; does nothing elsewhere.
+    This works on Linux only. Elsewhere it does nothing.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(enabled), 0, 0, 0)
 
 
 def find_descendants(ancestor: int) -> frozenset[int]:
-    """Return the ids of all living descendants, zombies excluded. Empty where there is no ``/proc``."""
+    """Return the ids of all living descendants, without zombies. Empty on systems without ``/proc``."""
     children: dict[int, list[int]] = {}
     for pid, parent in _list_processes():
         children.setdefault(parent, []).append(pid)
@@ -55,7 +55,10 @@ def find_descendants(ancestor: int) -> frozenset[int]:
 
 
 def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
-    """End all descendants but ``spare`` and theirs: SIGTERM, and SIGKILL to what lives after ``grace_s``."""
+    """End all descendants except ``spare`` and its own descendants.
+
+    Send SIGTERM and, after ``grace_s``, SIGKILL.
+    """
     end = time.monotonic() + grace_s
     signal_number, signalled, all_pids = signal.SIGTERM, frozenset[int](), frozenset[int]()
     while remaining := find_descendants(ancestor).difference(spare, *(find_descendants(pid) for pid in spare)):
@@ -64,7 +67,7 @@ def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s
         send_signal(remaining - signalled, signal_number)
         signalled, all_pids = signalled | remaining, all_pids | remaining
         _reap_children(remaining)
-        # Processes that are not children send no event when they end.
+        # Only a child process sends an event when it ends, so the processes are polled.
         time.sleep(POLL_S)
     _reap_children(all_pids)
 
@@ -72,23 +75,26 @@ def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s
 def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
     """Send a signal to each process that is still alive."""
     for pid in pids:
-        # It ended meanwhile, or its number belongs to another process.
+        # The process has ended in the meantime, or another process has its id.
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def _reap_children(pids: Iterable[int]) -> None:
-    """Reap adopted orphans that ended; children of other processes are left to their parents."""
+    """Collect the exit codes of adopted orphans that ended. Children of other processes are not affected."""
     for pid in pids:
-        # Another process's child, see the docstring.
+        # A child of another process, see the docstring.
         with suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
 
 def _list_processes() -> Iterable[tuple[int, int]]:
-    """Yield each living process's id and its parent's. The name in ``stat`` may hold anything, so it is skipped."""
+    """Yield the ids of each living process and of its parent.
+
+    The process name in ``stat`` is skipped, because it may contain any characters.
+    """
     for folder in PROCESSES.glob("[0-9]*"):
-        # The process ended while it was read.
+        # The process ended while it was being read.
         with suppress(OSError, ValueError, IndexError):
             state, parent, *_ = (
                 (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -98,13 +104,13 @@ def _list_processes() -> Iterable[tuple[int, int]]:
 
 
 GRACE_S: Final = 20.0
-"""Seconds between SIGTERM and SIGKILL for the command: a receiver finishes its answers in this time."""
+"""How long the command may run after SIGTERM before SIGKILL, in seconds. A receiver finishes its answers then."""
 ORPHANS_GRACE_S: Final = 5.0
-"""Seconds between SIGTERM and SIGKILL for processes that outlive the command."""
+"""How long processes that outlive the command may run after SIGTERM before SIGKILL, in seconds."""
 
 
 def main() -> int:
-    """Run the command and return its exit code; 128 plus the signal's number when a signal ended it."""
+    """Run the command and return its exit code. If a signal ended it, return 128 plus the signal's number."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore_signal)
     adopt_orphans()
@@ -120,7 +126,7 @@ def main() -> int:
 
 
 def _wait_for_command(command: subprocess.Popen[bytes]) -> int:
-    """Wait for the command and return its exit code; orphans that end before are reaped."""
+    """Wait for the command and return its exit code. Collect the exit codes of orphans that end earlier."""
     while command.returncode is None:
         pid, status = os.waitpid(-1, 0)
         if pid == command.pid:
@@ -129,7 +135,10 @@ def _wait_for_command(command: subprocess.Popen[bytes]) -> int:
 
 
 def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
-    """Ignore the signal: only the pipe counts. The command would inherit ``SIG_IGN`` and then never stop."""
+    """Ignore the signal, because only the pipe counts.
+
+    With ``SIG_IGN``, the command would inherit the setting and never stop.
+    """
 
 
 def _terminate_when_stdin_closes(command: int, ended: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""Renew the heartbeat in the lock file of a data folder: its holder writes twice a minute that it lives."""
+"""Renews the heartbeat in a data folder's lock file. The process that holds the lock writes it twice a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEARTBEAT_S = 30.0
 
 @contextmanager
 def write_heartbeats(lock: int, now: Callable[[], datetime]) -> Generator[None]:
-    """Renew the time in the lock file, open as ``lock``, inside the block; empty the file at the end."""
+    """Renew the time in the open lock file ``lock`` during the ``with`` block. Empty the file at the end."""
     ended = threading.Event()
     holder = json.loads(os.pread(lock, os.fstat(lock).st_size, 0))
 
@@ -33,8 +33,11 @@ def write_heartbeats(lock: int, now: Callable[[], datetime]) -> Generator[None]:
 
 
 def write_lock(lock: int, text: str) -> None:
-    """Write in place. A reader of half of it finds no holder, and checks again at its next start."""
-    # A full disk does not end the monitor.
+    """Write the lock file in place.
+
+    A process that reads an incomplete file finds no holder, and checks again later.
+    """
+    # A full disk must not end the monitor.
     with suppress(OSError):
         os.ftruncate(lock, 0)
         os.pwrite(lock, text.encode(), 0)

@@ -1,4 +1,4 @@
-"""Returns memory that a long-lived process has freed to the operating system."""
+"""Returns memory that a long-running process has freed to the operating system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import gc
 from typing import Final
 
 FIRST_AFTER_S: Final = 20.0
-"""Seconds after the start: imports, registration and the first polls, which free most memory, are over."""
+"""Time of the first return, in seconds after the start.
+
+Imports, registration and the first polls have ended then.
+"""
 EVERY_S: Final = 600.0
 
 
@@ -16,16 +19,16 @@ async def return_freed_memory_regularly() -> None:
     """Return freed memory 20 seconds after the start, then every ten minutes, until cancelled."""
     pause_s = FIRST_AFTER_S
     while True:
-        # Freed memory has no event.
+        # No event says that memory was freed, so this is done regularly.
         await asyncio.sleep(pause_s)
         return_freed_memory()
         pause_s = EVERY_S
 
 
 def return_freed_memory() -> None:
-    """Free what only cycles keep, and return free pages to the system. Without glibc only the first."""
+    """Collect garbage, and return free pages to the system. Without glibc, only collect garbage."""
     gc.collect()
-    # Other C libraries do not have it, and return pages themselves.
+    # Other C libraries do not have this function, and return pages by themselves.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Allow one `lookout up` per data folder, on this machine and on others that share it."""
+"""Allows only one `lookout up` for each data folder, on this machine and on machines that share the folder."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from warehouse.data_folder import open_lock_file
 
 LOCK_NAME: Final = "up.lock"
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
-"""An installation without a heartbeat for so long is dead: three heartbeats, and some clock difference."""
+"""An installation without a heartbeat for this time is dead. It is three heartbeats and some clock difference."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Holder(Record):
-    """The process that holds the folder. ``kernel`` is the same for all containers of a machine until it restarts.
+    """The process that uses the folder. ``kernel`` is the same in all containers of a machine until it restarts.
 
-    ``started_at`` is ``None`` for one of an earlier version.
+    ``started_at`` is ``None`` if an earlier version wrote the record.
     """
 
     host: str
@@ -39,16 +39,16 @@ class Holder(Record):
     started_at: UtcTime | None = None
 
     def is_on_another_machine(self, other: Holder) -> bool:
-        """Whether ``other`` runs where our locks do not count: neither this machine nor one that restarted."""
+        """Return whether ``other`` runs on another machine, where this machine's locks have no effect."""
         return self.host != other.host and self.kernel != other.kernel
 
 
 @contextmanager
 def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
-    """Lock the folder for this process, until it ends in any way; yield the open lock. Raises `AlreadyRuns`.
+    """Lock the folder until this process ends in any way. Yield the open lock. Raises `AlreadyRuns`.
 
-    On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder writes
-    heartbeats into the file: the first one here, the others in `deployments.up.heartbeats`.
+    On one machine, a lock decides. Locks may not count in a folder that is shared over a network, so the process
+    also writes heartbeats into the file: this function the first one, and `deployments.up.heartbeats` the others.
     """
     make_private_folder(data_folder)
     with open_lock_file(data_folder / LOCK_NAME) as lock:
@@ -69,7 +69,7 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
 
 
 def find_holder(data_folder: Path, at: datetime) -> Holder | None:
-    """Return the process that uses the folder now; ``None`` if there is none, or while it writes its heartbeat."""
+    """Find the process that uses the folder now. ``None`` if there is none, or while it writes its heartbeat."""
     lock = data_folder / LOCK_NAME
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def find_holder(data_folder: Path, at: datetime) -> Holder | None:
 
 
 def is_locked(lock: Path) -> bool:
-    """Whether a process holds this lock now."""
+    """Return whether a process holds this lock now."""
     if not lock.exists():
         return False
     with lock.open(encoding="utf-8") as file:
@@ -96,7 +96,7 @@ def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> No
     lock.seek(0)
     try:
         previous = Holder.model_validate_json(lock.read())
-    except ValidationError:  # nobody before, or one that ended as it should
+    except ValidationError:  # there was no process before, or the last one ended normally
         return
     if previous.is_on_another_machine(_build_holder(at)) and abs(at - previous.alive_at) < HEARTBEAT_TIMEOUT:
         raise AlreadyRuns(

@@ -1,4 +1,4 @@
-"""Alerts about a part of ``lookout up`` that keeps ending: ``python -m deployments.up.part_reports …``.
+"""Sends alerts about a part of ``lookout up`` that keeps ending: ``python -m deployments.up.part_reports …``.
 
     CONFIG crash-loop PART DEATHS CODE    a part ended several times in a row
     CONFIG recovery PART                  it stays up again
@@ -22,13 +22,13 @@ from monitors.errors import MonitorError
 from monitors.records.incidents import Capability
 
 SUBJECT: Final = "up"
-"""Stands for the target's name in messages about the parts of Lookout."""
+"""Replaces the target's name in messages about the parts of Lookout."""
 CRASH_LOOP: Final = "crash-loop"
 BROKEN_EXIT_CODE: Final = 4
 
 
 def main() -> int:
-    """Send the alert that the arguments name; return exit code 0, or 4 if the configuration cannot be read."""
+    """Send the alert that the arguments name. Return exit code 0, or 4 if the configuration cannot be read."""
     path, kind, name, *rest = sys.argv[1:]
     try:
         config = load_config(Path(path))
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 async def report_crash_loop(config: Config, name: str, deaths: int, last_end: str) -> None:
-    """Send an alert about a part that ended ``deaths`` times in a row; ``last_end`` says how it last ended."""
+    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` says how it ended last."""
     detail = (
         f"The part {name!r} of `lookout up` ended {deaths} times in a row, {last_end}. "
         "Lookout continues to restart it. For the cause, see its last lines in the log of `lookout up`."
@@ -54,7 +54,7 @@ async def report_crash_loop(config: Config, name: str, deaths: int, last_end: st
 
 
 async def report_recovery(config: Config, name: str) -> None:
-    """Send a message that a reported part stays up again."""
+    """Send a message that a part that was reported now stays up."""
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
     text = f"The part {name!r} of `lookout up` is running again."
     await resolve_faults(notifier, {_format_fault_name(name): text}, began_at=notifier.now())

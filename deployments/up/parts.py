@@ -30,10 +30,13 @@ from monitors.goldset.load import load_suite
 SERVER: Final = "server"
 SERVICE: Final = "service"
 POLL_S: Final = "8"
-"""Seconds between two polls of the runner for due runs. Prefect's own 10 is most of a deploy's way to its run, and
-each poll costs an idle installation processor time: at 2 s, a sixth of all that it uses."""
+"""How often the runner polls for due runs, in seconds.
+
+With Prefect's 10 s, polling is most of the delay between a deploy and its run. Each poll costs an idle installation
+processor time: at 2 s, polls would be a sixth of all that it uses.
+"""
 OWN_MODULES: Final = {"PYTHONSAFEPATH": "1"}
-"""Environment variables that prevent the import of a folder `flows` or `monitors` in the current folder."""
+"""Environment variables that prevent the import of folders named `flows` or `monitors` in the current folder."""
 API_VARIABLE: Final = "PREFECT_API_URL"
 
 
@@ -46,7 +49,7 @@ def build_parts(
     environment: Mapping[str, str],
     only_deploys: bool = False,
 ) -> tuple[SupervisedProcess, ...]:
-    """Return the processes of an installation: Prefect's server, unless an own one is configured, and the service.
+    """Return the processes of an installation: the service and, unless one is configured, Prefect's server.
 
     With ``only_deploys`` the service is what a deploy needs: nothing that has a schedule of its own is run.
     """
@@ -60,19 +63,19 @@ def build_parts(
 
 
 def _to_reachable_host(host: str) -> str:
-    """Return the host by which this machine reaches a server that listens on ``host``."""
+    """Return a host name by which this machine can reach a server that listens on ``host``."""
     if host in ("0.0.0.0", "::", ""):  # noqa: S104 - nothing is bound here
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 
 
 def check_installation(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
-    """Raise `ConfigError` with a line for all that is missing or wrong: half a monitor passes for a whole one."""
+    """Raise a `ConfigError` that lists everything missing or wrong. An incomplete monitor would seem complete."""
     _run_checks(_list_checks(config, host, port, environment))
 
 
 def check_deploys(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
-    """Raise `ConfigError` for what runs after deploys lack; nothing else is checked."""
+    """Raise a `ConfigError` that lists what runs after deploys lack. Nothing else is checked."""
     _run_checks(_list_deploy_checks(config, host, port, environment))
 
 
@@ -124,7 +127,7 @@ def _list_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """Return how to give the site another port: its own setting, or two above the receiver's."""
+    """Return how to change the site's port: its own setting, or the receiver's port, which is two lower."""
     if config.site.port:
         return "port under [site]"
     other = suggest_port(port)
@@ -132,12 +135,12 @@ def _format_another_port(config: Config, port: int) -> str:
 
 
 def suggest_port(port: int) -> int:
-    """Return another port to try where ``port`` or one of the two above it is taken: 100 higher, or lower."""
+    """Return another port to try if ``port`` or one of the next two is in use. It is 100 higher, or lower."""
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise `ConfigError` when the receiver of deploys cannot listen there."""
+    """Raise `ConfigError` if the receiver of deploys cannot listen on the port."""
     check_port_free(host, port, "the receiver of deploys")
 
 
@@ -150,7 +153,7 @@ def _run_check(check: Callable[[], object]) -> str | None:
 
 
 def build_environment(config: Config, environment: Mapping[str, str], *, host: str, port: int) -> dict[str, str]:
-    """Build the environment of the processes, without the local server's address, which may change."""
+    """Build the environment of the processes. It lacks the address of the local server, because this may change."""
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]
     receiver = {RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}"}

@@ -8,7 +8,7 @@ from monitors.config.file import Config
 
 ONLY_DEPLOYS: Final = "--deploys"
 MAX_RECEIVER_PORT: Final = 65_533
-"""Highest port for the receiver: the receiver of Slack's buttons and the site use the next two ports."""
+"""Highest port for the receiver, because the receiver of Slack's buttons and the site use the next two ports."""
 
 
 def choose_site_port(config: Config, port: int) -> int:

@@ -1,4 +1,4 @@
-"""Check what runs need from the environment before ``lookout up`` starts, not first in a nightly run."""
+"""Checks before ``lookout up`` starts what runs need from the environment, so that no nightly run fails first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ Check = Callable[[], object]
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Yield the checks of what a verification run needs; one check for each variable, so that all are reported."""
+    """Yield the checks of what a verification run needs.
+
+    Each variable has its own check, so that all are reported.
+    """
     target, place = config.targets[name], f"targets.{name}"
     yield partial(_check_judge, config, build_target_record(name, target), environment)
     if target.probe.driver != "browser":
@@ -53,7 +56,7 @@ def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[st
 
 
 def check_variable_set(variable: str, environment: Mapping[str, str], why: str) -> None:
-    """Raise `ConfigError` with ``why`` where a variable is missing or empty."""
+    """Raise a `ConfigError` with the text ``why`` if a variable is missing or empty."""
     if not environment.get(variable):
         raise ConfigError(f"{variable} is not set: {why}")
 
@@ -75,7 +78,7 @@ def _list_platform_checks(
         variables = ((config.langsmith or LangSmithSettings()).key_env,)
     elif config.langfuse is not None:
         variables = (config.langfuse.public_key_env, config.langfuse.secret_key_env)
-    else:  # its table is missing
+    else:  # the driver's table is missing
         variables = ()
         yield partial(open_experiment_platform, config, scheme, environment)
     for variable in variables:

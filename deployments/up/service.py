@@ -3,9 +3,10 @@
     one thread    the receiver of deploys, the receiver of Slack's buttons, the site, each on its port
     main thread   the runner of Prefect's runs, and the watcher of logs, Spaces, deploys and traffic
 
-It does not need Prefect's server: without one it receives and shows, and the runner waits. A part that fails is
-started again after a pause, and reported when it keeps failing; the others go on. Only a runner that had begun ends
-the process, whose supervisor starts it again. With ``--deploys`` it has only what a deploy needs.
+It does not need Prefect's server: without a server, the receivers and the site work, and the runner waits. A part
+that fails is started again after a pause, and reported if it fails repeatedly; the other parts continue. Only the
+failure of a runner that had started ends the process; the supervisor then starts it again. With ``--deploys``, it
+has only the parts that a deploy needs.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ SLACK: Final = "slack"
 SITE: Final = "site"
 RUNNER: Final = "runner"
 STOP_S: Final = 15.0
-"""Maximum seconds until the servers have stopped. Their own limits are shorter."""
+"""Maximum time until the servers have stopped, in seconds. Their own limits are shorter."""
 DEFAULT_POLICY: Final = RestartPolicy()
 
 
 def main() -> int:
-    """Run the service; return exit code 0 after SIGTERM, 4 if it cannot begin or its runner has failed."""
+    """Run the service. Return exit code 0 after SIGTERM, and 4 if it cannot start or its runner has failed."""
     signal.signal(signal.SIGTERM, _exit)
     path, host, port = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
     log_to_terminal("%(message)s")
@@ -82,7 +83,10 @@ def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploy
 
 
 async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -> None:
-    """Run what is due until SIGTERM. A start without Prefect's server is tried again; a later error ends all."""
+    """Run due runs until SIGTERM. Without Prefect's server, the start is tried again.
+
+    A later error ends the process.
+    """
     is_local = has_local_server(config)
     runners: list[Runner] = []
 
@@ -106,9 +110,9 @@ async def keep_alive(
     config: Config,
     policy: RestartPolicy = DEFAULT_POLICY,
 ) -> None:
-    """Run a part until it returns. After an error it starts again, and several errors in a row are reported.
+    """Run a part until it returns. After an error, start it again. Several errors in a row are reported.
 
-    ``run`` calls its argument when it has started.
+    ``run`` calls its argument after it has started.
     """
     failures = 0
 
@@ -130,7 +134,7 @@ async def keep_alive(
         log_line(f"{name}: {reason}; restart in {pause_s:g} s")
         if failures == policy.deaths_before_alert:
             await _log_errors(report_crash_loop(config, name, failures, f"last with this error: {reason}"))
-        # Most causes, such as a server that is away, need time to go.
+        # Most causes, such as a server that does not answer, need time to go away.
         await asyncio.sleep(pause_s)
 
 
@@ -142,7 +146,7 @@ async def _log_errors(report: Awaitable[None]) -> None:
 
 
 class ServerThread(threading.Thread):
-    """Runs web servers, by name, in one event loop of its own. ``servers`` are functions that build one."""
+    """Runs web servers in one event loop of its own. ``servers`` maps names to functions that build a server."""
 
     def __init__(self, servers: Mapping[str, Callable[[], uvicorn.Server]], config: Config) -> None:
         super().__init__(name="servers", daemon=True)
@@ -152,7 +156,7 @@ class ServerThread(threading.Thread):
         self._stop_requested = asyncio.Event()
 
     def run(self) -> None:
-        """Serve until `stop`; if that fails, end the process, which its supervisor starts again."""
+        """Serve until `stop`. If serving fails, end the process; the supervisor starts it again."""
         try:
             self._loop.run_until_complete(self._serve_all())
         finally:
@@ -161,8 +165,8 @@ class ServerThread(threading.Thread):
                 os.kill(os.getpid(), signal.SIGTERM)
 
     def stop(self) -> None:
-        """End the servers when they have answered what they received."""
-        # The loop may have ended with an error.
+        """End the servers after they have answered all requests that they received."""
+        # The loop may have ended because of an error.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stop_requested.set)
         self.join(STOP_S)
@@ -186,20 +190,20 @@ class ServerThread(threading.Thread):
         self._servers[name] = server
         try:
             await server.serve()
-        except SystemExit:  # of uvicorn, which has logged why
+        except SystemExit:  # uvicorn raises it, after it has logged the reason
             raise ServerNotStarted(f"the {name} cannot listen on its port") from None
         finally:
             del self._servers[name]
 
 
 class ServerNotStarted(MonitorError):
-    """A web server could not start."""
+    """Raised if a web server could not start."""
 
 
 def list_servers(
     config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool
 ) -> dict[str, Callable[[], uvicorn.Server]]:
-    """Return functions that build the configured web servers. Slack's buttons use ``port + 1``."""
+    """Return functions that build the configured web servers. The receiver of Slack's buttons uses ``port + 1``."""
     variables = get_environment()
     servers: dict[str, Callable[[], uvicorn.Server]] = {}
     if config.deploys.triggers:

@@ -1,7 +1,7 @@
 """The process of ``lookout up`` after its checks: ``python -m deployments.up.supervise``.
 
-It imports the standard library only, because it runs as long as the installation. `start_supervisor` replaces the
-command's process by it, which keeps the process id and the open lock of the data folder.
+It imports only the standard library, because it runs as long as the installation. `start_supervisor` replaces the
+command's process with it; the process id and the open lock of the data folder stay the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BROKEN_EXIT_CODE: Final = 4
 def start_supervisor(
     parts: Sequence[SupervisedProcess], config_path: Path, lock: int, environment: Mapping[str, str]
 ) -> NoReturn:
-    """Replace this process by the supervisor of ``parts``; ``lock`` is the open lock of the data folder."""
+    """Replace this process with the supervisor of ``parts``. ``lock`` is the open lock of the data folder."""
     os.set_inheritable(lock, True)  # the supervisor's own children do not get it: `subprocess` closes it for them
     plan = json.dumps([[process.name, process.command, process.stops_last] for process in parts])
     command = (sys.executable, "-m", "deployments.up.supervise", str(config_path), str(lock), plan)
@@ -36,7 +36,7 @@ def start_supervisor(
 
 
 def main() -> int:
-    """Keep the parts alive until SIGTERM or SIGINT; return exit code 0."""
+    """Keep the parts running until SIGTERM or SIGINT. Return exit code 0."""
     config_path, lock, plan = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
     os.set_inheritable(lock, False)
     parts = [SupervisedProcess(name, tuple(command), stops_last=stops_last) for name, command, stops_last in plan]
@@ -53,7 +53,7 @@ async def _run(supervisor: Supervisor) -> None:
 
 
 def _build_log(config_path: str) -> SupervisorLog:
-    """Build the supervisor's reports: lines on standard error, and alerts that a short process sends."""
+    """Build the supervisor's log: it writes to standard error, and starts a short process for each alert."""
 
     async def report(*arguments: str) -> None:
         command = (sys.executable, "-m", "deployments.up.part_reports", config_path, *arguments)
@@ -70,7 +70,7 @@ def _build_log(config_path: str) -> SupervisorLog:
 
 
 def write_log_line(name: str, line: str) -> None:
-    """Write a line to standard error, with its UTC time and part; control characters are shown as code points."""
+    """Write a line with UTC time and part to standard error. Control characters are shown as code points."""
     shown = "".join(
         character
         if character == "\t" or unicodedata.category(character) not in ("Cc", "Cs")
@@ -80,7 +80,7 @@ def write_log_line(name: str, line: str) -> None:
     try:
         sys.stderr.write(f"{_read_clock():%Y-%m-%dT%H:%M:%SZ} {name:<8} | {shown}\n")
         sys.stderr.flush()
-    except OSError:  # the reader of the log is gone, or its disk is full: the installation keeps running
+    except OSError:  # the log's reader is gone, or its disk is full: continue anyway
         return
 
 

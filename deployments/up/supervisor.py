@@ -1,4 +1,4 @@
-"""Keep the processes of an installation alive, with one log for all; at the end nothing is left running.
+"""Keeps the processes of an installation running, with one log for all. At the end, all of them are stopped.
 
 a part dies ────────────────▶ it starts again after a pause that doubles
 it dies again and again ────▶ one message to the monitor's owners, and more tries
@@ -22,17 +22,17 @@ from deployments.up.guard import adopt_orphans, find_descendants, terminate_desc
 MAX_LINE_BYTES: Final = 64 * 1024
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
-"""Seconds to read the log of a part after its end, if another process still has the log open."""
+"""How long to read a part's log after its end, in seconds, if another process still has the log open."""
 SUPERVISOR_NAME: Final = "up"
 CANNOT_START_CODE: Final = 126
-"""The exit code of a command that cannot be started, as in a shell."""
+"""The exit code of a command that cannot be started. Shells use the same code."""
 STOP_S: Final = 40.0
-"""Seconds until a guard must have ended, longer than its two grace times. Then its descendants are killed."""
+"""How long a guard may take to end, in seconds. It is longer than its two grace times. Then it is killed."""
 
 
 @dataclass(frozen=True)
 class SupervisedProcess:
-    """One process to keep alive. One that ``stops_last`` is stopped when those that need it are gone."""
+    """A process to keep running. If it ``stops_last``, it is stopped after the processes that need it."""
 
     name: str
     command: tuple[str, ...]
@@ -41,7 +41,7 @@ class SupervisedProcess:
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """How often a part is restarted, and when an alert is sent. Seconds."""
+    """How often a part is restarted, and when an alert is sent. All times are in seconds."""
 
     first_pause_s: float = 1.0
     max_pause_s: float = 60.0
@@ -49,22 +49,22 @@ class RestartPolicy:
     deaths_before_alert: int = 3
 
     def compute_pause_s(self, deaths: int) -> float:
-        """Return the pause after so many deaths in a row, 1 or more."""
+        """Return the pause after this number of deaths in a row (at least 1), in seconds."""
         return min(self.first_pause_s * 2.0 ** min(deaths - 1, 16), self.max_pause_s)
 
 
 @dataclass(frozen=True)
 class SupervisorLog:
-    """Where the supervisor reports: the log, and the monitor's owners."""
+    """Where the supervisor reports problems: in the log, and to the monitor's owners."""
 
     log: Callable[[str, str], None]
     report_crash_loop: Callable[[str, int, int], Coroutine[Any, Any, None]]
-    """Name, deaths in a row, the last exit code."""
+    """Called with the part's name, its deaths in a row, and its last exit code."""
     report_recovery: Callable[[str], Coroutine[Any, Any, None]]
 
 
 class Supervisor:
-    """Runs parts until `stop`."""
+    """Runs the parts of an installation until `stop`."""
 
     def __init__(
         self, parts: Sequence[SupervisedProcess], reports: SupervisorLog, policy: RestartPolicy | None = None
@@ -80,11 +80,14 @@ class Supervisor:
         self._report_tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
-        """Make `run` end soon."""
+        """Let `run` end soon."""
         self._stop_requested.set()
 
     async def run(self) -> None:
-        """Keep all parts alive until `stop`; then end them and their descendants, except what ran before."""
+        """Keep all parts running until `stop`.
+
+        Then end them and their descendants, but no process that ran before.
+        """
         self._earlier_pids = find_descendants(os.getpid())
         adopt_orphans()
         try:
@@ -117,7 +120,7 @@ class Supervisor:
         self._stopped[part.name].set()
 
     async def _run_once(self, part: SupervisedProcess, deaths: int) -> tuple[bool, int]:
-        """Run a part once; return whether it stayed up, and its exit code."""
+        """Run a part once. Return whether it stayed up, and its exit code."""
         try:
             process, log = await self._start_guard(part)
         except OSError as error:
@@ -138,7 +141,7 @@ class Supervisor:
         return stood, code
 
     async def _is_stable(self, *ends: asyncio.Task[Any]) -> bool:
-        """Whether the part stays up for ``stable_after_s``."""
+        """Return whether the part stays up for ``stable_after_s`` seconds."""
         done, _ = await asyncio.wait(ends, timeout=self._policy.stable_after_s, return_when=asyncio.FIRST_COMPLETED)
         return not done
 
@@ -150,7 +153,7 @@ class Supervisor:
                     await self._stopped[needed_part.name].wait()
 
     def _start_report(self, saying: Coroutine[Any, Any, None]) -> None:
-        """Send a report in its own task: Slack may be slow, and must not delay a part's start."""
+        """Send a report in its own task, because Slack may be slow and must not delay the start of a part."""
         task = asyncio.create_task(saying)
         self._report_tasks.add(task)
         task.add_done_callback(self._finish_report)
@@ -161,9 +164,9 @@ class Supervisor:
             self._reports.log(SUPERVISOR_NAME, f"the alert could not be sent: {type(error).__name__}")
 
     async def _start_guard(self, part: SupervisedProcess) -> tuple[Process, int]:
-        """Start a part's guard; return it and the log's file descriptor."""
+        """Start a part's guard. Return the guard and the file descriptor of its log."""
         line = (sys.executable, "-m", "deployments.up.guard", *part.command)
-        log, log_end = os.pipe()  # with asyncio's pipe, `wait` would wait for orphans
+        log, log_end = os.pipe()  # with asyncio's own pipe, `wait` would also wait for orphans
         try:
             async with self._start_lock:
                 process = await asyncio.create_subprocess_exec(
@@ -182,14 +185,17 @@ class Supervisor:
         return process, log
 
     async def _stop_process(self, process: Process) -> None:
-        """Close the pipe to the guard, which ends the part. A guard that hangs is killed, its descendants later."""
+        """Close the pipe to the guard, so that the part ends.
+
+        A guard that hangs is killed, its descendants later.
+        """
         if process.stdin is not None:
             process.stdin.close()
         try:
             async with asyncio.timeout(STOP_S):
                 await process.wait()
         except TimeoutError:
-            # It ended meanwhile.
+            # The process has ended in the meantime.
             with suppress(ProcessLookupError):
                 process.kill()
 
@@ -216,14 +222,14 @@ class Supervisor:
             pipe.close()
 
     async def _sleep_unless_stopped(self, seconds: float) -> None:
-        # A timeout means that no stop was requested.
+        # A timeout means that nobody has called `stop`.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop_requested.wait()
 
 
 async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[str]:
-    """Yield the lines of a stream; a line that is too long is cut, to limit memory."""
+    """Yield the lines of a stream. A line that is too long is cut, to limit memory."""
     rest = b""
     while chunk := await stream.read(MAX_LINE_BYTES):
         *whole, rest = (rest + chunk).split(b"\n")
