@@ -418,12 +418,12 @@ class Installation:
             if alert.id not in posted
             # Lookout adds an alert to the first message of its run when it follows within seconds.
             and not any(
-                other.run_id == alert.run_id
+                run_alert.run_id == alert.run_id
                 and all(
-                    (item.incident.case_id or item.incident.title) in messages.get(other.id, "")
+                    (item.incident.case_id or item.incident.title) in messages.get(run_alert.id, "")
                     for item in alert.items
                 )
-                for other in alerts
+                for run_alert in alerts
             )
         ]
         opened = Counter(alert.kind for alert in alerts if alert.reason in OPENING)
