@@ -52,7 +52,7 @@ def _is_correct(result: CaseResult) -> bool:
 
 
 def collect_attributes(result: CaseResult) -> dict[str, Value]:
-    """Return the known attributes of one case by readable names."""
+    """Return the known attributes of one case, with readable names as keys."""
     case, exchange = result.case, result.result
     attributes: dict[str, Value] = {
         "type": case.type,

@@ -51,7 +51,9 @@ _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 def find_run_changes(
     now: RunSnapshot, since: RunReport | None, comparison: Comparison | None = None
 ) -> WhatChanged:
-    """Return the differences from ``since``, the last accepted run, or why they are unknown without a snapshot.
+    """Return the differences between a run and ``since``, the last accepted run.
+
+    Without a snapshot, say why unknown.
 
     ``comparison`` lists the cases that got worse since its baseline. It is used only if its baseline is ``since``.
     """

@@ -66,7 +66,7 @@ class FileAgreement(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 without a shared file."""
+        """The harmonic mean of precision and recall; 0 if no named file is wanted."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 

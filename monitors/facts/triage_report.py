@@ -169,7 +169,7 @@ def _classify_lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
 
 
 def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
-    """Return the part that a line begins, and the line's text for it."""
+    """Return the part of the report that begins at a line, and the text of this part in the line."""
     label = _LABEL.match(line)
     if label is None:
         return None, line

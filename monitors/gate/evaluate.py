@@ -77,7 +77,7 @@ def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application does not report which path it used, such as the model's name."""
+"""The path of an answer if the application does not report the path (such as the model's name) that it used."""
 
 
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:

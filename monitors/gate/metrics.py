@@ -174,7 +174,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _get_pass_k_finding(assessment: Assessment) -> Finding:
-    """Return whether a case was right every time that it was asked."""
+    """Return the finding whether a case was right every time that it was asked."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES

@@ -41,10 +41,10 @@ class ChangedEntry(Record):
     """
 
     case: GoldCase
-    """The case in the suite."""
+    """The version of the case in the suite."""
     entry: Example
     there: GoldCase
-    """The case in the dataset."""
+    """The version of the case in the dataset."""
     changed_by: ChangedBy
     changes: tuple[KeyChange, ...]
 

@@ -480,7 +480,7 @@ def _find_different_golds(group: Sequence[NumberedCase], reported: set[frozenset
 def _find_different_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
-    """Yield findings about different values of one field, or a refusal against a value."""
+    """Yield findings about different values of one field, or about a value where another case expects a refusal."""
     pairs = (
         pair for pair in combinations(group, 2) if frozenset(numbered.line for numbered in pair) not in reported
     )

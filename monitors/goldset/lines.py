@@ -33,7 +33,7 @@ MAX_VALUE_CHARACTERS = 60
 
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
-"""The form of an id, and of a suite's name."""
+"""The allowed characters and length of an id and of a suite's name, in words."""
 _TEXT = "a text that is not empty"
 
 

@@ -87,7 +87,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question of a case and one of its golds, split into clauses and claims."""
+    """The question of a case and one gold of the case, split into clauses and claims."""
 
     question: Passage
     gold: Passage
@@ -332,7 +332,7 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
 
 
 def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
-    """List the numbers that state a figure without its unit: 55 for 55 minutes, 3 for 3 pm."""
+    """List the numbers that can stand for a figure without its unit: 55 for 55 minutes, 3 for 3 pm."""
     if figure.kind is FigureKind.TIME:
         times = (figure.low.value, figure.low.other_value)
         return {time / _HOUR_MINUTES for time in times if time is not None}
@@ -853,5 +853,5 @@ def is_gold_about_figures(asked: Asked) -> bool:
 
 
 def list_period_stems(figure: Figure) -> Words:
-    """Return the words that repeat the period of a figure: "annual" for "£6 a year"."""
+    """Return words that mean the period of a figure: "annual" for "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

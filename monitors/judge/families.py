@@ -153,7 +153,9 @@ def require_other_family(
     target_model: str | None = None,
     additions: Additions = NO_ADDITIONS,
 ) -> None:
-    """Refuse a judge that is, or may be, of the target's family. `ConfigError` names the fix.
+    """Refuse a judge that belongs, or may belong, to the target's family.
+
+    Raises `ConfigError`, which names the fix.
 
     ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one of
     them is required, and each given value is checked. Call this for the configured judge model and also for the

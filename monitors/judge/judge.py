@@ -142,7 +142,7 @@ class FamilyPolicy(Record):
     additions: dict[str, tuple[str, ...]] = Field(default={})
 
     def refuse(self, judge_model: str) -> None:
-        """Raise `ConfigError` if ``judge_model`` is, or may be, of the target's family."""
+        """Raise `ConfigError` if ``judge_model`` belongs, or may belong, to the family of the target's model."""
         require_other_family(judge_model, target=self.target, target_family=self.family, additions=self.additions)
 
 

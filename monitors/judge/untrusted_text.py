@@ -82,7 +82,7 @@ class HostileFlag(StrEnum):
 
 
 class PlainText(NamedTuple):
-    """A normalised text, and the tricks found in it."""
+    """A normalised text, and the tricks that were found in the original text."""
 
     text: str
     flags: frozenset[HostileFlag]

@@ -48,7 +48,7 @@ from monitors.records.triage import IssueSeverity, TriageTask
 
 
 class Stance(StrEnum):
-    """The answer of a text to a yes-or-no question."""
+    """The answer of a text to a yes-or-no question: yes, no or open."""
 
     YES = "yes"
     NO = "no"
@@ -81,7 +81,7 @@ _STATES = re.compile(
 _CALENDAR_SHARE = Decimal("0.02")
 """Durations that differ by at most this share count as equal: 365 days and 12 months, a month and 30 days."""
 _DAYS_PER_MONTH = Decimal("30.4375")
-"""365.25 days in twelve months."""
+"""The average length of a month: a twelfth of 365.25 days."""
 _MAX_DURATION_WORDS = 3
 """Maximum number of words of a gold that is only a duration."""
 _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
@@ -227,7 +227,7 @@ OTHER_ROLE = {
 """A text with the gold's duration as a look-back period: the right number for another thing."""
 
 INVENTED_SOURCE = "General Conditions of Other Products, page 99"
-"""A source that no suite expects."""
+"""An invented source, which no suite expects."""
 
 
 _LEAD = re.compile(r"^\s*([^\W\d_][\w\u0900-\u0963]*)\s*[,.!।;:]*\s*")

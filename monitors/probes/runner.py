@@ -26,7 +26,7 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, No
 
 
 class Question(Record):
-    """A case to ask. ``repeat`` is 0 for the first time, 1 for the second."""
+    """A case to ask. ``repeat`` is 0 for the first time that it is asked, 1 for the second."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0

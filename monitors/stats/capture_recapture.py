@@ -273,5 +273,5 @@ def _explain_uncalibrated(confusion: Confusion) -> Unknown:
 
 
 def _build_interval(value: float, low: float, high: float) -> Interval:
-    """Build an interval whose limits enclose the value despite rounding."""
+    """Build an interval that contains the value even after rounding errors."""
     return Interval(value=max(0.0, value), low=max(0.0, min(low, value)), high=max(high, value, 0.0))

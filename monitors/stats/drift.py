@@ -49,7 +49,7 @@ class _Sums(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A nightly run at which the rate may have changed: the counts before and after, and the evidence."""
+    """A nightly run at which the rate may have changed, with the counts before and after, and the evidence."""
 
     at: DriftCount
     before: _Sums

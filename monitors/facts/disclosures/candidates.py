@@ -141,7 +141,10 @@ class View(NamedTuple):
 
 
 def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
-    """Build the view of a text; each ``hidden`` stretch (sorted, not overlapping) becomes one `HIDDEN`."""
+    """Build the normalized view of a text.
+
+    Each ``hidden`` stretch (sorted, not overlapping) becomes one `HIDDEN`.
+    """
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
     cuts = sorted(_find_cuts(folded, tuple(hidden), unusual=unusual))

@@ -150,7 +150,10 @@ def _mask_ends(
     strict: bool,
     suite: KnownValues | None,
 ) -> MaskedText:
-    """Mask both ends of a long text. Each is read with a margin, so that a disclosure on the border is withheld."""
+    """Mask the beginning and the end of a long text.
+
+    Each is read with a margin, so that a disclosure on the border is withheld.
+    """
     head, tail, tail_start = split_around_unread(text, unread)
 
     def mask_part(part: str, at: int) -> list[Disclosure]:

@@ -1,4 +1,4 @@
-"""The records of a quantity in a text: kind, exact value, unit, bound and place.
+"""Define the records of a quantity in a text: kind, exact value, unit, bound and place.
 
 `QuantityReading` is the light form that the readers return; `Fact` is the stored record built from it.
 """
@@ -68,12 +68,12 @@ class Fact(Record):
 
 # Shares its fields with Fact because a reading has places in the folded text, a fact in the original text.
 class QuantityReading(NamedTuple):
-    """One quantity in a folded text.
+    """A quantity that was read in a folded text.
 
-    ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has
-    separate ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is
-    ISO 8601: ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and
-    ``value`` is in minutes.
+    ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has separate
+    ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is ISO 8601:
+    ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and ``value``
+    is in minutes.
     """
 
     kind: FactKind

@@ -104,7 +104,7 @@ class GroupReader(Lookup):
         return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
 
     def _read_mixed_fraction(self, group: Group) -> Group:
-        """Read ``2 1/4`` or ``3/4``; a fraction of one or more (24/7) is two numbers."""
+        """Read ``2 1/4`` or ``3/4``. A fraction that is not below 1, such as 24/7, is read as two numbers."""
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._read_denominator(at + 1)

@@ -316,7 +316,7 @@ def _classify_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityR
 
 
 def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
-    """Read the currency after an amount, unless it belongs to the next one (``rmb 10 usd 20``)."""
+    """Read the currency after an amount, unless it belongs to the next amount (``rmb 10 usd 20``)."""
     hyphen = reader.token(at).text == "-" and reader.token(at + 1).key in NAMES
     place = at + 1 if hyphen else at
     if reader.token(place).key == "of":

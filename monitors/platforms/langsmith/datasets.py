@@ -153,7 +153,7 @@ class LangSmithDatasets:
         return {str(example.id) async for example in listing}
 
     async def _replace_existing(self, dataset: Dataset, example: Example) -> None:
-        """Replace an example that cannot be created because it exists."""
+        """Replace an example that cannot be created, because its id already exists."""
         count = await self._update(dataset, [example])
         if count == 0:
             raise SourceUnavailable(

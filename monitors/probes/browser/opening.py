@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ACTION_DEADLINE_S = 15.0
 CONTEXT_DESTROYED = "Execution context was destroyed"
-# Maximum number of dialogs to close on one page. No page that we saw had more before its chat.
+# Maximum number of dialogs to close on one page. No page in our tests had more dialogs before its chat.
 MAX_DIALOGS = 8
 
 

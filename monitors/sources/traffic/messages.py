@@ -418,7 +418,7 @@ def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _name_part(value: Unified) -> str | None:
-    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is no part."""
+    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is not a part of a message."""
     for key in ("type", "part_kind", "kind", "content_type"):
         kind = value.get(key)
         if isinstance(kind, str):

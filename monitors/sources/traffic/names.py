@@ -42,5 +42,5 @@ def to_snake_case(key: str) -> str:
 
 @lru_cache(maxsize=1024)
 def to_snake_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return paths in the form of the keys of a unified item."""
+    """Return paths in lower snake case, as in a unified item: ``createdAt`` becomes ``created_at``."""
     return tuple(map(to_snake_case, paths))

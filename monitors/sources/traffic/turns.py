@@ -42,7 +42,7 @@ _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Names of lists that may contain only replies. The question is in another field."""
+"""Names of lists that may contain only replies, if the question is in another field."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -58,7 +58,7 @@ class UnusableItem(Exception):
 
 
 class _Draft(NamedTuple):
-    """A turn that is being read: the texts and messages of both sides, and the context of the reply."""
+    """A turn that is not complete yet: the texts and messages of both sides, and the context of the reply."""
 
     questions: tuple[str, ...]
     replies: tuple[str, ...] = ()
@@ -351,7 +351,7 @@ def _parse_job(source_item: Any, fields: Fields) -> Turn:
 
 
 def _parse_path(steps: list[Any]) -> AgentPath:
-    """Return the steps of an agent. Messages of a conversation without a tool call are no steps."""
+    """Return the steps of an agent. Messages of a conversation without a tool call are not steps."""
     logged_steps = json.loads(format_raw(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)
