@@ -41,13 +41,13 @@ from monitors.records.incidents import (
 from monitors.records.operator_actions import Silence
 
 MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
-"""While an incident of one of these kinds is open, alerts about the application's quality are muted."""
+"""While an incident of such a kind is open, alerts about the application's quality are muted."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""An outage mutes incidents of these kinds, except grave failures, which always send an alert."""
+"""Kinds of incidents that an outage mutes. Grave failures are an exception: they always send an alert."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Incidents that happen once. They send one alert, no reminder and no recovery, and are closed after a while."""
+"""Kinds of incidents that happen once. They send one alert, no reminder and no recovery. They are closed later."""
 
 
 class AlertDecision(Record):
@@ -69,17 +69,16 @@ def decide_alerts(
     refused: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
-    """Update the ``previous`` incidents with the ``observations``, and choose which alerts to send.
+    """Update the ``previous`` incidents with the ``observations``, and decide which alerts to send.
 
     ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
-    incident with the fingerprint of an observation. Without ``scope``, because the run is not finished, no
-    incident is resolved. ``undelivered`` are alerts about open incidents that were only printed. ``refused`` are
-    alerts that Slack refused. Both wait while a run is ``under_way``, because its end may resolve their
-    incidents.
+    incident with the fingerprint of an observation. Without ``scope``, the run is not finished, so no incident is
+    resolved. ``undelivered`` are alerts about open incidents that were only printed. ``refused`` are alerts that
+    Slack refused. While a run is ``under_way``, both wait, because the end of the run may resolve their incidents.
 
     Calling this function again with the stored result changes nothing and sends nothing.
     """
-    # Of several observations of one fault the worst counts, or the first of equally severe ones.
+    # If several observations are about one fault, the worst counts. If they are equally severe, the first counts.
     worst: dict[str, Observation] = {}
     for observation in observations:
         if (
@@ -87,7 +86,7 @@ def decide_alerts(
         ) is None or observation.severity > worst_so_far.severity:
             worst[observation.fingerprint] = observation
 
-    # The new state of each incident.
+    # Compute the new state of each incident.
     after = dict(previous)
     for key, observation in worst.items():
         before = previous.get(key)
@@ -104,7 +103,7 @@ def decide_alerts(
     }
     after |= {key: item.incident for key, item in endings.items()}
 
-    # Which are muted. Only now are the outages known: an outage in this batch mutes, an ended outage does not.
+    # Find which incidents are muted. Only now are the outages known: a new outage mutes, an ended outage does not.
     outages = {i.target for i in after.values() if i.kind in MUTING_KINDS and not i.is_resolved}
     muted = {
         key
@@ -113,7 +112,7 @@ def decide_alerts(
         or any(silence.is_muting(i, now) for silence in silences)
     }
 
-    # Alerts that notified no person, unless a later alert arrived or a person acknowledged the incident since.
+    # Find alerts that notified nobody. A later alert or an acknowledgement makes them obsolete.
     unreported = {
         key: alert
         for key, alert in {**undelivered, **refused}.items()
@@ -124,7 +123,7 @@ def decide_alerts(
         and before.last_notified_at <= alert.created_at
     }
 
-    # What to send: new observations, incidents that were open before, recoveries.
+    # Decide what to send: new observations, incidents that were open before, and recoveries.
     items: list[AlertItem] = []
     for key, observation in worst.items():
         before, incident = previous.get(key), after[key]
@@ -170,7 +169,7 @@ def decide_alerts(
         if key not in muted and key not in unreported and previous[key].last_notified_at is not None
     ]
 
-    # Events are resolved after a while.
+    # Resolve events after some time.
     event_age = timedelta(hours=settings.event_open_h)
     after |= {
         key: i.resolve(now)
@@ -185,11 +184,11 @@ def decide_alerts(
 def find_notify_reason(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
-    """Return why to send an alert about an incident; ``None`` if there is no reason.
+    """Return why an alert about an incident must be sent. ``None`` if there is no reason.
 
-    ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the
-    clock. They use the time distance to the last alert in either direction, so a clock that jumps does not repeat
-    or mute alerts.
+    ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the clock.
+    They use the time between now and the last alert in either direction, so a clock that jumps neither repeats nor
+    mutes alerts.
     """
     if after.is_resolved:
         return None
@@ -213,16 +212,16 @@ def find_notify_reason(
 def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool) -> NotifyReason:
     """Choose the reason for an alert that reached nobody.
 
-    Open incidents of severity 3 are not put into the summary.
+    Open incidents of severity 3 are sent again and are not in the summary.
     """
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
 
 
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
-    """Put ``incident`` in the thread of the same run's first alert of this kind, if there is one.
+    """Put ``incident`` in the thread of the same run's first alert of this kind, if there is such an alert.
 
-    A grave failure only joins the thread of a grave failure, so that a leak is not hidden below a wrong number.
+    A grave failure joins only the thread of a grave failure, so that a leak is not hidden below a wrong number.
     """
     for first in previous.values():
         if (
@@ -239,7 +238,7 @@ def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, I
 
 
 def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
-    """Return ``observation`` without the cases that passed in the run of ``scope``; ``None`` if no case is left."""
+    """Return ``observation`` without the cases that passed in the run of ``scope``. ``None`` if no case is left."""
     right = scope.passed if scope is not None else frozenset[str]()
     if right.isdisjoint(observation.failed_cases):
         return observation

@@ -1,4 +1,4 @@
-"""The nightly digest: one message a day about the current state, also on days without a fault."""
+"""The nightly digest: one message a day about the current state, even on days without a fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Incident, IncidentState, Link, Redacted
 
 MAX_INCIDENTS_LISTED = 10
-"""The digest lists at most this many open incidents and counts the others."""
+"""Maximum number of open incidents that the digest lists. Further incidents are only counted."""
 
 
 class DigestFigure(Record):
@@ -25,9 +25,8 @@ class Digest(Record):
     """The content of the nightly digest.
 
     ``incidents`` are open now. ``recovered`` counts the incidents that were resolved since the last digest.
-    ``note`` is a remark about the nightly run, such as that the budget was used up. ``unknown`` names in two or
-    three words what the run could not check. If it is not empty, a digest without open incidents is not good
-    news.
+    ``note`` is a remark about the nightly run, for example that the budget was used up. ``unknown`` names in two or
+    three words what the run could not check. If it is not empty, a digest without open incidents is not good news.
     """
 
     id: Identifier
@@ -43,7 +42,7 @@ class Digest(Record):
 
     @property
     def open_incidents(self) -> tuple[Incident, ...]:
-        """The unresolved incidents, worst first, then oldest first."""
+        """The unresolved incidents, worst first. Incidents of the same severity are sorted by age, oldest first."""
         unresolved = [incident for incident in self.incidents if incident.state is not IncidentState.RESOLVED]
         return tuple(
             sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at, incident.fingerprint))
@@ -51,7 +50,7 @@ class Digest(Record):
 
 
 def format_digest_headline(digest: Digest) -> str:
-    """``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
+    """Format the headline: ``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
     unresolved = digest.open_incidents
     place = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
     doubt = f", {digest.unknown}" if digest.unknown else ""
@@ -63,7 +62,7 @@ def format_digest_headline(digest: Digest) -> str:
 
 
 def format_open_incidents(digest: Digest) -> tuple[str, ...]:
-    """Return one line per open incident, worst first; the last line counts the incidents that are not listed."""
+    """Return one line per open incident, worst first. The last line counts the incidents that are not listed."""
     unresolved = digest.open_incidents
     lines = [_format_open_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
     if len(unresolved) > MAX_INCIDENTS_LISTED:

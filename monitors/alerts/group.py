@@ -1,6 +1,6 @@
-"""Group alert items into messages, so that five hundred failures become one message.
+"""Groups alert items into messages, so that five hundred failures become one message.
 
-References are added to each message: the alerts of its cases, the run that saw the incident, and the evidence.
+Each message also gets references: the alerts of its cases, the run that saw the incident, and the evidence.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from monitors.records.incidents import (
 )
 
 ID_CHARACTERS: Final = 8
-"""Length of the random part of an alert's id: 8 base-32 characters are 40 bits. Two of 10,000 alerts a year get
-the same id with a probability below 1 in 20,000.
+"""Length of the random part of an alert's id.
+
+8 base-32 characters are 40 bits: if there are 10,000 alerts a year, two of them get the same id with a probability
+below 1 in 20,000.
 """
 
 
@@ -68,7 +70,7 @@ def group_items_into_alerts(
 
     alerts: list[Alert] = []
     for (*place, _), members in groups.items():
-        # These values in this order make the alert's id. If they change, old alerts are sent again.
+        # The alert's id depends on these values and on their order. If they change, old alerts are sent again.
         fingerprints = sorted(item.incident.fingerprint for item in members)
         canonical = json.dumps([target, run_id, *place, fingerprints]).encode()
         digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
@@ -90,16 +92,15 @@ def group_items_into_alerts(
 def add_references(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """Add references to the messages: alerts of a gate's cases, the run that saw the incident, and the evidence.
+    """Add references to messages: alerts of a gate's cases, the run that saw the incident, and the evidence.
 
-    ``undelivered`` are alerts that reached nobody, ``sent`` are the ids of the last alerts; both by the
-    fingerprint of an open incident. ``evidence`` is the folder with the run's evidence on this machine.
+    ``undelivered`` are alerts that reached nobody, and ``sent`` are the ids of the last alerts. The keys of both
+    are fingerprints of open incidents. ``evidence`` is the folder on this machine with the run's evidence.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []
     for alert in alerts:
-        # A fault that an earlier run saw has the scores and links of that run; none if several runs saw the
-        # fault.
+        # A fault that one earlier run saw has this run's scores and links. If several runs saw it, it has none.
         runs = {item.observation.run_id: item.incident.fingerprint for item in alert.items}
         is_missed = alert.reason is NotifyReason.MISSED
         if is_missed or (alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs):
@@ -114,7 +115,7 @@ def add_references(
                 production=alert.production,
             )
             alert = alert.with_summary(summary)  # noqa: PLW2901 - the same message
-        # A message that is sent before the run's report exists names the place of the evidence.
+        # If a message is sent before the run's report exists, it names the folder of the evidence.
         if alert.under_way and not alert.links:
             show = Link(label="Evidence", href=f"lookout alerts show {alert.id}")
             alert = alert.with_summary(  # noqa: PLW2901 - as above
@@ -122,7 +123,7 @@ def add_references(
                     alert
                 )
             )
-        # A gate's message has the ids of its severe cases' own alerts.
+        # A gate's message contains the ids of the alerts about its severe cases.
         own_alerts: dict[str, str] = {}
         for case in sorted({case for item in alert.items for case in item.observation.cases_with_alerts}):
             for kind in FailureKind:

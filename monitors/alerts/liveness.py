@@ -1,4 +1,4 @@
-"""Ping an external watchdog, and detect a log that has been silent for too long.
+"""Pings an external watchdog, and detects a log that has been silent for too long.
 
 Lookout pings the watchdog when a run starts, when it has graded something, and when it fails. The watchdog sends
 an alert if the pings stop. Any service that accepts healthchecks pings works: ``URL/start``, ``URL`` and
@@ -27,25 +27,25 @@ from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
-"""Longest time for one ping. A run waits at most this long for a watchdog that does not answer."""
+"""Timeout of one ping in seconds. A run waits at most this long for a watchdog that does not answer."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""The part of a heartbeat's address that Lookout replaces with the target's name, if it is there."""
+"""Part of a heartbeat's address that Lookout replaces with the target's name. It is optional."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""Fixed namespace, so that the same run always has the same ``rid``."""
+"""Namespace for ``rid``. It is fixed, so that the same run always has the same ``rid``."""
 
 
 class Beat(StrEnum):
-    """The kind of a ping. The value is the end of the address."""
+    """The kind of a ping. Its value is appended to the address."""
 
     STARTED = "/start"
     PROVED = ""
-    """The run graded something; never sent after an empty run."""
+    """The run graded something. This ping is never sent after a run without grades."""
     FAILED = "/fail"
 
 
 class LastPing(Record):
-    """The newest ping about a target. ``arrived`` is ``None`` if no watchdog is configured."""
+    """The newest ping for a target. ``arrived`` is ``None`` if no watchdog is configured."""
 
     at: UtcTime
     beat: Beat
@@ -53,9 +53,9 @@ class LastPing(Record):
 
 
 class Heartbeat:
-    """Sends pings to the secret address ``url``; without an address it sends none.
+    """Sends pings to the secret address ``url``. Without an address, it sends no pings.
 
-    ``note`` is called with each result.
+    ``note`` is called with the result of each ping.
     """
 
     def __init__(self, url: str | None, note: Callable[[Beat, bool | None], None] | None = None) -> None:
@@ -64,11 +64,14 @@ class Heartbeat:
 
     @property
     def is_configured(self) -> bool:
-        """Whether a watchdog is configured."""
+        """Return whether a watchdog is configured."""
         return self._url is not None
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
-        """Send one ping with ``note`` as its body; return False if it did not arrive. Never raises."""
+        """Send one ping with ``note`` as its body. Return False if it did not arrive.
+
+        This never raises an error.
+        """
         arrived = None if self._url is None else await self._post_ping(self._url, beat, run_id, note)
         if self._note is not None:
             self._note(beat, arrived)
@@ -84,7 +87,7 @@ class Heartbeat:
                     f"{url}{beat.value}",
                     params={"rid": compute_ping_id(run_id)},
                     data=body,
-                    allow_redirects=False,  # the address is secret, and the ping is sent only to this address
+                    allow_redirects=False,  # the address is secret, so no other address may get the ping
                 ) as answer,
             ):
                 return answer.status < HTTPStatus.MULTIPLE_CHOICES
@@ -100,12 +103,12 @@ def compute_ping_id(run_id: str) -> str:
 def build_heartbeat(
     url: str | None, target: str, note: Callable[[Beat, bool | None], None] | None = None
 ) -> Heartbeat:
-    """Build the heartbeat of ``target``: ``{target}`` in the address becomes its name."""
+    """Build the heartbeat of ``target``. If the address contains ``{target}``, the target's name replaces it."""
     return Heartbeat(url.replace(TARGET_PLACEHOLDER, target) if url else None, note)
 
 
 def choose_final_beat(*, graded: int, broke: bool) -> Beat | None:
-    """Return the ping for a finished run; ``None`` if the run did not break but graded nothing."""
+    """Return the ping for a finished run. ``None`` if the run did not fail but graded nothing."""
     if broke:
         return Beat.FAILED
     return Beat.PROVED if graded else None
@@ -115,7 +118,7 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The fault that the whole log is unreadable: its source does not answer, or reading it is not permitted."""
+"""The name of the fault that a log cannot be read: its source does not answer, or permission is missing."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
@@ -123,7 +126,7 @@ LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LI
 
 
 class LogSilence(Record):
-    """A log that has been silent for too long, with the figures for the message."""
+    """A log that has been silent for too long, with the numbers for the message."""
 
     last_entry_at: UtcTime
     silent_for: timedelta
@@ -134,11 +137,11 @@ class LogSilence(Record):
 def find_log_silence(
     entries_at: Sequence[datetime], now: datetime, settings: WatchdogSettings
 ) -> LogSilence | None:
-    """Return the silence of a log if it is too long at ``now``, else ``None``.
+    """Return the silence of a log if it is too long at ``now``, or else ``None``.
 
     ``entries_at`` are the times of the log's entries in any order. A time after ``now`` counts as ``now``. The
-    silence is too long if it exceeds ``log_silence_factor`` times the longest pause and also
-    ``log_silence_floor_h``. With fewer than ``log_silence_entries`` entries, nothing is reported.
+    silence is too long if it is longer than ``log_silence_floor_h`` and longer than ``log_silence_factor`` times
+    the longest pause. If the log has fewer than ``log_silence_entries`` entries, nothing is reported.
     """
     times = sorted(min(at, now) for at in entries_at)
     if len(times) < settings.log_silence_entries:
@@ -154,9 +157,9 @@ def find_log_silence(
 
 
 def format_log_silence(silence: LogSilence) -> tuple[str, str]:
-    """Return the fault's name and its text.
+    """Return the name of the fault and its text.
 
-    The text does not say that the application is at fault, because it may be healthy.
+    The text does not blame the application, because the application may be healthy.
     """
     silent, longest = _format_rounded_duration(silence.silent_for), _format_rounded_duration(silence.longest_pause)
     detail = (

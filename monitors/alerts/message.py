@@ -1,4 +1,4 @@
-"""Build the text of an alert, the same for Slack, the terminal and the preview.
+"""Builds the text of an alert. It is the same for Slack, the terminal and the preview.
 
 The first line names the fault, the severity and the target, because a lock screen shows only one line.
 """
@@ -73,12 +73,18 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 COMMIT_CHARACTERS: Final = 10
 MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
-"""Limit for the question and for the answer in the one-line text, so that both fit on a watch."""
+"""Maximum length of the question and of the answer in the one-line text, in characters.
+
+With this length, both fit on a watch.
+"""
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
-"""The same limit for a failed gate, whose line also lists other cases."""
+"""The same maximum in a failed gate's message, whose line also lists other cases."""
 MAX_GROUPED_CHARACTERS: Final = 140
-"""Limit for each excerpt if a message reports several failures, so that three excerpts fit on a phone."""
+"""Maximum length of an excerpt if a message reports several failures, in characters.
+
+Three excerpts fit on a phone.
+"""
 IN_COMMON_LABEL: Final = "In common:"
 """Label of the conditions that failed cases share."""
 TO_DO_LABEL: Final = "To do"
@@ -92,7 +98,7 @@ LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 
 
 class MessageSection(Record):
-    """One failure in words. Empty texts are not shown. ``excerpts`` are pairs of a label and a text."""
+    """One failure in words. Texts that are empty are not shown. ``excerpts`` are pairs of a label and a text."""
 
     heading: str
     case_id: str = ""
@@ -112,8 +118,8 @@ class MessageSection(Record):
 class Message(Record):
     """The texts of a message from top to bottom.
 
-    ``one_line`` is the whole alert in one line, for a lock screen. ``explanations`` are lines of the run's
-    summary that may explain the failure.
+    ``one_line`` is the whole alert as one line, for a lock screen. ``explanations`` are lines of the run's summary
+    that may explain the failure.
     """
 
     id: str
@@ -134,16 +140,16 @@ class Message(Record):
     is_over: bool = False
     address: str = ""
     case_ids: tuple[str, ...] = ()
-    """Every case that the message may name."""
+    """The ids of all cases that the message may name."""
 
     @property
     def has_one_failure(self) -> bool:
-        """Whether the message reports only one failure, which the headline names."""
+        """Return whether the message reports exactly one failure. The headline then names it."""
         return len(self.parts) == 1 and not self.more
 
 
 def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
-    """Build the message of ``alert``. Failures beyond ``group_limit`` are only counted.
+    """Build the message of ``alert``. It counts failures beyond ``group_limit``, but does not describe them.
 
     ``site_url`` is the public address of the site. Without it, links lead to files on this machine.
     """
@@ -153,7 +159,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     is_over = alert.is_over or is_drill or is_test
     title, since = format_headline(alert), _format_since_or_duration(alert)
 
-    # The reason for sending. If a gate fails with more cases, the cases too.
+    # The reason for sending. If more cases of a gate failed, they are named too.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
         why_sent = "Lookout tests itself; no score changes"
@@ -167,13 +173,13 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     else:
         why_sent = REASON_WORDS[alert.items[0].reason if len(alert.items) == 1 else alert.reason]
 
-    # Advice for the most severe open failure, which comes first.
+    # Advice for the most severe open failure, which is the first item.
     to_do_items = [item for item in items if not item.incident.is_resolved] or items
     to_do = format_to_do(to_do_items[0])
     if len({format_to_do(item) for item in to_do_items}) > 1:
         to_do = f"{format_fault(to_do_items[0].incident)} first: {to_do[:1].lower()}{to_do[1:]}"
 
-    # The run's figures, if the alert is about the same run.
+    # The figures of the run, if the alert is about this run only.
     scores, is_scored = "", alert.kind in KINDS_WITH_SCORES
     if is_scored and alert.flat is not None and alert.weighted is not None:
         scores = f"pass rate {alert.flat}; score {alert.weighted}, in which severe cases count more"
@@ -220,7 +226,7 @@ def format_headline(alert: Alert) -> str:
     if alert.kind is IncidentKind.DRILL:
         return items[0].observation.title
 
-    # The colour, or the mark of a recovery, and the severity.
+    # The colour (or the mark of a recovery) and the severity.
     if alert.is_over:
         is_closed = alert.reason is NotifyReason.CLOSED
         mark, severity = (UNKNOWN_MARK, "Closed") if is_closed else (RECOVERED_MARK, "Recovered")
@@ -228,7 +234,7 @@ def format_headline(alert: Alert) -> str:
         mark = MONITOR_MARK if alert.kind in ABOUT_THE_MONITOR else SEVERITY_MARKS[alert.severity]
         severity = f"SEV {int(alert.severity)}"
 
-    # The fault.
+    # The name of the fault.
     faults = {format_fault(item.incident) for item in items}
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "open incident")
@@ -245,8 +251,7 @@ def format_headline(alert: Alert) -> str:
     else:
         fault = f"{plural(len(items), 'failure')}: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
 
-    # The place: the target's name, cut if it would not leave room for the rest on a phone, and a mark for
-    # production.
+    # The target's name, cut if the rest would not fit on a phone, and a mark for production.
     target = name if len(name) <= MAX_TARGET_CHARACTERS else name[: MAX_TARGET_CHARACTERS - 1] + ELLIPSIS
     production = " (production)" if alert.production and "prod" not in name.lower() else ""
     drill = "Drill: " if name == DRILL_TARGET else ""
@@ -255,19 +260,19 @@ def format_headline(alert: Alert) -> str:
 
 
 def _find_only_case_id(alert: Alert) -> str:
-    """Return the case id if the message is about exactly one case, else an empty text."""
+    """Return the case id if the message is about exactly one case, or else an empty text."""
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_about_traffic(only)
     return remove_invisible_characters(only.incident.case_id or "") if is_named else ""
 
 
 def _is_about_traffic(item: AlertItem) -> bool:
-    """Whether the item is about users' conversations, which belong to no case and have no scores."""
+    """Return whether the item is about users' conversations, which belong to no case and have no scores."""
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
 def _format_fault_counts(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """Format the faults with their counts, at most ``named``: ``2 × Wrong fact stated, Source not cited``.
+    """Format at most ``named`` faults with their counts: ``2 × Wrong fact stated, Source not cited``.
 
     Grave faults come first, then the most frequent.
     """
@@ -304,7 +309,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     texts = zip(labels, (observation.asked, observation.expected, observation.answered), strict=True)
     limit = None if is_alone else MAX_GROUPED_CHARACTERS
 
-    # The fault. Only the owner can decide whether a number or an address belongs to the business itself.
+    # The fault. Only the owner can decide whether a number or an address belongs to the business.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
         finding += ". If this contact is your own, add it to public_contacts"
@@ -313,8 +318,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
         finding_label = "Found" if _is_about_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
-    # Facts that the head of a message with several failures leaves out: another reason, an older deploy, more
-    # runs.
+    # Facts that the head of a message with several failures lacks: another reason, an older deploy, more runs.
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
@@ -328,12 +332,12 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
         if incident.occurrences > 1:
             history.append(f"seen in {incident.occurrences:,} runs")
 
-    # Begin and end of the incidents of a summary.
+    # When the incidents in a summary began and ended.
     if item.reason in SUMMARY_REASONS:
         began, ended = format_utc(incident.opened_at), incident.resolved_at if incident.is_resolved else None
         history.append(f"open from {began} to {format_utc(ended)}" if ended else f"still open, since {began}")
 
-    # Failed cases of a gate that are not shown here: counted, or in separate alerts with these ids.
+    # Failed cases of a gate that are not shown here. They are counted, or have separate alerts with these ids.
     others = observation.others
     if cases_with_alerts := observation.cases_with_alerts:
         sent = {case_alert.case_id: case_alert.alert_id for case_alert in alert.own_alerts}
@@ -375,14 +379,14 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Say since when, and since which deploy, the fault exists; for a recovery, how long it lasted."""
+    """Say since when, and since which deploy, the fault exists. For a recovery, say how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
     if alert.reason in SUMMARY_REASONS:
         return ""  # each incident has different times
 
-    # The deploy with which all incidents began; empty if it is unknown or irrelevant.
+    # The deploy with which all incidents began. It is empty if it is unknown or irrelevant.
     commits = {incident.first_commit for incident in incidents}
     deploy = "several deploys" if len(commits) > 1 else _format_deploy(only.first_commit)
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
@@ -398,7 +402,7 @@ def _format_since_or_duration(alert: Alert) -> str:
         broken = f"broken since {deploy}" if deploy else ""
         return ", ".join(piece for piece in (" ".join(ending), broken) if piece)
 
-    # An incident from before Slack was reachable, not seen by this run, has the time of the run that saw it.
+    # If this run did not see an incident from before Slack worked, use the time of the run that saw it.
     runs = {item.observation.run_id: item.observation.seen_at for item in alert.items}
     if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
         if len(runs) == 1:
@@ -409,7 +413,7 @@ def _format_since_or_duration(alert: Alert) -> str:
 
     if (
         not is_alone and alert.kind is IncidentKind.HALLUCINATION
-    ):  # a log's entries have times, mostly without a deploy
+    ):  # entries of a log have times, but mostly no deploy
         began = format_utc(min(incident.opened_at for incident in incidents))
         return f"since {deploy} ({began})" if deploy else f"since {began}"
     if not is_alone:
@@ -422,7 +426,7 @@ def _format_since_or_duration(alert: Alert) -> str:
 
 
 def _format_duration_range(low: str, high: str) -> str:
-    """``5 min``, ``2 to 3 min`` or ``5 min to 3 h``."""
+    """Format a range of durations: ``5 min``, ``2 to 3 min`` or ``5 min to 3 h``."""
     if low == high:
         return low
     count, _, unit = low.partition(" ")
@@ -434,10 +438,10 @@ def _format_deploy(commit: str | None) -> str:
 
 
 def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
-    """Return the whole alert in one line, for a lock screen or a watch. The alert's id at the end is never cut."""
+    """Return the whole alert as one line, for a lock screen or a watch. The alert's id at the end is never cut."""
     is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_kind_first(alert.items)[0].observation
-    if is_over and len(alert.items) > 1:  # the incidents that are over, and their cases
+    if is_over and len(alert.items) > 1:  # the incidents that have ended, and their cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
         ending = f"{f' · {since}' if since else ''}{ending}"
         room = MAX_ONE_LINE_CHARACTERS - len(title) - len(": ") - len(ending)
@@ -445,7 +449,7 @@ def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since:
         text = f"{title}: {named}" if named else title
         return _shorten(text, MAX_ONE_LINE_CHARACTERS - len(ending)) + ending
 
-    # For a gate: its failed cases, or the reason with the scores if no case failed.
+    # For a gate: its failed cases. If no case failed: the reason with the scores.
     reason = str(observation.reason)
     if observation.failed_cases and observation.kind is IncidentKind.GATE_FAIL:
         examples = observation.examples[:1]
@@ -475,7 +479,7 @@ def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since:
 
 
 def _format_case_briefly(case: FailedCase) -> str:
-    """``wrong fact stated: price (expected “18 euros”, got “28 euros”)``."""
+    """Format a case briefly: ``wrong fact stated: price (expected “18 euros”, got “28 euros”)``."""
     quotes = [
         f"{label} “{_shorten(text, MAX_BRIEF_CHARACTERS)}”"
         for label, text in (("expected", case.expected), ("got", case.answered))
@@ -491,11 +495,11 @@ def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
 
 
 NIGHT_LABEL: Final = "Night"
-"""Label of the link to the report of a nightly run. Messages about a nightly run are recognised by it."""
+"""Label of the link to a nightly run's report. Messages about a nightly run are recognised by this label."""
 
 
 def _build_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
-    """Build links to the site's pages about the incident and the run, followed by the alert's other web links."""
+    """Build links to the site's pages about the incident and the run. The alert's other web links follow."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
     incidents = f"/{first.fingerprint}" if is_alone else f"?{urlencode({'target': alert.target})}"
@@ -524,16 +528,16 @@ _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 
 def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
-    """Return ``Acknowledged by @asha · 02:14 UTC``; with ``slack`` as ``mrkdwn`` that shows the person's name.
+    """Return ``Acknowledged by @asha · 02:14 UTC``. If ``slack`` is true, this is ``mrkdwn`` with the person's id.
 
-    Slack shows the name of a user id. In an edited message this name notifies no person.
+    Slack shows the person's name instead of the id. In an edited message, this notifies nobody.
     """
     if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
         by = f"<@{mark.by}>" if slack else f"@{mark.by}"
     else:
         by = disable_slack_markup(mark.by) if slack else remove_invisible_characters(mark.by)
 
-    # The failures that the action was about, by name if they are few.
+    # The failures that the action was about. If they are few, they are named.
     about, cases = "", list[str]()
     items = [item for item in alert.items if item.incident.fingerprint in mark.fingerprints]
     if len(items) < len(alert.items):
@@ -541,7 +545,7 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
         is_named = len(cases) == len(items) <= MAX_CASES_NAMED
         about = ", ".join(cases) if is_named else f"{len(items):,} of {len(alert.items):,}"
 
-    # Only the time on the day on which the message was sent.
+    # If the message was sent on the same day, only the time is shown.
     is_same_day = mark.at.date() == alert.created_at.date()
     at = mark.at.strftime("%H:%M UTC" if is_same_day else "%Y-%m-%d %H:%M UTC")
     done = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
@@ -554,9 +558,9 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
 
 
 def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
-    """Whether an operator can still do this action about ``item``.
+    """Return whether an operator can still do this action about ``item``.
 
-    Each action is possible once. After a false alarm, no other action is possible.
+    Each action can be done once. After a false alarm, no other action can be done.
     """
     done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
     if kind in done:
@@ -573,12 +577,12 @@ def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[Opera
 
 
 def format_utc(at: datetime) -> str:
-    """``2026-11-21 02:00 UTC``."""
+    """Format a time: ``2026-11-21 02:00 UTC``."""
     return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def format_duration(duration: timedelta) -> str:
-    """``5 min``, ``3 h`` or ``2 days``."""
+    """Format a duration: ``5 min``, ``3 h`` or ``2 days``."""
     minutes = max(0, round(duration.total_seconds() / 60))
     if minutes < 2 * 60:
         return f"{minutes} min"
@@ -586,5 +590,5 @@ def format_duration(duration: timedelta) -> str:
 
 
 def shorten_commit(commit: str) -> str:
-    """Return the first characters of a commit, enough to find the commit."""
+    """Return the first characters of a commit hash. They are enough to find the commit."""
     return commit[:COMMIT_CHARACTERS]

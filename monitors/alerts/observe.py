@@ -1,4 +1,4 @@
-"""Build observations: the faults that a run saw.
+"""Builds observations. An observation is a fault that a run saw.
 
 Each observation has a fingerprint. Two observations with the same fingerprint are the same fault.
 """
@@ -31,7 +31,7 @@ from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
 def compute_fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
-    """Return the SHA-256 that identifies a fault: of the target, the kind and ``parts`` such as the case id.
+    """Return the SHA-256 that identifies a fault. It depends on target, kind and ``parts``, such as the case id.
 
     ``parts`` must not contain the run, the commit or the words of an answer, because the same fault must have the
     same fingerprint in every run.
@@ -44,7 +44,7 @@ MAX_REASON_CHARACTERS: Final = 500
 
 
 class ObservationContext(Record):
-    """Where and when a fault was seen. Every observation contains these values."""
+    """Where and when a fault was seen. Each observation contains these values."""
 
     target: str
     run_id: str
@@ -59,13 +59,13 @@ class ObservationContext(Record):
 def build_app_down_observation(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
     """Build the observation that the application does not answer.
 
-    ``title`` replaces the words "App is down" if they would claim too much.
+    ``title`` replaces the words "App is down" if they are too strong.
     """
     return _build_observation(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
 
 
 def build_failed_deploy_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Build the observation that a deploy failed, was paused, or did not serve before the deadline."""
+    """Build the observation that a deploy failed, was paused, or was not served before the deadline."""
     return _build_observation(at, IncidentKind.DEPLOY_FAILURE, Severity.CRITICAL, Blame.APP, detail)
 
 
@@ -84,7 +84,7 @@ def build_failed_gate_observation(
 ) -> Observation:
     """Build the observation of a run with the verdict FAIL.
 
-    The severity is 3 if a case of severity 3 failed, else 2. ``failed`` comes from `select_failed_cases`.
+    The severity is 3 if a case of severity 3 failed, or else 2. ``failed`` is the result of `select_failed_cases`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -92,7 +92,7 @@ def build_failed_gate_observation(
     texts: list[str] = []
     for reason in decisive:
         text = reason.text
-        if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # the message names these cases nowhere else
+        if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # no other part of the message names these cases
             text += f" (not graded: {format_ids(reason.case_ids, MAX_UNGRADED_NAMED)})"
         texts.append(text)
     return _build_observation(
@@ -119,9 +119,9 @@ def build_drift_observation(
     asked: Redacted | None = None,
     answered: Redacted | None = None,
 ) -> Observation:
-    """Build the observation that the rate ``metric`` has changed. ``detail`` says since when and by how much.
+    """Build the observation that the rate ``metric`` has changed. ``detail`` says since when and how much.
 
-    ``asked`` and ``answered`` are an example.
+    ``asked`` and ``answered`` are the question and the answer of an example.
     """
     return _build_observation(
         at, IncidentKind.DRIFT, Severity.MAJOR, Blame.APP, detail, metric, asked=asked, answered=answered
@@ -133,8 +133,8 @@ def build_monitor_fault_observation(
 ) -> Observation:
     """Build the observation of a fault of Lookout itself.
 
-    ``fault_name`` identifies the fault, for example ``hung_run``. ``title`` is the message's first line if it is
-    more precise than "Lookout itself has a fault".
+    ``fault_name`` identifies the fault, for example ``hung_run``. ``title`` is the first line of the message if it
+    is more precise than "Lookout itself has a fault".
     """
     return _build_observation(
         at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title
@@ -142,7 +142,7 @@ def build_monitor_fault_observation(
 
 
 def build_drill_observation(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
-    """Build the observation with a drill's result; ``title`` is the message's first line."""
+    """Build the observation with a drill's result. ``title`` is the first line of the message."""
     severity = Severity.CRITICAL if failed else Severity.MINOR
     return _build_observation(
         at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title
@@ -263,8 +263,9 @@ def build_case_observations(
 ) -> tuple[Observation, ...]:
     """Build an observation for each failed case of severity ``settings.alert_severity`` or more.
 
-    Only failures of the application count, and answers that rules pass and a judge fails. Of several askings of a
-    case, the worst counts. Texts are redacted and cut. ``flaky`` maps the id of a flaky case to a text about it.
+    Included are failures of the application, and answers that rules pass and a judge fails. If a case was asked
+    several times, the worst result counts. Texts are redacted and shortened. ``flaky`` maps the id of a flaky case
+    to a text about it.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -318,10 +319,10 @@ def select_failed_cases(
     account_patterns: Sequence[str] = (),
     named_before: Collection[str] = (),
 ) -> FailedCases:
-    """Select the failed cases for a gate's message: some with their texts, the others by id.
+    """Select the failed cases for a gate's message: some with their texts, the others only by their ids.
 
-    At most ``settings.group_limit`` cases without their own alert get their texts. New cases come first;
-    ``named_before`` are the cases of an earlier message.
+    At most ``settings.group_limit`` cases without their own alert get their texts. New cases come first.
+    ``named_before`` are the cases that an earlier message named.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -347,8 +348,7 @@ def select_failed_cases(
                 is_report=result.case.triage is not None,
             )
         )
-    # The others: ``2 more cases failed: a, b.``, or a note that they failed before if an earlier message named
-    # them all.
+    # The other cases: ``2 more cases failed: a, b.``. If an earlier message named all of them, a note says so.
     others, unshown = "", [result.case.id for result in without_alert[settings.group_limit :]]
     if unshown:
         count = (
@@ -372,14 +372,14 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Part of the fingerprint of an answer on which rules and judge disagree, instead of a failure kind."""
+"""Replaces the failure kind in the fingerprint of an answer on which rules and judge disagree."""
 
 
 EMPTY_REPORT: Final = "(empty)"
 _KINDS_ANYWHERE_IN_REPORT: Final = frozenset(
     {FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK}
 )
-"""Failures that can be anywhere in an agent's report, not only in the root cause."""
+"""Failure kinds that can occur anywhere in an agent's report. Other kinds are about its root cause."""
 
 
 class _Excerpts(NamedTuple):
@@ -391,10 +391,10 @@ class _Excerpts(NamedTuple):
 def _build_excerpts(
     result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
 ) -> _Excerpts:
-    """Return the question, the expected answer and the answer, redacted and cut.
+    """Return the question, the expected answer and the answer, redacted and shortened.
 
-    The answer is cut around its evidence. For a report on an issue, these are the issue, the reference and the
-    root cause in the report.
+    The excerpt of the answer shows its evidence. For a report on an issue, the texts are the issue, the reference
+    and the root cause in the report.
     """
     case, response = result.case, result.result
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text

@@ -1,4 +1,4 @@
-"""Compute the effects of operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
+"""Computes the effects of operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
 
 This module stores nothing. A drafted gold case is redacted and proposes a severity. A person accepts or rejects
 it.
@@ -41,7 +41,7 @@ from monitors.records.operator_actions import (
 )
 
 MAX_TEXT_CHARACTERS: Final = 8_000
-"""Limit for one question or answer in a draft. Real questions are shorter."""
+"""Maximum length of one question or answer in a draft, in characters. Real questions are shorter."""
 DRAFT_FINGERPRINT_CHARACTERS: Final = 12
 ID_CHARACTERS: Final = 24
 
@@ -49,7 +49,7 @@ ID_CHARACTERS: Final = 24
 def build_operator_action(
     kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
 ) -> OperatorAction:
-    """Build a person's action on incidents. The same action at the same time gets the same id."""
+    """Build a person's action on incidents. The same action at the same time always gets the same id."""
     fingerprints = tuple(incident.fingerprint for incident in about)
     canonical = "\n".join([kind.value, by, at.isoformat(), *fingerprints]).encode()
     return OperatorAction(
@@ -64,9 +64,9 @@ def build_operator_action(
 
 
 def can_become_gold_case(item: AlertItem) -> bool:
-    """Whether a gold case can be drafted from the item.
+    """Return whether a gold case can be drafted from the item.
 
-    It needs a question of a real user. The question of a probe is already a gold case.
+    This needs a question by a real user. A question that a probe asked is already a gold case.
     """
     observation = item.observation
     return (
@@ -96,7 +96,7 @@ def draft_gold_case(
     )
 
     def redact_and_cut(text: str) -> Redacted:
-        """Redact before the cut, because no pattern matches half an account number."""
+        """Redact a text, then cut it. After a cut, no pattern would match half an account number."""
         redacted = redact(text[: MAX_TEXT_CHARACTERS + CONTEXT_MARGIN_CHARACTERS], account_patterns=patterns)
         return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
@@ -139,16 +139,16 @@ def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""Hexadecimal digits of a fingerprint in an id: 48 bits, after the action's own id."""
+"""How many hexadecimal digits of a fingerprint an id contains after the action's own id. They are 48 bits."""
 
 AccountPatterns = Callable[[str], Sequence[str]]
-"""Maps a target's name to its patterns of account numbers, for redaction."""
+"""Maps a target's name to its patterns of account numbers, which redaction uses."""
 
 
 def compute_action_changes(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Return what ``context.action`` changes. Nothing is stored here.
+    """Return what ``context.action`` changes. This does not store anything.
 
     If there is nothing left to do, the outcome says so.
     """
@@ -169,7 +169,7 @@ def compute_action_changes(
 
 
 def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
-    """Select the incidents that a button's message shows, or that a command names."""
+    """Select the incidents that a button's message shows or that a command names."""
     if context.action.alert_id is None:
         return context.incidents
     shown = {item.incident.fingerprint for item in context.items}
@@ -207,7 +207,7 @@ def _mark_as_false_alarm(
 ) -> ActionChanges:
     """Label the finding as wrong, resolve its incident, and silence it for a limited time.
 
-    The silence ends, because graders are improved over time.
+    The silence ends by itself, because graders are improved over time.
     """
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}

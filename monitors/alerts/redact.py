@@ -1,7 +1,7 @@
-"""Make text safe to send: mask personal data and secrets. Only this module creates `Redacted`.
+"""Makes text safe to send: masks personal data and secrets. Only this module creates `Redacted`.
 
-Text from outside is also changed so that Slack shows it and does not interpret it. An excerpt is a short,
-redacted part of a text with an ellipsis at each cut.
+Text from outside is also changed so that Slack shows it, but does not interpret it. An excerpt is a short, redacted
+part of a text with an ellipsis at each cut.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from monitors.records.cases import GoldCase
 from monitors.records.incidents import Redacted
 
 _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
-"""Slack's three control characters and their entities, the ampersand first (docs.slack.dev, "Formatting message
-text"). Without ``<``, text cannot contain a mention, a ``<!channel>`` or a masked link.
+"""Slack's three control characters and their entities, the ampersand first.
+
+See docs.slack.dev, "Formatting message text". Without ``<``, a text cannot contain a mention, a ``<!channel>`` or a
+link with another text.
 """
 
 _LOOK_ALIKES: Final = str.maketrans({"`": "ˋ", "*": "∗", "~": "∼"})
-"""Slack's formatting characters, replaced by characters that look the same and format nothing. Slack has no
-escape for them.
+"""Replacements for Slack's formatting characters.
+
+They look the same but format nothing. Slack has no escape for these characters.
 """
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
 _GROUP_MENTION: Final = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
-"""Mentions that notify a whole channel, if the workspace parses names."""
+"""Mentions that would notify a whole channel, if the workspace converts names to mentions."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
-"""Invisible joiners that correct Hindi spelling needs."""
+"""Invisible joiners that the correct spelling of Hindi needs."""
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Unicode categories: control, format, surrogate, private use."""
 _CUT_ENTITY: Final = re.compile(r"&[a-z]*$")
@@ -71,13 +74,13 @@ def disable_slack_markup(text: str) -> str:
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Stands for a configured address while the rest of the text is made safe."""
+"""Replaces a configured address while the rest of the text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
 
 def disable_slack_markup_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
-    """Disable Slack's markup, but show the configured ``address`` and the ``ids`` unchanged, as code."""
+    """Disable Slack's markup, but show the configured ``address`` and the ``ids`` unchanged as code."""
     ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and disable_slack_markup(case_id) != case_id}
     ours |= {address} if _PLAIN_ADDRESS.fullmatch(address) else set()
     marks: dict[str, str] = {}
@@ -92,9 +95,9 @@ def disable_slack_markup_except(text: str, address: str = "", ids: Iterable[str]
 
 
 def truncate_escaped_text(escaped: str, limit: int) -> str:
-    """Cut escaped text to ``limit`` characters with an ellipsis.
+    """Cut escaped text to ``limit`` characters, and add an ellipsis.
 
-    It never cuts in the middle of an entity such as ``&amp;``.
+    The cut is never inside an entity such as ``&amp;``.
     """
     if len(escaped) <= limit:
         return escaped
@@ -104,12 +107,12 @@ def truncate_escaped_text(escaped: str, limit: int) -> str:
 
 
 class Redaction(NamedTuple):
-    """A redacted text and the values that were masked, with their places in the original text."""
+    """A redacted text, and the masked values with their positions in the original text."""
 
     text: Redacted
     found: tuple[Disclosure, ...]
     unread: Unread | None = None
-    """The middle of a text of more than a million characters. It is not checked, so it is removed."""
+    """The middle of a text with more than a million characters. It is not checked, so it is removed."""
 
 
 def redact(
@@ -122,11 +125,11 @@ def redact(
 def redact_with_findings(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redaction:
-    """Mask all personal data and secrets, also uncertain ones, and return the masked values.
+    """Mask all personal data and secrets, including uncertain ones. Return the masked values too.
 
-    ``account_patterns`` are regular expressions for the target's own account numbers. A company's own contacts
-    are not masked, unless ``strict``, which is for text that the public reads. Names and contacts in ``suite``,
-    the texts of a suite, are not masked. A second redaction changes nothing.
+    ``account_patterns`` are regular expressions for the target's own account numbers. The contacts of a company are
+    not masked, unless ``strict``, which is for text that the public reads. Names and contacts in ``suite``, which
+    contains the texts of a suite, are not masked either. Redacting a text twice changes nothing.
     """
     masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
@@ -137,7 +140,7 @@ def build_redactor(
 ) -> Callable[[str], Redacted]:
     """Build the redaction function for a run.
 
-    Names and contacts of its ``cases`` are not masked, unless ``strict``.
+    Names and contacts in ``cases`` are not masked, unless ``strict``.
     """
     suite = None if strict else collect_suite_values(cases)
     return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
@@ -153,12 +156,14 @@ def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
 
 
 MAX_READ_CHARACTERS: Final = 4_000
-"""Characters that are read around the evidence: four times the longest excerpt. A hostile answer of several
-megabytes then takes only milliseconds.
+"""How many characters around the evidence are read: four times the longest excerpt.
+
+Therefore a hostile answer of several megabytes takes only milliseconds.
 """
 CONTEXT_MARGIN_CHARACTERS: Final = 1_000
-"""Characters that are removed again after redaction at a cut edge, because half an account number is not
-recognised.
+"""How many characters at a cut edge are removed after redaction.
+
+They may contain half an account number, which is not recognised.
 """
 
 _SPACE: Final = re.compile(r"\s+")
@@ -172,10 +177,10 @@ def make_excerpt(
     evidence_at: int | None = None,
     suite: KnownValues | None = None,
 ) -> Redacted:
-    """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut.
+    """Return at most ``limit`` characters of ``text`` as one line. The text is redacted before it is cut.
 
-    ``evidence_at`` is the position of the evidence in ``text``. If the beginning would miss the evidence, the
-    excerpt is taken around it.
+    ``evidence_at`` is the position of the evidence in ``text``. If an excerpt from the beginning would not show the
+    evidence, the excerpt is taken around it.
     """
     flat = _SPACE.sub(" ", text).strip()
     point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
@@ -185,7 +190,7 @@ def make_excerpt(
     redact_part = partial(redact, account_patterns=account_patterns, suite=suite)
     redacted = redact_part(window)
     evidence = window[: point - begin]
-    # If the excerpt shows the evidence anyway, its place need not be exact.
+    # If the excerpt shows the evidence in any case, the position need not be exact.
     before = len(evidence) if len(evidence) < limit * 2 // 3 else len(redact_part(evidence))
     readable = _trim_context_margins(redacted, begins_late=begin > 0, ends_early=ends_early)
     evidence_place = before - (CONTEXT_MARGIN_CHARACTERS if begin else 0)
@@ -209,7 +214,7 @@ def make_excerpt_with_address(
 
 
 def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact, but keep the hosts of these ``addresses`` readable, because the reader has typed them."""
+    """Redact the text, but not the hosts of these ``addresses``, because the reader has typed them."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
@@ -222,7 +227,7 @@ def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
 
 
 def parse_origin(address: str) -> str:
-    """Return ``http://host:port`` of an address; empty for other text."""
+    """Return ``http://host:port`` of an address. Empty for any other text."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
 
@@ -235,7 +240,7 @@ def _trim_context_margins(redacted: str, *, begins_late: bool, ends_early: bool)
 
 
 def _shorten_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
-    """Cut to ``limit`` characters, with an ellipsis at each cut."""
+    """Shorten a text to ``limit`` characters, with an ellipsis at each cut."""
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late
     early = ends_early or start + room < len(readable)

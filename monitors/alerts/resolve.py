@@ -1,4 +1,4 @@
-"""Resolve incidents after a run, and write the text of the recovery message.
+"""Resolves incidents after a run, and writes the text of the recovery message.
 
 A run resolves an incident only if the run could have seen the fault and did not see it.
 """
@@ -21,11 +21,14 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""A fault that was seen later than this after a run's end has a wrong time: the clock was set back since."""
+"""Maximum time between the end of a run and a fault that was seen after it.
+
+A fault with a later time has a wrong time, because the clock was set back since then.
+"""
 
 
 class ResolutionScope(Record):
-    """What one finished run checked on one target.
+    """What one finished run has checked on one target.
 
     ``graded`` are the cases that were answered and graded every time. ``passed`` are the graded cases that were
     correct every time. ``cleared`` are other kinds of faults that the run proved absent: for example, an answer
@@ -41,7 +44,7 @@ class ResolutionScope(Record):
     graded: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """Hashes of the gold of the cases that passed (`GoldCase.right_answer_sha256`)."""
+    """Hashes of the golds of the cases that passed (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
     """The part of Lookout that ran. It cannot resolve faults of Lookout that another part reported."""
@@ -57,7 +60,7 @@ class ResolutionScope(Record):
         cleared: Collection[IncidentKind] = (),
         reason: NotifyReason = NotifyReason.RECOVERED,
     ) -> ResolutionScope:
-        """Return a scope that resolves only these ``cases`` and kinds, with ``text`` for their messages."""
+        """Return a scope that resolves only these ``cases`` and kinds. Their messages get ``text``."""
         return ResolutionScope(
             target=self.target,
             run_id=self.run_id,
@@ -74,7 +77,7 @@ class ResolutionScope(Record):
         )
 
     def can_resolve(self, incident: Incident) -> bool:
-        """Whether this run, which did not see the fault, proves that the fault is gone."""
+        """Return whether this run, which did not see the fault, proves that the fault has ended."""
         if incident.target != self.target or incident.is_resolved:
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
@@ -135,7 +138,7 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 
 ANSWERS_AGAIN: Final = "The application answered the questions of this run."
-"""The reason of a recovery after an outage that Lookout's own settings may have caused."""
+"""The reason for a recovery after an outage that Lookout's own settings may have caused."""
 LEFT_SUITE: Final = (
     "The suite no longer has this case, so Lookout does not ask it any more. The fault may still be there."
 )

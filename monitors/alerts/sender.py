@@ -1,4 +1,4 @@
-"""The interface of alert senders, the choice of the channel, and the fallback to another channel."""
+"""The interface of alert senders, the choice of a channel, and the fallback to another channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AlertSender(Protocol):
 
     @property
     def notifies(self) -> bool:
-        """Whether its messages reach people. Printed messages do not."""
+        """Return whether messages reach people. Printed messages do not."""
         ...
 
     async def send(
@@ -26,20 +26,20 @@ class AlertSender(Protocol):
     ) -> Receipt:
         """Deliver ``alert``.
 
-        With ``thread`` and ``channel``, the message is a reply in that thread; by default the place comes from
-        the alert's incidents. ``again`` says that an earlier attempt may have arrived. The sender then first
-        searches for its message.
+        With ``thread`` and ``channel``, the message is a reply in that thread. Without them, the alert's incidents
+        determine the place. ``again`` says that an earlier attempt may have arrived; the sender then first searches
+        for the message.
         """
         ...
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Deliver the nightly digest; fails like `send`."""
+        """Deliver the nightly digest. Raises the errors of `send`."""
         ...
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message ``ts`` of ``channel`` (from its receipt) with ``alert``. Idempotent.
+        """Replace the message ``ts`` in ``channel`` (both from its receipt) with ``alert``. It can be repeated.
 
-        Raises `NotifyRejected` if the message is gone or this sender cannot edit.
+        Raises `NotifyRejected` if the message no longer exists or this sender cannot edit.
         """
         ...
 
@@ -47,7 +47,7 @@ class AlertSender(Protocol):
 def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
     """Return the configured channel for ``alert``.
 
-    A failed drill goes to the monitor's owners, like faults of the monitor.
+    An alert about a failed drill goes to the monitor's owners, like faults of the monitor.
     """
     is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.MINOR
     if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
@@ -56,20 +56,20 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 
 
 REFUSED_PREFIX: Final = "refused by "
-"""Begins the detail of a receipt if an earlier channel refused the message."""
+"""The beginning of a receipt's detail if an earlier channel refused the message."""
 ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
-"""Detail of a receipt if the message was already in the channel and was not posted again."""
+"""The detail of a receipt if the message was already in the channel, so that it was not posted again."""
 
 
 class DeliveryPath(NamedTuple):
-    """One channel: its name for people, and its sender."""
+    """A way to deliver messages: its name for people, and its sender."""
 
     name: str
     sender: AlertSender
 
 
 class FallbackSender:
-    """Tries several channels in order, and uses the next one only if a channel refuses the message permanently.
+    """Tries several channels in order. It uses the next channel only if a channel permanently refuses the message.
 
     After a temporary error, the message is stored and tried again in the same channel. Threads exist only in the
     first channel.
@@ -82,7 +82,7 @@ class FallbackSender:
 
     @property
     def notifies(self) -> bool:
-        """Whether any path reaches people."""
+        """Return whether any of the paths reaches people."""
         return any(path.sender.notifies for path in self._paths)
 
     async def send(
@@ -102,7 +102,7 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """See `AlertSender.send_digest`; falls back like `send`."""
+        """See `AlertSender.send_digest`. It uses the next channel like `send`."""
         refusals: list[str] = []
         for path in self._paths:
             try:
@@ -114,7 +114,7 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """See `AlertSender.update`; only messages of the first path can be edited."""
+        """See `AlertSender.update`. Only messages of the first path can be edited."""
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 

@@ -136,12 +136,12 @@ class AlertSettings(BaseModel):
     )
 
     def choose_monitor_channel(self) -> str | None:
-        """The channel for faults of the monitor."""
+        """Return the channel for faults of the monitor."""
         return self.slack_monitor_channel or self.slack_channel
 
 
 CONFIGURED_PREFIX: Final = "C-"
-"""Beginning of the id of a configured silence."""
+"""The beginning of the id of a configured silence."""
 CONFIGURED_AUTHOR: Final = "lookout.toml"
 
 
@@ -168,7 +168,7 @@ class SilenceSettings(BaseModel):
         return self
 
     def build_silence(self) -> Silence:
-        """Build the silence; its id changes with what and when it mutes, not with the reason."""
+        """Build the silence. Its id depends on what it mutes and when, but not on the reason."""
         digest = hashlib.sha256(self.model_dump_json(exclude={"reason"}).encode()).hexdigest()
         return Silence(
             id=f"{CONFIGURED_PREFIX}{digest[:8]}",

@@ -1,4 +1,4 @@
-"""Build the summary of what failed during a silence, while alerts were withheld."""
+"""Builds the summary of what failed during a silence, while alerts were withheld."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from monitors.records.recurrence import Period
 def build_silence_summary(
     incidents: Sequence[Incident], silence: Silence, period: Period, *, now: datetime, production: bool
 ) -> tuple[Alert, ...]:
-    """Build one message about ``incidents`` of one target, and one about those of Lookout itself.
+    """Build one message about the ``incidents`` of a target, and one about incidents of Lookout itself.
 
-    The period takes the place of the run id, so that every process builds the same message id.
+    The period replaces the run id, so that every process builds the same message id.
     """
     times = f"from {format_utc(period.starts_at)} to {format_utc(period.ends_at)}"
     text = redact(f"Silence {silence.id}, {silence.recurrence}, {times}: {silence.comment} ({silence.author})")

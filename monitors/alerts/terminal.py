@@ -1,6 +1,6 @@
-"""Print alerts in the terminal, for a run without Slack credentials.
+"""Prints alerts in the terminal, for a run without Slack credentials.
 
-The receipt records that it was only printed.
+The receipt records that the alert was only printed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LABEL_WIDTH = 15
 
 
 def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
-    """Build a framed message for a rich console, with the words of the Slack message."""
+    """Build a framed message for a rich console. It has the words of the Slack message."""
     content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
@@ -45,7 +45,7 @@ def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableTyp
 
 
 def format_plain_text(alert: Alert, settings: AlertSettings) -> str:
-    """Format the message without colour or frame, for logs and files; ends with a line break."""
+    """Format the message without colour or frame, for logs and files. The result ends with a line break."""
     content = build_message(alert, group_limit=settings.group_limit)
     lines = [content.headline, *(line.plain for line in _build_body_lines(content))]
     return "\n".join([*lines, f"{content.id} · run {content.run_id} · {content.at}", ""])
@@ -72,11 +72,11 @@ def _build_body_lines(content: Message) -> list[Text]:
 
 
 def _format_part(part: MessageSection, number: str) -> list[Text]:
-    """Format one failure with its examples. ``number`` is empty if it is the only failure."""
+    """Format one failure with its examples. ``number`` is empty if there is only one failure."""
     rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))
-        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst severity
         rows.append(Text.assemble(title, f" · {part.case_id}" if part.case_id else "", severity))
     elif part.case_id:
         rows.append(_build_labelled_line("Case", part.case_id))
@@ -105,7 +105,7 @@ def _build_labelled_line(label: str, text: str) -> Text:
 
 
 class TerminalSender:
-    """Print alerts on ``console`` with the words of the Slack message."""
+    """Prints alerts on ``console`` with the words of the Slack message."""
 
     def __init__(self, settings: AlertSettings, *, console: Console, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -114,17 +114,17 @@ class TerminalSender:
 
     @property
     def notifies(self) -> bool:
-        """False, because a terminal notifies no person on call."""
+        """Return False, because a terminal does not notify anybody on call."""
         return False
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Print ``alert``. A terminal has neither threads nor channels; the arguments are for other senders."""
+        """Print ``alert``. The other arguments are ignored, because a terminal has no threads and no channels."""
         del thread, channel, again
         if self._console.is_terminal:
             self._console.print(build_terminal_panel(alert, self._settings))
-        else:  # a log has lines, no frames
+        else:  # a log has lines, but no frames
             self._console.print(
                 format_plain_text(alert, self._settings), highlight=False, markup=False, soft_wrap=True
             )
@@ -137,7 +137,7 @@ class TerminalSender:
         return self._build_receipt(digest.id)
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Raise `NotifyRejected`: printed text cannot be edited."""
+        """Raise `NotifyRejected`, because printed text cannot be edited."""
         del alert, channel, ts
         raise NotifyRejected("a message in the terminal cannot be edited")
 

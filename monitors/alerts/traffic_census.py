@@ -1,9 +1,9 @@
-"""Report incidents from the traffic census, which counts what rules find in all conversations of a night.
+"""Reports incidents from the traffic census, which counts what rules find in all conversations of a night.
 
-Each kind of finding is one incident with a rate. A single disclosure, error shown as an answer, or message
-without an answer is a failure. Refusals and answers in another language occur in any application, so only a large
-increase is an incident. An increase is large if the odds at least doubled and an exact test rejects that both
-nights have the same rate (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
+Each kind of finding is one incident with a rate. One disclosure, one error shown as an answer, or one message
+without an answer is a failure. Refusals and answers in another language occur in any application, so they are an
+incident only if they increase a lot. An increase is large if the odds at least doubled, and an exact test rejects
+that both nights have the same rate (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
 }
 
 MIN_ODDS_RATIO: Final = 2.0
-"""An increase counts if the odds grew at least by this factor. For small rates this is about the ratio of the
-rates.
+"""Minimum factor by which the odds must grow to count as an increase.
+
+For small rates, this is about the factor by which the rate grows.
 """
 MAX_CHANCE: Final = 0.001
-"""Largest p-value of an increase. With five kinds every night, this gives about one false alert in half a year."""
+"""Maximum p-value of an increase. With five kinds every night, this gives about one false alert in half a year."""
 MAX_END_CHANCE: Final = 0.05
-"""Largest p-value of a decrease that ends an incident."""
+"""Maximum p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""After this many nights without a finding the incident is over, even if its rate was low."""
+"""After this many nights without a finding, the incident has ended, even if its rate was low."""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
-"""One decimal would show a smaller share as 0.0."""
+"""Minimum share that is shown with one decimal. One decimal would show a smaller share as 0.0."""
 
 
 class CensusCount(NamedTuple):
@@ -57,7 +58,7 @@ class CensusCount(NamedTuple):
 
     @property
     def found_ratio(self) -> float:
-        """The share, from 0 to 1; 0 if no conversation was graded."""
+        """The share of conversations with the finding, from 0 to 1. It is 0 if no conversation was graded."""
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
@@ -65,43 +66,43 @@ class CensusCount(NamedTuple):
 
 
 class NightlyCensus(Record):
-    """One night's rates. ``whole`` is true if every source was read completely."""
+    """The rates of one night. ``whole`` is true if every source was read completely."""
 
     due_at: UtcTime
     rates: tuple[CensusRate, ...]
     whole: bool = True
 
     def find_rate(self, kind: CensusKind) -> CensusRate | None:
-        """Return the rate of one kind; ``None`` if no conversation was graded for it."""
+        """Return the rate of one kind. ``None`` if no conversation was graded for it."""
         return next((rate for rate in self.rates if rate.kind is kind and rate.graded), None)
 
 
 class CensusSeverity(NamedTuple):
-    """The severity of a kind, and the row of the severity table that sets it."""
+    """The severity of a kind of finding, and the row of the severity table that sets it."""
 
     severity: Severity
     row: str | None
 
 
 class Ending(NamedTuple):
-    """A case id whose incident is over, and the reason."""
+    """The case id of an incident that has ended, and the reason."""
 
     case_id: str
     text: str
 
 
 def format_rate(rate: CensusRate) -> str:
-    """``140 of 552 (25.4 %)``."""
+    """Format a rate: ``140 of 552 (25.4 %)``."""
     return str(_build_count(rate)) if rate.graded else "unknown: no conversation could be graded for it"
 
 
 def format_percent(share: float) -> str:
-    """Format a share in per cent, with enough decimals to show that it is not zero."""
+    """Format a share in percent, with enough decimals to show that it is not zero."""
     return f"{100 * share:.2g}" if 0 < share < _MIN_ONE_DECIMAL else f"{100 * share:.1f}"
 
 
 def build_census_case_id(kind: CensusKind) -> str:
-    """Return the case id for a kind of finding: all conversations that show it are one incident."""
+    """Return the case id for a kind of finding. All conversations with this kind are one incident."""
     return f"{TRAFFIC_CASE}{kind.failure_kind or kind}"
 
 
@@ -149,7 +150,7 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that are over, with the reason. A night with a source that was not read ends none."""
+    """Yield the incidents that have ended, with the reason. If a source was not read, no incident ends."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
@@ -160,13 +161,13 @@ def find_ended_census_incidents(
 
 
 def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
-    """Whether the odds at least doubled, by more than chance explains."""
+    """Return whether the odds at least doubled, and chance does not explain the increase."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
     return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_increase_p_value(before, now) <= MAX_CHANCE
 
 
 def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
-    """Return the probability of at least this many findings ``now``, if both runs have the same rate."""
+    """Return the probability of at least the findings in ``now``, if both runs have the same rate."""
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
     ways = _compute_log_binomial(graded, found)
@@ -201,7 +202,7 @@ class _UsualLevel(NamedTuple):
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Return the usual level: all nights except those far above the nights before them."""
+    """Return the usual level. Nights that are far above the nights before them are excluded."""
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
@@ -259,7 +260,7 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Return why the incident is over; empty while the absence may be chance."""
+    """Return why the incident has ended. Empty while the absence of findings may be chance."""
     if rate.found:
         return ""
     without, last_found = [_build_count(rate)], None

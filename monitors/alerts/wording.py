@@ -48,7 +48,7 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
         "Check the provider and the model's name. The answers that the judge graded stay ungraded."
     ),
 }
-"""Advice for the last line of a message."""
+"""Advice for each kind of incident, in the last line of a message."""
 
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
@@ -73,33 +73,33 @@ UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds whose incidents may have a more precise title. Example: Lookout cannot ask, but the app is not down."""
+"""Kinds whose incidents can have a more precise title. Example: Lookout cannot ask, but the app is not down."""
 
 _FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
-"""Titles that an earlier version gave to all incidents of a kind. They are not more precise than the kind."""
+"""Titles that earlier versions gave to all incidents of a kind. They are no more precise than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
-"""Kinds about faults of the monitor itself, not of the application."""
+"""Kinds of incidents about faults of the monitor itself, not of the application."""
 
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
-"""Kinds about an answer. A person can mark them as a false alarm."""
+"""Kinds of incidents about an answer. A person can mark them as a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
-"""Prefix of the case id of an incident about all conversations with the same failure."""
+"""The beginning of the case id of an incident about all conversations with the same failure."""
 
 GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
 """Failures that disclosed data or acted irreversibly. Their alerts come first and are never muted."""
 
 
 def format_fault(incident: Incident) -> str:
-    """Format the fault in a few words: the failure's name if it has one, else its title or the incident's kind."""
+    """Format a fault in a few words: the name of the failure, or else the incident's title or kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
     return incident.title if has_own_title(incident) else KIND_WORDS[incident.kind]
 
 
 def has_own_title(incident: Incident) -> bool:
-    """Whether the incident's title is more precise than the words for its kind."""
+    """Return whether the incident's title is more precise than the words for its kind."""
     return (
         incident.kind in _KINDS_WITH_OWN_TITLE
         and incident.title != KIND_WORDS[incident.kind]
@@ -108,7 +108,7 @@ def has_own_title(incident: Incident) -> bool:
 
 
 def format_to_do(item: AlertItem) -> str:
-    """Return the advice for ``item``; empty if the message has other advice."""
+    """Return the advice for ``item``. Empty if the message has other advice."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -118,7 +118,7 @@ def format_to_do(item: AlertItem) -> str:
 
 
 def format_doubt(observation: Observation) -> str:
-    """Return why the failure is not certain; empty if it is certain."""
+    """Return why the failure is not certain. Empty if it is certain."""
     if not observation.unconfirmed:
         return ""
     return (
@@ -129,7 +129,7 @@ def format_doubt(observation: Observation) -> str:
 
 
 def is_disputed(observation: Observation) -> bool:
-    """Whether rules and judge disagree. A rate of refusals also has no failure kind, but is confirmed."""
+    """Return whether rules and judge disagree. A rate of refusals has no failure kind either, but is certain."""
     return observation.unconfirmed and observation.failure_kind is None
 
 
@@ -137,7 +137,7 @@ MAX_IDS_NAMED: Final = 6
 
 
 def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED, *, max_characters: int | None = None) -> str:
-    """Return ``a, b, c, d, e, f and 4 more``; fewer ids if they do not fit in ``max_characters``."""
+    """Return ``a, b, c, d, e, f and 4 more``, with fewer ids if they do not fit in ``max_characters``."""
     for named in range(min(limit, len(ids)), 0, -1):
         more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
         text = ", ".join(ids[:named]) + more

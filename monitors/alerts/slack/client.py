@@ -1,4 +1,4 @@
-"""Deliver messages to Slack with a bot token or an incoming webhook. Only this module imports slack_sdk.
+"""Delivers messages to Slack with a bot token or an incoming webhook. Only this module imports slack_sdk.
 
 A request is repeated only if it cannot have arrived: without a connection, and after the HTTP status 429, 500 or
 503. The SDK's default would also repeat others, and could post a message twice. The SDK's default logger writes
@@ -47,33 +47,33 @@ from monitors.records.incidents import Alert, DeliveryStatus, NotifyReason, Rece
 
 
 class PostMessageResponse(BaseModel):
-    """The answer of chat.postMessage. ``channel`` is an id even if the request used a name."""
+    """The answer of chat.postMessage. ``channel`` is an id even if the request contained a name."""
 
     channel: str
     ts: str
 
 
 class SlackMetadata(BaseModel):
-    """The metadata that was posted with a message."""
+    """The metadata that was posted together with a message."""
 
     event_payload: dict[str, object] = {}
 
 
 class SlackMessage(BaseModel):
-    """One message of a channel's or a thread's history."""
+    """One message in the history of a channel or a thread."""
 
     ts: str
     metadata: SlackMetadata = SlackMetadata()
 
 
 class SlackHistory(BaseModel):
-    """conversations.history and conversations.replies."""
+    """The answer of conversations.history and conversations.replies."""
 
     messages: tuple[SlackMessage, ...] = ()
 
 
 class SlackErrorResponse(BaseModel):
-    """An answer other than a success, with Slack's name of the error."""
+    """An answer that reports an error, with Slack's name for the error."""
 
     error: object = None
 
@@ -82,24 +82,30 @@ _ERRORS: Final[Mapping[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "errors.toml").read_text(encoding="utf-8")
 )
 ADVICE: Final[Mapping[str, str]] = {error: row["text"] for row in _ERRORS["advice"] for error in row["errors"]}
-"""Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
+"""Advice for each error that Slack documents for chat.postMessage and incoming webhooks."""
 TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
 LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
-"""Errors about the layout. Lookout then sends the plain text, because an alert must not fail for its layout."""
+"""Errors about the layout of a message.
+
+Lookout then sends the plain text, because an alert must not be lost for its layout.
+"""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
-"""Errors about a deleted thread. Lookout then posts the message in the channel."""
+"""Errors about a deleted thread. Lookout then posts the message in the channel itself."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
 
 def parse_slack_error_code(error: object) -> str:
-    """Return Slack's name of the error, or `UNREADABLE` for other text."""
+    """Return Slack's name for the error, or `UNREADABLE` for any other text."""
     return error if isinstance(error, str) and _CODE.fullmatch(error) else UNREADABLE
 
 
 def build_refusal_error(status: int, error: object) -> NotifyError:
-    """Build the error for an unsuccessful answer. ``status`` is HTTP's, ``error`` is Slack's name of the error."""
+    """Build the error for an unsuccessful answer.
+
+    ``status`` is the HTTP status, ``error`` is Slack's error name.
+    """
     code = parse_slack_error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
         return NotifyTransient("Slack limits the rate (429); the message is stored for the next delivery")
@@ -108,7 +114,7 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
             f"Slack reports a temporary error ({code}); the message is stored for the next delivery"
         )
     if status >= 500:  # noqa: PLR2004 - HTTP's server errors
-        # Slack itself sends 500 and 503; after a gateway's 502 or 504 the message may have arrived.
+        # Slack itself sends 500 and 503. After 502 or 504 of a gateway, the message may have arrived.
         text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
         return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
@@ -118,7 +124,7 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
 
 
 def build_not_sent_error() -> NotifyTransient:
-    """Build the error for a request that cannot have arrived: no connection was made."""
+    """Build the error for a request that cannot have arrived, because no connection was made."""
     return NotifyTransient("Lookout cannot connect to Slack (name, network or proxy); the message is stored")
 
 
@@ -128,12 +134,11 @@ def build_reply_missing_error() -> NotifyUnsure:
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Alerts with these reasons are posted in their thread and also in the channel, because nobody reads old threads.
-"""
+"""Reasons of alerts that are posted both in their thread and in the channel, because nobody reads old threads."""
 
 
 class Post(Record):
-    """One message to post. ``channel`` is empty for a webhook, which always posts to the same channel."""
+    """A message to post. ``channel`` is empty for a webhook, which always posts to the same channel."""
 
     id: Identifier
     content: SlackText
@@ -152,7 +157,7 @@ class Post(Record):
 
 
 def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | None, channel: str | None) -> Post:
-    """Build the post of ``alert``; for ``thread`` and ``channel`` see `AlertSender.send`."""
+    """Build the post for ``alert``. See `AlertSender.send` for ``thread`` and ``channel``."""
     thread = thread or alert.thread
     reply_channel = (channel or alert.channel) if thread else None
     return Post(
@@ -166,7 +171,7 @@ def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | Non
 
 
 def build_digest_post(digest: Digest, settings: AlertSettings) -> Post:
-    """Build the post of ``digest``: a new message in the alerts' channel."""
+    """Build the post for ``digest``: a new message in the channel for alerts."""
     return Post(
         id=digest.id, content=render_digest(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
     )
@@ -177,13 +182,13 @@ SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 
 
 class SlackReply:
-    """Replies to people who press a button. It only calls addresses of Slack."""
+    """Replies to people who press a button. It sends requests only to addresses of Slack."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
 
     def is_slack_address(self, url: str) -> bool:
-        """Whether ``url`` belongs to Slack or to the configured ``slack_api_url``."""
+        """Return whether ``url`` belongs to Slack or to the configured ``slack_api_url``."""
         try:
             address, configured = urlsplit(url), urlsplit(self._settings.slack_api_url)
             origin = address.scheme, address.hostname, address.port
@@ -201,7 +206,7 @@ class SlackReply:
         await self._post(url, {"replace_original": True, "text": content.text, "blocks": list(content.blocks)})
 
     async def post_ephemeral(self, url: str, text: str) -> None:
-        """Post ``text`` so that only the person who pressed the button sees it. Raises `NotifyError`."""
+        """Post ``text`` so that only the person who pressed the button can see it. Raises `NotifyError`."""
         await self._post(
             url, {"response_type": "ephemeral", "replace_original": False, "text": escape_for_slack(text)}
         )
@@ -228,20 +233,22 @@ class SlackReply:
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Without a connection after this time, the request was not sent."""
+"""Timeout of making a connection in seconds. After it, the request was certainly not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
-"""The search for an earlier message starts this long before the alert's creation, because clocks differ."""
+"""The search for an earlier message begins this long before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""Lookout searches for an earlier message if the alert is older than this: a worker that died may have posted it.
-"""
+"""Minimum age of an alert for which an earlier message is searched. A worker that died may have posted it."""
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
 _sdk_logger.setLevel(logging.WARNING)
 
 
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
-    """Wait as long as Slack asks if time is left to send; the SDK's own handler could sleep for hours."""
+    """Waits as long as Slack requests, if there is still time to send.
+
+    The SDK's own handler could wait for hours.
+    """
 
     def __init__(self, *, max_retry_count: int, max_wait_s: float) -> None:
         super().__init__(max_retry_count=max_retry_count)
@@ -266,10 +273,10 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         response: HttpResponse | None = None,
         error: Exception | None = None,
     ) -> None:
-        """Sleep for the seconds that Slack asks for; one second by default."""
+        """Sleep for as many seconds as Slack requests. The default is one second."""
         del request, error
         state.next_attempt_requested = True
-        await asyncio.sleep(_read_retry_after_s(response))  # an earlier request would be refused again
+        await asyncio.sleep(_read_retry_after_s(response))  # an earlier request would be refused
         state.increment_current_attempt()
 
 
@@ -280,9 +287,9 @@ def _read_retry_after_s(response: HttpResponse | None) -> float:
 
 
 class SlackBot:
-    """Posts with a bot token (scope chat:write).
+    """Posts messages with a bot token (scope chat:write).
 
-    With the scope channels:history it finds the message of an earlier attempt, and does not post twice.
+    With the scope channels:history, it finds the message of an earlier attempt and does not post it twice.
     """
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
@@ -294,17 +301,17 @@ class SlackBot:
 
     @property
     def notifies(self) -> bool:
-        """True: messages in Slack reach people."""
+        """Return True, because messages in Slack reach people."""
         return True
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``, in its incident's thread if it has one. See `AlertSender.send`."""
+        """Post ``alert``. If its incident has a thread, post it there. See `AlertSender.send`."""
         return await self.post(build_alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Post the nightly digest; fails like `send`."""
+        """Post the nightly digest. Raises the errors of `send`."""
         return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
@@ -324,7 +331,7 @@ class SlackBot:
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message with the id ``ts`` in ``channel`` by ``alert``."""
+        """Replace the message with the id ``ts`` in ``channel`` with ``alert``."""
         content = render_alert(alert, self._settings)
         async with _open_session(self._settings) as session:
             await self._build_client(session).chat_update(
@@ -336,7 +343,7 @@ class SlackBot:
             )
 
     async def fetch_bot_and_team(self) -> str:
-        """Return the bot's name and team, without posting."""
+        """Return the name of the bot and of its team, without posting a message."""
         async with _open_session(self._settings) as session:
             answer = await self._build_client(session).auth_test()
         return f"{answer.get('user')} in {answer.get('team')}"
@@ -349,11 +356,11 @@ class SlackBot:
             retry_handlers=_build_retry_handlers(self._settings),
             logger=_sdk_logger,
         )
-        client.proxy = None  # the session reads the proxy's environment, and NO_PROXY, which the SDK ignores
+        client.proxy = None  # the session reads the environment's proxy and NO_PROXY, which the SDK ignores
         return client
 
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
-        """Post the message. If Slack refuses the layout or the thread, post again without it."""
+        """Post the message. If Slack refuses its layout or its thread, post it again without this."""
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
@@ -380,7 +387,7 @@ class SlackBot:
         return PostMessageResponse.model_validate(answer.data)
 
     async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
-        """Find the message of an earlier attempt; ``None`` if the bot may not read the channel."""
+        """Find the message of an earlier attempt. ``None`` if the bot may not read the channel."""
         oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
@@ -397,7 +404,7 @@ class SlackBot:
 
 
 class SlackWebhook:
-    """Posts to an incoming webhook: one channel, no threads, and no search for earlier messages."""
+    """Posts to an incoming webhook. It has one channel, no threads, and no search for earlier messages."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
         self._settings = settings.model_copy(update={"slack_buttons": False})
@@ -406,23 +413,23 @@ class SlackWebhook:
 
     @property
     def notifies(self) -> bool:
-        """True: messages in Slack reach people."""
+        """Return True, because messages in Slack reach people."""
         return True
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``. See `AlertSender.send`; a webhook ignores thread and channel."""
+        """Post ``alert``. See `AlertSender.send`. A webhook ignores thread and channel."""
         del again
         return await self._deliver(build_alert_post(alert, self._settings, thread=thread, channel=channel))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Post the nightly digest; fails like `send`."""
+        """Post the nightly digest. Raises the errors of `send`."""
         del again
         return await self._deliver(build_digest_post(digest, self._settings))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Raise `NotifyRejected`: a webhook cannot edit its messages."""
+        """Raise `NotifyRejected`, because a webhook cannot edit its messages."""
         del alert, channel, ts
         raise NotifyRejected("an incoming webhook cannot edit its messages")
 
@@ -439,7 +446,7 @@ class SlackWebhook:
         client = AsyncWebhookClient(
             self._url, session=session, retry_handlers=_build_retry_handlers(self._settings), logger=_sdk_logger
         )
-        client.proxy = None  # like the bot
+        client.proxy = None  # as for the bot
         answer = await client.send(
             text=content.text, blocks=_get_sdk_blocks(content), unfurl_links=False, unfurl_media=False
         )
@@ -448,7 +455,7 @@ class SlackWebhook:
 
 @asynccontextmanager
 async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
-    """Open a session in which every failure becomes a `NotifyError` without the library's texts."""
+    """Open a session that converts every failure to a `NotifyError` without the library's texts."""
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     watch_redirects = aiohttp.TraceConfig()
     watch_redirects.on_request_redirect.append(_refuse_redirect)
@@ -467,7 +474,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (aiohttp.ClientError, TimeoutError, OSError):
         raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The SDK fails on an answer that is not JSON in Slack's format; the request itself was sent.
+        # The SDK raises an error for an answer that is not JSON in Slack's format. The request itself was sent.
         raise build_refusal_error(200, None) from None
 
 
@@ -500,7 +507,7 @@ def _read_slack_error(error: SlackApiError) -> object:
 
 
 def _read_http_status(error: SlackApiError) -> int:
-    """Return the HTTP status: the response is the SDK's, or aiohttp's if the body was not JSON."""
+    """Read the HTTP status of the SDK's response or, if the body was not JSON, of aiohttp's response."""
     response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)
 

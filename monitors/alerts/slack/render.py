@@ -1,6 +1,6 @@
-"""Render alerts and the nightly digest for Slack, within Slack's limits.
+"""Renders alerts and the nightly digest for Slack, within Slack's limits.
 
-Text from outside has no effect in Slack: no mentions, no links, no format. This module also renders and parses
+Text from outside has no effect in Slack: no mentions, no links, no formatting. This module also renders and parses
 the buttons of a message.
 """
 
@@ -35,14 +35,17 @@ from monitors.records.base import Record
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Link
 
 Block = dict[str, object]
-"""One block of a message, or a part of one, in the form of Slack's JSON."""
+"""One block of a message, or a part of a block, as Slack's JSON."""
 
 BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_acknowledge": ActionKind.ACKNOWLEDGE,
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""The buttons by Slack's ``action_id``. A message with several failures has only the first button."""
+"""The actions of buttons. The keys are Slack's ``action_id``.
+
+A message with several failures has only the first one.
+"""
 MENU: Final = "lookout_one"
 """The ``action_id`` of the menu beside one of several failures."""
 
@@ -53,14 +56,17 @@ LABELS: Final[dict[ActionKind, str]] = {
     ActionKind.RESOLVE: "Resolve",
 }
 VALUE_CHARACTERS: Final = 150
-"""Slack's limit on a menu option's value; a button's is 2,000 (docs.slack.dev, reference/block-kit)."""
+"""Maximum length of a menu option's value in characters (docs.slack.dev, reference/block-kit).
+
+A button's is 2,000.
+"""
 
 _BUTTON_VALUE: Final = re.compile(r"([A-Za-z0-9_-]{1,40}) ([0-9]{1,6})", re.ASCII)
 _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]{64})")
 
 
 class ButtonAction(Record):
-    """The action of a button: on a whole alert, or only on the failures in ``fingerprints``."""
+    """The action of a button, on a whole alert or only on the failures in ``fingerprints``."""
 
     kind: ActionKind
     alert_id: str
@@ -69,7 +75,7 @@ class ButtonAction(Record):
 
 
 def build_buttons(alert: Alert) -> Block | None:
-    """Build the row of buttons below ``alert``; ``None`` if no action is available."""
+    """Build the row of buttons below ``alert``. ``None`` if no action is available."""
     is_only_item = len(alert.items) == 1
     candidates = list(BUTTONS.items()) if is_only_item else list(BUTTONS.items())[:1]
     elements = [
@@ -81,7 +87,7 @@ def build_buttons(alert: Alert) -> Block | None:
 
 
 def build_menu(alert: Alert, item: AlertItem) -> Block | None:
-    """Build the menu of actions for one of several failures; ``None`` if no action is available."""
+    """Build the menu of actions for one of several failures. ``None`` if no action is available."""
     kinds = [kind for kind in BUTTONS.values() if is_action_available(kind, item, alert.marks)]
     options = [
         {"text": _build_plain_text(LABELS[kind]), "value": f"{kind.value} {alert.id} {item.incident.fingerprint}"}
@@ -92,7 +98,7 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 
 
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
-    """Parse a button; ``None`` for a button of another application.
+    """Parse a button. ``None`` for a button of another application.
 
     Raises ``ValueError`` if a button of Lookout has an invalid value.
     """
@@ -115,7 +121,7 @@ def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
     """Build a button.
 
-    Its value contains the number of failures, so that a press after the number grew is a new action.
+    Its value contains the number of failures. If this number grows, pressing the button is a new action.
     """
     button: Block = {
         "type": "button",
@@ -133,7 +139,7 @@ def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
 
 
 def _build_confirmation() -> Block:
-    """Build the question before a false alarm, because a single tap must not mute a leak."""
+    """Build the question that is asked before a false alarm, because a single tap must not mute a leak."""
     return {
         "title": _build_plain_text("False alarm?"),
         "text": _build_plain_text(
@@ -153,21 +159,22 @@ SECTION_CHARACTERS: Final = 3_000
 CONTEXT_CHARACTERS: Final = 2_000
 """Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
 PARTS_CHARACTERS: Final = 9_000
-"""Limit for all failures together. Slack refuses a message of more than about 13,000 characters
-(`msg_blocks_too_long`, undocumented).
+"""Maximum length of all failures together in characters.
+
+Slack refuses a message of more than about 13,000 characters (`msg_blocks_too_long`, undocumented).
 """
 ROW_CHARACTERS: Final = 120
 LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 MIN_QUOTE_CHARACTERS: Final = 80
 MAX_MARKS_SHOWN: Final = 6
-"""A message shows at most this many operators' actions, the newest last."""
+"""Maximum number of operators' actions that a message shows. The newest one is last."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
 
 class SlackText(Record):
-    """A message for Slack. ``text`` is the one line for notifications, ``blocks`` is what Slack shows."""
+    """A message for Slack. ``text`` is one line for notifications, and ``blocks`` is what Slack shows."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -176,7 +183,7 @@ class SlackText(Record):
 def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``.
 
-    The first line is the fault, its severity and its place; the last line is the alert's id.
+    The first line has the fault, its severity and the target. The last line is the alert's id.
     """
     content = build_message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     offers_actions = settings.slack_buttons and not content.is_over
@@ -193,7 +200,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         build_header(content.headline),
         build_context(" · ".join(piece for piece in why_since_scores if piece)),
     ]
-    if alert.marks:  # first, so that a reader of the channel sees who handles the alert
+    if alert.marks:  # first, so that readers of the channel see who handles the alert
         marks = (format_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
         blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
@@ -203,11 +210,11 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
 
     shown = zip(
         content.parts, sort_one_of_each_kind_first(alert.items), strict=False
-    )  # items beyond the parts are counted
+    )  # items beyond the limit are counted
     for number, (part, item) in enumerate(shown, start=1):
         name = "" if content.has_one_failure else f"{number}."
         block = build_section(_format_part(part, name, limit, content.case_ids))
-        # A menu for each of several failures, because a false alarm is about one of them.
+        # Each of several failures has its own menu, because a false alarm is about one failure.
         if offers_actions and not content.has_one_failure and (accessory := build_menu(alert, item)):
             block |= {"accessory": accessory}
         blocks.append(block)
@@ -235,9 +242,9 @@ def build_header(text: str) -> Block:
 
 
 def build_section(text: str) -> Block:
-    """Build a paragraph of ``mrkdwn`` that is already inert.
+    """Build a paragraph of ``mrkdwn``. The text must already be safe.
 
-    ``verbatim`` stops Slack from turning addresses and names into links.
+    ``verbatim`` prevents Slack from turning addresses and names into links.
     """
     return {
         "type": "section",
@@ -246,18 +253,18 @@ def build_section(text: str) -> Block:
 
 
 def build_context(text: str) -> Block:
-    """Build a small grey line of ``mrkdwn`` that is already inert."""
+    """Build a small grey line of ``mrkdwn``. The text must already be safe."""
     shown = truncate_escaped_text(text, CONTEXT_CHARACTERS)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
 def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
-    """Format one failure in at most ``room`` characters. ``number`` is empty if it is the only failure."""
+    """Format one failure in at most ``room`` characters. ``number`` is empty if there is only one failure."""
     case = disable_slack_markup_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""
     if number:
-        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst severity
         title = f"*{number} {disable_slack_markup(part.heading)}* {case}".rstrip() + severity
 
     limit = room // 4
@@ -277,7 +284,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
         else "",
     ]
 
-    # The excerpts share the remaining room.
+    # The excerpts share the room that is left.
     quotes = [(label, disable_slack_markup(text)) for label, text in part.excerpts]
     remaining = room - sum(len(line) + 1 for line in (title, *findings))
     remaining -= sum(len(label) + 6 for label, _ in quotes)
@@ -291,7 +298,10 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
 
 def format_links(links: Sequence[Link]) -> str:
-    """Format as many complete links as fit, because a cut link leads elsewhere. A local path is shown as code."""
+    """Format as many complete links as fit, because a link that is cut leads elsewhere.
+
+    A local path is shown as code.
+    """
     shown: list[str] = []
     for link in links:
         if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
