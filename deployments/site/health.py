@@ -21,7 +21,7 @@ from flows.runtime.slack import read_last_ping
 from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
 from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, plan_deployments
 from flows.verify.run_watch import RunState
-from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls, read_polls
+from flows.watching.polls import WATCH_TO_DO, WatchPoll, format_late_polls, list_late_polls, read_polls
 from monitors.alerts.liveness import Beat
 from monitors.errors import MonitorError
 from monitors.plural import plural
@@ -197,7 +197,7 @@ def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)
         text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"
-        at = None if late else min(poll.at for poll in polls)
+        at = None if late else min(polls, key=WatchPoll.compute_next_time).at
         yield HealthLine(what="watching", ok=not late, text=text, at=at, to_do=f"{WATCH_TO_DO}." if late else "")
 
 

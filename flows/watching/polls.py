@@ -34,6 +34,10 @@ class WatchPoll(Record):
     at: UtcTime
     every_s: float
 
+    def compute_next_time(self) -> datetime:
+        """Compute when the next poll is due."""
+        return self.at + timedelta(seconds=self.every_s)
+
     def is_late(self, now: datetime) -> bool:
         """Return whether three polls are missing. The file may be `WRITE_EVERY_S` seconds old."""
         return now - self.at > timedelta(seconds=MAX_MISSED_POLLS * self.every_s + 2 * WRITE_EVERY_S)
