@@ -56,8 +56,8 @@ _MAX_ROUNDS: Final = 4
 class _CaseGroup(NamedTuple):
     """A group of cases as a bit set, with their common values.
 
-    ``log_tried`` is the logarithm of twice the number of groups of this size of key (single values or pairs). Half
-    of the error probability is for single values, half for pairs.
+    ``log_tried`` is the logarithm of twice the number of groups of the same kind (single values or pairs). Half of
+    the error probability is for single values, half for pairs.
     """
 
     members: int
@@ -304,10 +304,7 @@ def _compute_log_choose(whole: int, part: int) -> float:
 
 
 def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
-    """Yield groups by single values, then by pairs of values.
-
-    Of groups with the same cases, yield only the simplest.
-    """
+    """Yield groups by single values, then by pairs of values. If groups have the same cases, yield the simplest."""
     singles = {key: members for key, members in _collect_values(cases).items() if members.bit_count() < len(cases)}
     single: dict[int, tuple[tuple[str, Value], ...]] = {}
     for key, members in singles.items():

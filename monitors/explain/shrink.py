@@ -87,7 +87,7 @@ class ShrinkEnd(StrEnum):
     """The reason why the search ended."""
 
     MINIMAL = "smallest"
-    """Any shorter question passes."""
+    """The question is minimal: each shorter question passes."""
     BUDGET = "budget"
     """The budget of probes was used."""
     PASSES = "passes"

@@ -244,7 +244,7 @@ def _unwrap_message(item: Fields) -> Fields | None:
 
 
 def _collect_calls(message: Fields) -> list[Fields]:
-    """Return the calls of a message, from its list of calls or from the parts of its content."""
+    """Return the tool calls of a message, from its list of calls or from the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
         for value in collect_values(message, key):
             listed = [cast("Fields", call) for call in _to_list(value) if isinstance(call, dict)]

@@ -124,9 +124,9 @@ class _WordCounts(NamedTuple):
 
 
 def identify_language(text: str) -> Language:
-    """Return the language of a text; `Language.ENGLISH` without letters or known words.
+    """Return the language of a text; `Language.ENGLISH` if the text has no letters or no known words.
 
-    Citations in square brackets, addresses and code are not counted.
+    Words in citations in square brackets, in addresses and in code are not counted.
     """
     reading = _read_language(text)
     return reading if isinstance(reading, Language) else _detect_latin_language(reading)

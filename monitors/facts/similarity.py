@@ -198,7 +198,7 @@ def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity
 
 
 def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
-    """Return the quantities of ``wanted``, in its words, that ``text`` does not state."""
+    """Return the quantities, in the words of ``wanted``, that are in ``wanted`` but not in ``text``."""
     there = collect_quantities(text)
     return tuple(words for quantity, words in collect_quantities(wanted).items() if quantity not in there)
 

@@ -48,7 +48,7 @@ MIN_SIZE: Final = 0.2
 """Minimum spread and size of the fitted Beta distribution, because 40 rates cannot show smaller ones."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
-"""Shares of answers that show a fault: the chance to miss the fault is computed for each share."""
+"""Shares of answers that show a fault. The chance that the gate misses the fault is computed for each share."""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -194,7 +194,7 @@ class GateSimulator:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """Return the chance that the gate misses a fault in a severity-3 case. ``None`` without such a case.
+        """Return the chance that the gate misses a fault in a severity-3 case; ``None`` if there is no such case.
 
         ``shows`` is the share of the answers that show the fault. All other cases pass.
         """

@@ -16,7 +16,7 @@ Weight = Annotated[Decimal, Field(gt=0)]
 
 
 class Weights(BaseModel):
-    """The weight of a case of each severity in the weighted score."""
+    """For each severity, the weight of a case in the weighted score."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -99,7 +99,7 @@ class Regressions(BaseModel):
 
 
 class GateSettings(BaseModel):
-    """`[gate]` in lookout.toml."""
+    """Settings in `[gate]`: the weights, thresholds and targets that decide the verdict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -74,7 +74,7 @@ class Weight(StrEnum):
     MUST = "must"
     """The suite is wrong, leaks data or does not load until this is fixed."""
     SHOULD = "should"
-    """The suite works; a person should inspect it."""
+    """The suite can be used, but a person should inspect the finding."""
 
 
 class SuiteLocation(Record):
@@ -99,7 +99,7 @@ class GoldFinding(Record):
 
 @dataclass(frozen=True)
 class NumberedCase:
-    """A case and its line (from 1)."""
+    """A case and the number of its line in the suite's file, from 1."""
 
     line: int
     case: GoldCase

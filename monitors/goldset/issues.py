@@ -44,7 +44,7 @@ def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_issue_keys(task: TriageTask) -> dict[str, Any]:
-    """Return the keys and values of an issue as a line of a suite has them."""
+    """Return the keys and values of an issue in the form of a suite's line."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
     reference = task.reference.model_dump(mode="json", exclude_defaults=True)

@@ -143,13 +143,13 @@ STATEMENT = "the gold is a statement, and the reply may use other words for it"
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""Reason why equal quantities are not enough to pass a gold that is a sentence."""
+"""The reason why a reply with equal quantities does not pass if the gold is a sentence."""
 
 UNCLEAR = "the reply does not say yes or no, or says both"
-"""Reason why only a judge can grade a reply to a yes-or-no question."""
+"""The reason why only a judge can grade a reply to a yes-or-no question."""
 
 CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
-"""Reason why only a judge can grade a reply that seems to answer yes or no."""
+"""The reason why only a judge can grade a reply that seems to answer yes or no."""
 
 SENTENCE = "the gold is a sentence, not a phrase"
 """Reason why only a judge can grade a gold of many words. A reply that repeats the gold word for word passes."""

@@ -1,4 +1,4 @@
-"""Grade how a reply behaves: its citations, its language, a refusal, an error shown as an answer."""
+"""Grade the citations and the language of a reply, refusals, and errors that are shown as an answer."""
 
 from __future__ import annotations
 

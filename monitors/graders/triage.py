@@ -27,7 +27,7 @@ MIN_TOKENS: Final = 8
 """Minimum number of words of a report that are not copied from the issue. A shorter report is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
-"""Read a report once for all graders."""
+"""Return the parts of a report. They are cached, so that each report is read once for all graders."""
 
 
 class TriageGrader(ABC):
@@ -118,7 +118,7 @@ class RelevantFunctionsGrader(TriageGrader):
 
 
 class KnownFilesGrader(TriageGrader):
-    """Grade whether every file in the report exists, if the repository's files are known."""
+    """Grade whether all files in the report exist in the repository, if the files of the repository are known."""
 
     name = "known_files"
     aspect = Aspect.RELEVANT_FILES
@@ -187,7 +187,7 @@ class KeywordsGrader(TriageGrader):
 
 
 class StepsGrader(TriageGrader):
-    """Grade whether the agent took few steps. The score is the shortest path divided by the steps taken."""
+    """Grade whether the agent took few steps. The score is the shortest possible number of steps / steps taken."""
 
     name = "steps"
     aspect = Aspect.EFFICIENCY

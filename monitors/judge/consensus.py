@@ -269,7 +269,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 OFF: Final = "the judge is off"
-"""The beginning of the reason of an abstention if no judge is configured."""
+"""The beginning of the reason of an abstention while the judge is off, for example without a key."""
 
 
 def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:

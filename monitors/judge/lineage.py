@@ -136,7 +136,7 @@ def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequ
 
 
 def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
-    """Return the majority verdict of these judges on each anchor; a tie is not a pass."""
+    """Return the majority verdict of these judges on each anchor. A tie counts as a failure."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:

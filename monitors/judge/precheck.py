@@ -314,7 +314,10 @@ _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "step
 
 
 def grade_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
-    """Return the failing grade of a trivial answer (empty, an opener, an echo, words to a judge), else ``None``."""
+    """Return the failing grade of a trivial answer, such as an empty answer or an echo.
+
+    ``None`` for other answers.
+    """
     if case.triage is not None:
         return None
     accepted = (case.gold, *case.alternatives)

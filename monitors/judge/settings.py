@@ -123,7 +123,10 @@ class JudgeModelSettings(BaseModel):
 
 
 class JudgeSettings(BaseModel):
-    """`[judge]`. Without this table, or without a key, the judge is off and abstentions stay abstentions."""
+    """`[judge]`: the settings of the judge.
+
+    Without this table or a key, the judge is off and cases stay ungraded.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

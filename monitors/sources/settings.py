@@ -15,7 +15,7 @@ from monitors.sources.traffic.settings import TrafficSettings
 
 
 class NightlySettings(BaseModel):
-    """The ``[targets.NAME.traffic]`` table of ``lookout.toml``."""
+    """Settings in ``[targets.NAME.traffic]``: the sources of conversations, and the nightly run over them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

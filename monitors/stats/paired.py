@@ -1,4 +1,4 @@
-"""Compare two runs over the same cases: test for a change, and compute the smallest detectable one. Pure.
+"""Compare two runs over the same cases: test for a change, and compute the smallest detectable change. Pure.
 
 Test: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
 Psychometrika 12 (1947), in its exact form: without a change, a case with two different results is broken or fixed

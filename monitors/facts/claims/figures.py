@@ -67,7 +67,7 @@ class Figure:
 
     @property
     def is_year(self) -> bool:
-        """Whether a number without a unit is a year, like 1998. A year is not compared with a count."""
+        """Whether a number without a unit is a year, such as 1998. A year is not compared with a count."""
         return (
             self.kind is FigureKind.NUMBER
             and self.low.bare

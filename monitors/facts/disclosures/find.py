@@ -127,7 +127,7 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
 
 
 def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
-    """Return a telephone or mailbox with its strength, which depends on its owner."""
+    """Return a telephone number or mailbox with its strength, which depends on whether a company owns it."""
     is_company = is_company_contact(reading, candidate.start, candidate.end)
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)

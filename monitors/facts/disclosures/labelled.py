@@ -283,7 +283,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _FIRST_YEAR: Final = 1905
-"""Earlier years of birth are not personal data: the person is historical."""
+"""The first year of birth that is personal data. A person with an earlier year of birth is a historical person."""
 
 
 def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:

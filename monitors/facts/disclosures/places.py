@@ -268,7 +268,7 @@ _MAIL_GAP: Final = re.compile(r"[ ()\[\]{}<>.,_\-\"'“”„@]{1,4}")
 
 
 def find_spoken_mail(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find e-mail addresses in words: "jost punkt quandel ät nordpost punkt de"."""
+    """Find e-mail addresses that are written in words: "jost punkt quandel ät nordpost punkt de"."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     for match in _LETTER_BY_LETTER.finditer(text) if " @ " in text else ():
         yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)

@@ -161,7 +161,10 @@ class NumberReader(ScaleReader):
         return value, part.after
 
     def _read_proper_fraction(self, at: int) -> Group | None:
-        """Read a half, two thirds, one over two. ``numeral`` marks "a half", which a scale multiplies."""
+        """Read a fraction such as "a half", "two thirds" or "one over two".
+
+        ``numeral`` marks "a half", which a scale multiplies: "half a million".
+        """
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)
         if word is not None and word.part is NumberPart.FRACTION:

@@ -20,7 +20,7 @@ _SORTS: Final = BETWEEN | parse_keys("insurance contract membership pregnancy ge
 _OPENERS: Final = parse_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""Words that turn the next noun into a time: "every day 20 people" does not number a day."""
+"""Words after which a noun is a time and has no number: "every day 20 people" is not about day 20."""
 _GOES_ON: Final = parse_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )

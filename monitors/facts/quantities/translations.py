@@ -73,7 +73,7 @@ def join_phrases(tokens: Sequence[Token], text: str, language: str) -> list[Toke
 
 
 def load_listed_numbers(language: str) -> Mapping[str, str]:
-    """Return the digits of each number word that `languages.toml` lists, without German compounds."""
+    """Return the digits of each number word in `languages.toml`. German compound numbers are not included."""
     listed_numbers = _TABLES[language]["numbers"].items()
     return {_to_key(word): value for value, listed in listed_numbers for word in listed.split()}
 

@@ -38,7 +38,7 @@ from monitors.facts.text import (
 from monitors.records.base import Record
 
 _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
-"""Words inside an address have no meaning: ``r.falk.private@brassmail.example``."""
+"""Matches addresses, whose words are not read: "private" in ``r.falk.private@brassmail.example``."""
 _MAX_READ_LENGTH: Final = 1_200
 """Maximum number of characters that are read, because a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
@@ -332,7 +332,7 @@ def _is_stop_at_word_end(tokens: Sequence[Token], at: int) -> bool:
 _IN_EVERY_DECLINE: Final = (
     FORMULA | FLAT_NO | DECLINING | BEYOND | DENIAL | HEDGING | SILENCE | ONLY | CLOSED | GIVEN
 )
-"""A clause that declines has a word with one of these roles."""
+"""Roles of which each clause that declines contains at least one."""
 
 
 def _classify_decline(
@@ -653,7 +653,7 @@ _FITS: Final = {
     "name": _NAME | _QUOTE,
     "place": _FIGURE | _NAME,
 }
-"""For each kind of question, the kinds of values that answer it."""
+"""For each kind of question, the kinds of values that may answer the question."""
 
 
 def _find_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:

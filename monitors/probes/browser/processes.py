@@ -80,11 +80,11 @@ def _is_alive(pid: int) -> bool:
 
 
 PAGE_MB: Final = 1_500
-"""Maximum memory of the process of a page. Pages of real chat apps took 80 to 250 MB."""
+"""Maximum memory in MB of the process of a page. Pages of real chat apps took 80 to 250 MB."""
 BROWSER_MB: Final = 2_000
-"""Maximum memory of the browser's main process, and of Playwright. Each took 150 MB with 8 pages."""
+"""Maximum memory in MB of the browser's main process, and of Playwright. Each took 150 MB with 8 pages."""
 TREE_MB: Final = 5_000
-"""Maximum memory of all processes together. It is enough for 8 pages."""
+"""Maximum memory in MB of all processes together, which is enough for 8 pages."""
 SPINNING_S: Final = 60.0
 """Seconds for which the process of a page may use a full core without a pause. The slowest real page took 8 s."""
 BUSY_CPU_SHARE: Final = 0.9

@@ -33,7 +33,7 @@ class LogFile(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for messages."""
+        """The name of the file in messages."""
         ...
 
     @property

@@ -63,7 +63,7 @@ class LogFields(BaseModel):
 
 
 class HallucinationLogSettings(BaseModel):
-    """The ``[targets.NAME.hallucination_log]`` table of ``lookout.toml``."""
+    """Settings in ``[targets.NAME.hallucination_log]``: where the hallucination log is, and its format."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -67,7 +67,7 @@ def _build_default_weights() -> dict[RiskSign, float]:
 
 
 class SamplingSettings(BaseModel):
-    """The ``sampling`` table of a target's live traffic."""
+    """Settings in ``[targets.NAME.traffic.sampling]``: how many conversations are sampled, and by which rule."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

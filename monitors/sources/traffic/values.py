@@ -34,7 +34,7 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
 
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values at the paths in order. Empty values are left out."""
+    """Yield the values at the paths in order. Empty values are omitted."""
     for path in select_paths(source_item, paths):
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
