@@ -47,7 +47,7 @@ _CLAUSE_END: Final = re.compile(r"[,;:،、，；：–—-]+[\"'”’)\]]*$")
 
 
 class ShrinkLevel(StrEnum):
-    """The size of the parts that are left out, one part at a time."""
+    """The size of the parts that are removed, one part at a time: turn, sentence, clause or word."""
 
     TURN = "turn"
     SENTENCE = "sentence"

@@ -116,7 +116,7 @@ def is_one_typo(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimum words of a quote. A shorter one is in every document, so it proves nothing and is not searched for."""
+"""Minimum number of words of a quote. A shorter quote is in every document, so it is not searched for."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})

@@ -101,7 +101,7 @@ _MAX_SINGLE_REPLACEMENTS = 8
 
 
 def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
-    """Replace characters one for one. For a few characters, replacing each in turn is faster than a table."""
+    """Replace single characters. If only a few differ, replacing one after the other is faster than a table."""
     if len(changed) > _MAX_SINGLE_REPLACEMENTS:
         return text.translate(_FOLDING)
     for character, folded in changed:

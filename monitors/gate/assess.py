@@ -181,7 +181,7 @@ NO_ANSWER_BUT_ERROR: Final = "the application showed an error message instead of
 
 
 def _replace_grade_by_abstention(grade: Grade) -> Grade:
-    """Replace a rule's grade by an abstention, because the application showed an error message as its answer.
+    """Replace a rule's grade with an abstention, because the application showed an error message as its answer.
 
     For example, a "no" in an error message is not the answer "no". Safety grades and judge grades stay.
     """

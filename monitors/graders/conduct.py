@@ -148,7 +148,7 @@ UNREAD_REPLY = (
 UNSURE = "rules cannot decide whether it declines; only a judge can"
 """The reason why a reply stays ungraded: it may be a refusal or an answer."""
 GOES_ON = "it declined, but gives content after the refusal"
-"""Reason to leave a reply open: after its refusal, it says more, but no value that was asked for."""
+"""The reason why a reply stays ungraded: it continues after a refusal, but gives no requested value."""
 
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:

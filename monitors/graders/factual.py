@@ -528,7 +528,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
-"""A figure of the reply with one of these statuses was replaced by another figure."""
+"""Statuses of a figure that another figure of the reply replaces."""
 
 
 _EVERY: Final = re.compile(
@@ -1083,7 +1083,7 @@ _EXTRA_COST: Final = re.compile(
 
 
 def _adds_extra_cost(known_text: str, text: str) -> bool:
-    """Whether only the reply says that something costs extra."""
+    """Whether the reply says that something costs extra, but the question and the gold do not."""
     return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 

@@ -150,7 +150,7 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
     """Return the answer of a text to ``question``, with the tokens that express it.
 
     An opening yes or no decides, unless the rest contradicts it. Without an opening, the clause that shares most
-    words with the question decides, unless another clause that shares as many contradicts it.
+    words with the question decides, unless another clause with the same number of shared words contradicts it.
     """
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None:
@@ -206,7 +206,7 @@ def _read_polarity_of_clauses(tokens: Sequence[Token], question: YesNoQuestion, 
 
 
 def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split a text into sentences. A question with a sentence after it is left out: "Compulsory? Not here"."""
+    """Split a text into sentences. A question that a sentence follows is omitted: "Compulsory? Not here"."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
         if token.key in _CLAUSE_ENDS or (token.key == ":" and not tokens[at - 1].text.isdecimal()):

@@ -26,7 +26,7 @@ from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
 MIN_TOKENS: Final = 3
-"""Minimum words of a question to grade the language of its reply. Fewer words do not show a language."""
+"""Minimum number of words of a question to grade the language of its reply. Fewer words do not show a language."""
 NOTHING_CAME: Final = "nothing came back"
 
 

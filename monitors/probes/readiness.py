@@ -121,7 +121,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """What the stage means. Lookout waits until an unknown stage changes."""
+        """The meaning of the stage. If the stage is unknown, Lookout waits until it changes."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 

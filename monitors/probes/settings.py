@@ -337,7 +337,7 @@ class Selectors(Record):
     error: Selector | None = Field(default=None, description="visible if the app shows an error")
 
     def with_overrides(self, given: Selectors) -> Self:
-        """Return these selectors, replaced by each selector that ``given`` has."""
+        """Return these selectors. A selector that ``given`` has replaces the selector of the same name."""
         return self.model_copy(update=given.model_dump(exclude_none=True))
 
     def with_answer(self, answer: str | None) -> Self:

@@ -74,7 +74,7 @@ def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95
 
 _MAX_ITERATIONS = 200
 _RELATIVE_TOLERANCE = 1e-13
-"""The relative accuracy of the distribution function."""
+"""The relative error up to which the distribution function is computed."""
 _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000

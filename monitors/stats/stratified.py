@@ -348,7 +348,7 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
 
 
 def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
-    """Return the true failure rate behind a judge's ``rate`` of ``size`` answers."""
+    """Return the true failure rate, estimated from a judge's failure ``rate`` over ``size`` answers."""
     passed = compute_corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
     return passed and Estimate(1 - passed.value, 1 - passed.high, 1 - passed.low)
 

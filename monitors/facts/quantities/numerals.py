@@ -210,7 +210,7 @@ class Lookup:
         return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
 
     def _is_hinglish(self) -> bool:
-        """Whether the text has a function word of Hindi in Latin letters."""
+        """Whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_raw_word(self, at: int) -> NumberWord | None:

@@ -19,7 +19,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "languages.toml").read_text(encoding="utf-8")
 )
 LANGUAGES: Final = frozenset(_TABLES)
-"""The languages with supported words: ISO 639-1."""
+"""The languages (ISO 639-1) whose words are translated."""
 _UNITS_BELOW_TEN: Final = 10
 _TEENS: Final = 20
 _HUNDRED: Final = 100

@@ -43,7 +43,7 @@ _MAX_READ_LENGTH: Final = 1_200
 """Maximum number of characters that are read, because a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""Maximum words of a clause that is about one thing."""
+"""Maximum number of words of a clause that is about one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
 """Maximum distance in words between a denial and a word after it that it denies."""
 
@@ -613,11 +613,11 @@ def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""Minimum words of a clause that states a rule of the company."""
+"""Minimum number of words of a clause that states a rule of the company."""
 _CONTENT_LENGTH: Final = 5
-"""Minimum letters of a word that can name a thing."""
+"""Minimum number of letters of a word that can name a thing."""
 _MIN_TELLING_WORDS: Final = 3
-"""Minimum words of a clause that gives information."""
+"""Minimum number of words of a clause that gives information."""
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:

@@ -31,7 +31,7 @@ MIN_LIKENESS = 0.6
 PIECE_LETTERS = 5
 """Length of the pieces in which two texts are compared. A page may split, join and number text."""
 MIN_PIECEWISE_LETTERS = 12
-"""Minimum letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
+"""Minimum number of letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
 UNSHOWN_WEIGHT = 0.25
 """The weight with which extra text lowers the likeness, so that the text with less extra text wins."""
 
@@ -174,7 +174,7 @@ def compute_likeness(text: str, answer: str) -> float:
     """Return the share of ``answer`` that ``text`` contains, from 0 to 1. Extra text in ``text`` lowers it.
 
     ``text`` was sent over the network, and ``answer`` was read from the page. Only letters and digits are compared,
-    in small pieces, because a page may leave out sources and add its own words.
+    in small pieces, because a page may omit sources and add its own words.
     """
     sent, shown_letters = keep_letters_and_digits(text), keep_letters_and_digits(answer)
     if not sent or not shown_letters:

@@ -413,7 +413,7 @@ def _is_part(value: Unified, fields: Fields) -> bool:
 
 @lru_cache(maxsize=64)
 def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that contain an author. A type is left out, because parts also have a type."""
+    """Return the paths that contain an author. Types are omitted, because parts also have a type."""
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
 

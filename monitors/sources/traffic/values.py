@@ -45,7 +45,7 @@ def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values of `find_values`. Lists are replaced by their items."""
+    """Yield the values of `find_values`. The items of a list are yielded one by one."""
     for path in select_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 
