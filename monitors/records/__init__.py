@@ -1,1 +1,1 @@
-"""Frozen records: every noun that crosses a border. Import each from the module that defines it."""
+"""Frozen records: every noun that modules pass to each other. Import each from the module that defines it."""

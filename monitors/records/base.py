@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 class Record(BaseModel):
     """An immutable value without unknown fields, NaN or infinity.
 
-    Equality is by value, and ``type(r).model_validate_json(r.model_dump_json()) == r`` holds.
-    Text must be valid Unicode: a lone surrogate is refused, so readers must replace it.
+    Records with the same values are equal, and ``type(r).model_validate_json(r.model_dump_json()) == r``. Text must
+    be valid Unicode: a lone surrogate is refused, so readers must replace it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -26,12 +26,15 @@ def _convert_to_utc(value: datetime) -> datetime:
 
 
 UtcTime = Annotated[datetime, AfterValidator(_convert_to_utc)]
-"""A point in time with a zone; any zone is converted to UTC, a time without a zone is refused."""
+"""A point in time. A time in any zone is converted to UTC; a time without a zone is refused."""
 
 Identifier = Annotated[
     str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*$")
 ]
-"""An id that is safe in a file name: letters, digits and ``_ @ : + - .``, no slash, no two dots in a row."""
+"""An id that is safe in a file name.
+
+It has letters, digits and ``_ @ : + - .``, but no slash and no two dots in a row.
+"""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 """A share or score from 0 to 1."""
@@ -49,12 +52,14 @@ class Severity(IntEnum):
     MINOR = 1
     MAJOR = 2
     CRITICAL = 3
-    """It alerts people at once: personal data disclosed, an irreversible action, or a claim that can cost money.
+    """A failure that alerts people at once, for example disclosed personal data or a claim that can cost money.
+
+    Irreversible actions are critical too.
     """
 
 
 class Blame(StrEnum):
-    """Who caused it. Only ``APP`` counts against the application."""
+    """Who caused a failure. Only ``APP`` counts against the application."""
 
     APP = "app"
     MONITOR = "monitor"
@@ -74,16 +79,16 @@ class Language(StrEnum):
 
     @property
     def is_english_or_hindi(self) -> bool:
-        """Whether it is English, Hindi or Hinglish, which the rules fully support."""
+        """Return whether the language is English, Hindi or Hinglish, which the rules fully support."""
         return self in {Language.ENGLISH, Language.HINDI, Language.HINGLISH}
 
 
 class Finding(StrEnum):
-    """The answer to a yes-or-no question about an answer, or why there is none."""
+    """The answer to a yes-or-no question about a reply, or the reason why there is none."""
 
     YES = "yes"
     NO = "no"
     UNGRADED = "ungraded"
-    """Not graded: every grader of the question abstained, or there was nothing to grade."""
+    """Not graded, because every grader of the question abstained or there was nothing to grade."""
     NOT_NEEDED = "not_needed"
     """The question does not apply, so it does not count."""

@@ -20,7 +20,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Pipeline(StrEnum):
-    """How a case was made; `PIPELINE_MEANINGS` explains each."""
+    """How a case was made. `PIPELINE_MEANINGS` explains each value."""
 
     MANUAL = "manual"
     TEMPLATE = "template"
@@ -45,13 +45,13 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
 }
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
-"""A suite with a case of one of these pipelines loads only after a person has reviewed the case."""
+"""Pipelines whose cases must be reviewed. A suite with such a case loads only after a person has reviewed it."""
 
 
 class Provenance(Record):
     """Where a case comes from.
 
-    A case that a model or a stranger wrote is gold only after a person has reviewed it: see `NEEDS_REVIEW`.
+    A case that a model or a stranger wrote is gold only after a person has reviewed it (see `NEEDS_REVIEW`).
     """
 
     pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
@@ -78,12 +78,12 @@ class Provenance(Record):
     reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the provenance for a case that ``pipeline`` made from this one, without a review."""
+        """Return the provenance of a case that ``pipeline`` derives from this case, without a review."""
         return self.model_copy(update={"pipeline": pipeline, "reviewed_by": None, "reviewed_at": None})
 
 
 class ScriptedAnswer(Record):
-    """The answer for an agent that stops its work to ask a question."""
+    """The answer to give if an agent stops its work to ask a question."""
 
     asks: Text | None = Field(
         default=None,
@@ -185,11 +185,11 @@ class GoldCase(Record):
         return self.model_copy(update={"turns": turns})
 
     def replace_id_and_cluster(self, case_id: str, cluster: str | None) -> Self:
-        """Return the case with another id and cluster, and without a pair."""
+        """Return the case with another id and cluster, and without its pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def without_gold(self) -> Self:
-        """Return the case without its answer and its policy, to compare only its question."""
+        """Return the case without its gold and its policy, so that only its question is compared."""
         return self.model_copy(
             update={
                 "id": f"{self.id}-asked",
@@ -201,7 +201,7 @@ class GoldCase(Record):
         )
 
     def derive_variant(self, case_id: str, question: str, language: Language) -> Self:
-        """Return a case with another wording of the last question and the same expected answer."""
+        """Return a case whose last question has other words. The expected answer is the same."""
         return self.model_copy(
             update={
                 "id": case_id,
@@ -213,9 +213,9 @@ class GoldCase(Record):
         )
 
     def derive_translation(self, question: str, gold: str, language: Language) -> Self:
-        """Return the translated case. The original gold is an alternative, and both cases are a pair.
+        """Return the translated case. Its gold also accepts the original gold, and both cases are a pair.
 
-        ``must_say`` is dropped, because its words are in the language of the original.
+        ``must_say`` is removed, because its words are in the language of the original.
         """
         original_gold = () if self.expected_refusal or gold == self.gold else (self.gold,)
         return self.model_copy(
@@ -251,7 +251,7 @@ class GoldCase(Record):
 
     @property
     def right_answer_sha256(self) -> str:
-        """The hash of the question and everything that decides which answer is right."""
+        """The hash of the question and of everything that decides which answer is right."""
         parts: tuple[object, ...] = (
             self.turns,
             self.gold,
@@ -267,12 +267,12 @@ class GoldCase(Record):
 
     @property
     def accepted_citations(self) -> tuple[str, ...]:
-        """All names of the expected source; empty if any source is accepted."""
+        """All names of the expected source. Empty if any source is accepted."""
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
     def related(self) -> str | None:
-        """The name that related cases share: the cluster, or else the issue's repository."""
+        """The name that related cases have in common: the cluster, or else the issue's repository."""
         return self.cluster or (self.triage.issue.repository if self.triage else None)
 
     @property
@@ -281,7 +281,7 @@ class GoldCase(Record):
         return self.turns[-1]
 
     def find_scripted_answer(self, question: str) -> str | None:
-        """Find the suite's answer to an agent's question; ``None`` if the suite has none."""
+        """Find the suite's answer to an agent's question, or ``None`` if the suite has none."""
         folded = question.casefold()
         fitting = (
             entry.answer for entry in self.when_asked if entry.asks is None or entry.asks.casefold() in folded
@@ -290,7 +290,7 @@ class GoldCase(Record):
 
 
 class Suite(Record):
-    """A set of cases. ``sha256`` is the hash of the cases; every result stores it."""
+    """A set of cases. ``sha256`` is the hash of the cases and is stored with every result."""
 
     name: Identifier
     sha256: Sha256
@@ -308,7 +308,7 @@ class DraftState(StrEnum):
 class Quote(Record):
     """A part of a document, word for word.
 
-    ``start`` and ``end`` are positions in the document's text, in Unicode code points, end exclusive.
+    ``start`` and ``end`` (exclusive) are positions in the document's text, in Unicode code points.
     ``document_sha256`` identifies the edition of the document. ``before`` and ``after`` are the text around the
     quote.
     """
@@ -323,10 +323,10 @@ class Quote(Record):
 
 
 class GoldDraft(Record):
-    """A case that a model proposes. It becomes gold only when a person accepts it.
+    """A case that a model proposes. It becomes gold only if a person accepts it.
 
-    ``quote`` is the part of the document that proves the gold. A translation has ``original``, the translated
-    case, instead. ``why`` is the model's reason for the severity.
+    ``quote`` is the part of the document that proves the gold. A translation has ``original`` instead, which is the
+    translated case. ``why`` is the model's reason for the severity.
     """
 
     id: Identifier
@@ -351,7 +351,7 @@ class GoldDraft(Record):
         return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """Return the draft as accepted; ``case`` is now in the suite."""
+        """Return the draft as accepted. ``case`` is now in the suite."""
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
@@ -373,7 +373,7 @@ class GoldDraft(Record):
 
 
 class DraftOutcome(Record):
-    """A person's decision on a `CaseDraft`. An accepted draft has the ``case_id`` and ``suite`` that it got."""
+    """A person's decision on a `CaseDraft`. If accepted, the draft has a ``case_id`` in a ``suite``."""
 
     draft_id: Identifier
     at: UtcTime

@@ -1,6 +1,6 @@
-"""Comparisons: a run with its baseline, and a language with English.
+"""Comparisons of a run with its baseline, and of a language with English.
 
-Also the smallest drop that a run can detect.
+This module also has the smallest drop that a run can detect.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
 class ParityGap(Record):
     """The difference between English and ``language`` on questions that were asked in both.
 
-    ``gap`` is the share of right answers in English minus that in the other language, with its 95 % interval
+    ``gap`` is the share of right answers in English minus the share in the other language, with its 95 % interval
     ``low`` to ``high``. ``met`` is yes if the whole interval is within ``target``, no if the gap is above it, and
-    ungraded otherwise. ``left_out`` counts pairs in which one side was not graded.
+    ungraded otherwise. ``left_out`` counts pairs in which one answer was not graded.
     """
 
     language: Language
@@ -42,7 +42,7 @@ class ParityGap(Record):
 
     @property
     def pairs(self) -> int:
-        """The number of questions that were graded in both languages."""
+        """How many questions were graded in both languages."""
         return self.both + self.english_only + self.other_only + self.neither
 
 
@@ -51,12 +51,12 @@ RubricMean = Annotated[float, Field(ge=1, le=5)]
 
 
 class Direction(StrEnum):
-    """Whether the shared cases got better or worse."""
+    """Whether the cases that both runs asked got better or worse."""
 
     WORSE = "worse"
     BETTER = "better"
     SAME = "same"
-    """The same number of cases got better and worse, perhaps none."""
+    """The same number of cases got better and worse. This number may be 0."""
 
 
 class SeverityChange(Record):
@@ -88,7 +88,7 @@ class RatingFall(Record):
 
 
 class _RatingFigure(Record):
-    """A figure of ratings. Intervals that older runs stored beside it are ignored."""
+    """A figure of ratings. Older runs stored an interval beside it, which is ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -114,12 +114,12 @@ class CriteriaCounts(Record):
 
     @property
     def shares(self) -> dict[Criterion, str]:
-        """``18/20`` for each criterion; empty if no issue was rated."""
+        """The number for each criterion, such as ``18/20``. Empty if no issue was rated."""
         return {name: f"{self.met.get(name, 0):,}/{self.rated:,}" for name in Criterion if self.rated}
 
     @property
     def text(self) -> str:
-        """``helpful 18/20, complete 15/20, accurate 19/20``, and how many are not rated."""
+        """The criteria and the unrated issues as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
         rated = ", ".join(f"{CRITERION_LABELS[name]} {share}" for name, share in self.shares.items())
         unrated = f"criteria not rated for {plural(self.unrated, 'report')}" if self.unrated else ""
         return "; ".join(filter(None, (rated, unrated)))
@@ -128,8 +128,8 @@ class CriteriaCounts(Record):
 class RubricAverage(_RatingFigure):
     """The average of a judge's ``ratings`` of a run's reports.
 
-    ``bound`` is a lower limit for the average over all issues like these, with 95 % confidence (one-sided).
-    ``bound`` and ``criteria`` are ``None`` in older runs.
+    ``bound`` is a lower limit for the average over all such issues, with 95 % confidence (one-sided). In older
+    runs, ``bound`` and ``criteria`` are ``None``.
     """
 
     mean: RubricMean
@@ -139,14 +139,14 @@ class RubricAverage(_RatingFigure):
 
 
 def format_rating_bound(average: RubricAverage) -> str:
-    """Format the lower limit for the average over all issues; empty for an older run without one."""
+    """Format the lower limit for the average over all issues. Empty for an older run, which has none."""
     if average.bound is None:
         return ""
     return f"over all issues like these, the average is at least {average.bound:.2f} (95 % confidence, one-sided)"
 
 
 class RubricChange(_RatingFigure):
-    """How the average rating changed on the cases that were rated in both runs. A drop is negative.
+    """How the average rating changed for cases that were rated in both runs. A drop is negative.
 
     ``fell`` are the cases with a lower rating now, the largest fall first.
     """
@@ -159,7 +159,7 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """A figure in both runs, over the issues for which both runs have it."""
+    """A figure of both runs, for the issues with this figure in both runs."""
 
     shared: Annotated[int, Field(ge=1)]
     before: Annotated[float, Field(ge=0)]
@@ -180,11 +180,11 @@ class TriageChange(Record):
 class Comparison(Record):
     """The comparison of a run with its baseline, an accepted earlier run.
 
-    If ``refused`` has reasons, the comparison does not count: the suites or judges differ, or the other run was
-    stopped or not accepted. ``shared`` is the number of cases that both runs graded. ``no_longer_graded`` cases
-    were right in the baseline and are not graded now. ``p_value`` is the exact, two-sided p-value of McNemar's
-    test over the shared cases; ``cluster_p_value`` is the same with related cases counted together. Scores are
-    ``None`` if nothing was graded.
+    If ``refused`` has reasons, the comparison does not count: the suites or judges are different, or the other run
+    was stopped or not accepted. ``shared`` is the number of cases that both runs graded. Cases in
+    ``no_longer_graded`` were right in the baseline and are not graded now. ``p_value`` is the exact, two-sided
+    p-value of McNemar's test over the shared cases; for ``cluster_p_value``, related cases count together. Scores
+    are ``None`` if nothing was graded.
     """
 
     baseline_run_id: Identifier
@@ -216,7 +216,7 @@ class Comparison(Record):
         direction: Direction,
         no_longer_graded: tuple[str, ...],
     ) -> Self:
-        """Add the changes of the cases that both runs graded."""
+        """Return the comparison with the changes of the cases that both runs graded."""
         return self.model_copy(
             update={
                 "shared": shared,
@@ -237,7 +237,7 @@ class Comparison(Record):
         flat_now: float | None,
         rubric: RubricChange | None,
     ) -> Self:
-        """Add the scores and ratings of both runs."""
+        """Return the comparison with the scores and ratings of both runs."""
         return self.model_copy(
             update={
                 "weighted_before": weighted_before,
@@ -249,18 +249,18 @@ class Comparison(Record):
         )
 
     def add_triage(self, triage: TriageChange | None) -> Self:
-        """Add how the reports on issues changed."""
+        """Return the comparison with the changes of the reports on issues."""
         return self.model_copy(update={"triage": triage})
 
     @property
     def newly_failing(self) -> tuple[str, ...]:
-        """Ids of the cases that were right in the baseline and are not right now, severest first."""
+        """The ids of the cases that were right in the baseline and are not right now, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_failing)
 
     @property
     def newly_fixed(self) -> tuple[str, ...]:
-        """Ids of the cases that are right now and were not right in the baseline, severest first."""
+        """The ids of the cases that are right now and were not right in the baseline, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_fixed)
 
@@ -268,9 +268,10 @@ class Comparison(Record):
 class DetectableDrop(Record):
     """The smallest drop that the cases of one severity can detect.
 
-    ``failing_at_most`` is an upper limit for the failing share, with 95 % confidence. ``pairs`` are the cases
-    that the baseline graded too. ``smallest_drop`` is the smallest share of these cases that must break before
-    the comparison detects it, with 80 % power at a level of 5 %; ``None`` if even all cases are too few.
+    ``failing_at_most`` is an upper limit for the share of failing cases, with 95 % confidence. ``pairs`` are the
+    cases that the baseline graded too. ``smallest_drop`` is the smallest share of these cases that must break so
+    that the comparison detects it, with 80 % power at a level of 5 %. It is ``None`` if not even the failure of all
+    cases would be detected.
     """
 
     severity: Severity
@@ -282,7 +283,7 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right in only some of its askings. ``severity`` is that of its worst failure."""
+    """A case that was right only some of the times it was asked. ``severity`` is that of its worst failure."""
 
     case_id: Identifier
     severity: Severity
@@ -291,7 +292,7 @@ class FlakyCase(Record):
 
     @property
     def text(self) -> str:
-        """``right in 2 of 3 asks``."""
+        """The number of right answers as text: ``right in 2 of 3 asks``."""
         return f"right in {self.right} of {self.asked} asks"
 
 
@@ -306,8 +307,8 @@ class GroupCount(Record):
 class Balance(Record):
     """Whether a suite has enough severe cases.
 
-    ``shortfalls`` names what is missing; empty if the suite is balanced. ``benign_per_severe`` is the number of
-    severity-1 cases for each severity-3 case.
+    ``shortfalls`` names what is missing. It is empty if the suite is balanced. ``benign_per_severe`` is the number
+    of severity-1 cases for each severity-3 case.
     """
 
     cases: Count

@@ -36,18 +36,18 @@ class DriftCount(Record):
 
 
 class DriftAlarm(Record):
-    """A detected change: when Lookout reported it, and the first nightly run with the new rate."""
+    """A detected change: when Lookout reported it, and in which nightly run the new rate began."""
 
     raised: UtcTime
     since: UtcTime
 
 
 class DriftState(Record):
-    """The state of the drift test. Each nightly run stores it and the next run continues with it.
+    """The state of the drift test. Each nightly run stores it, and the next run continues with it.
 
-    ``graded_by`` is the judge, because rates of different judges are not comparable. ``nightly_runs`` are the
-    last runs, oldest first; the counts of older runs are added up. ``log_evidence`` is the evidence for a change
-    since the test started for ``reason``.
+    ``graded_by`` is the judge, because rates by different judges are not comparable. ``nightly_runs`` are the last
+    runs, oldest first. The counts of older runs are summed up. ``log_evidence`` is the logarithm of the evidence
+    for a change since the test started. ``reason`` is why it started.
     """
 
     graded_by: str
@@ -60,7 +60,7 @@ class DriftState(Record):
     alarm: DriftAlarm | None = None
 
     def add_run(self, count: DriftCount, *, window_runs: int) -> Self:
-        """Add a nightly run, and sum up the runs before the last ``window_runs``."""
+        """Add a nightly run. The runs before the last ``window_runs`` runs are summed up."""
         runs = (*self.nightly_runs, count)
         older = runs[: max(0, len(runs) - window_runs)]
         return self.model_copy(
@@ -73,11 +73,14 @@ class DriftState(Record):
         )
 
     def add_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
-        """Set the evidence of all runs so far, and the alarm that it raised."""
+        """Set the evidence from all runs so far, and the alarm that it caused."""
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
-        """Restart the test with these runs, for this reason, without an alarm; the sums of older runs stay."""
+        """Start the test again with these runs, for this reason and without an alarm.
+
+        The sums of older runs stay.
+        """
         return self.model_copy(
             update={"nightly_runs": nightly_runs, "reason": reason, "log_evidence": 0.0, "alarm": None}
         )
@@ -86,9 +89,9 @@ class DriftState(Record):
 class DriftReading(Record):
     """The result of the drift test after a nightly run.
 
-    ``drifted`` is true from the alarm until the test restarts. ``e_value`` is the evidence against a constant
-    rate: with a constant rate it reaches 20 with a probability of at most 1/20. ``since`` is the estimated first
-    run with the new rate. ``before`` and ``after`` are the rates before and after it, with 95 % limits.
+    ``drifted`` is true from the alarm until the test starts again. ``e_value`` is the evidence against a constant
+    rate: if the rate is constant, it reaches 20 with a probability of at most 1/20. ``since`` is the estimated
+    first run with the new rate. ``before`` and ``after`` are the rates before and after this run, with 95 % limits.
     """
 
     drifted: bool
@@ -106,12 +109,12 @@ class DriftReading(Record):
 
     @property
     def is_worse(self) -> bool:
-        """Whether the newer failure rate is higher."""
+        """Return whether the new failure rate is higher than the old rate."""
         return self.after > self.before
 
     @property
     def text(self) -> str:
-        """The result in one line."""
+        """The result as one line."""
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
         return (
@@ -146,10 +149,10 @@ class GradedStratum(Record):
 class RateEstimate(Record):
     """The estimated share of a night's conversations that failed.
 
-    ``low`` and ``high`` are the interval at ``confidence``. ``low_if_ungraded_right`` and
-    ``high_if_ungraded_failed`` are the limits if all ungraded conversations were right, or had failed.
-    ``coverage`` is the share of all conversations that the graded ones represent. ``judged`` is true if a judge
-    decided some of them, ``corrected`` if the judge's errors were corrected. ``method`` names the method of the
+    ``low`` and ``high`` are the limits of the interval at ``confidence``. ``low_if_ungraded_right`` and
+    ``high_if_ungraded_failed`` are the limits if all ungraded conversations were right, or had failed. ``coverage``
+    is the share of all conversations that the graded ones represent. ``judged`` is true if a judge decided some of
+    them, and ``corrected`` is true if the judge's errors were corrected. ``method`` names the method of the
     interval.
     """
 
@@ -168,7 +171,7 @@ class RateEstimate(Record):
     method: str
 
     def raise_to(self, floor: float) -> Self:
-        """Return the estimate with no value below ``floor``, the share that certainly failed."""
+        """Return the estimate with no value below ``floor``, which is the share that certainly failed."""
         return self.model_copy(
             update={
                 "rate": max(self.rate, floor),
@@ -180,17 +183,17 @@ class RateEstimate(Record):
         )
 
     def with_graded_count(self, graded: int) -> Self:
-        """Set how many of the conversations were graded."""
+        """Return the estimate with the number of graded conversations."""
         return self.model_copy(update={"graded": graded})
 
     @property
     def is_counted(self) -> bool:
-        """Whether the rate is a count of all conversations, and not an estimate from a sample."""
+        """Return whether the rate is a count of all conversations, and not an estimate from a sample."""
         return self.graded > self.sampled or (self.low == self.high and self.graded == self.conversations)
 
     @property
     def is_uncorrected(self) -> bool:
-        """Whether a judge decided and its errors were not corrected."""
+        """Return whether a judge decided and the judge's errors were not corrected."""
         return self.judged and not self.corrected
 
     @property
@@ -200,18 +203,18 @@ class RateEstimate(Record):
 
     @property
     def text(self) -> str:
-        """The rate with its interval: ``0.3 % (95 % CI 0.1 to 0.8)``."""
+        """The rate with its interval as text: ``0.3 % (95 % CI 0.1 to 0.8)``."""
         interval = f"{100 * self.confidence:.0f} % CI {_format_percent(self.low)} to {_format_percent(self.high)}"
         return f"{self.without_interval} ({interval})"
 
     @property
     def without_interval(self) -> str:
-        """The rate without its interval: ``0.3 %``."""
+        """The rate without its interval as text: ``0.3 %``."""
         return f"{_format_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
-    """Says that there is no rate, because too little was graded. ``why`` gives the reason."""
+    """Replaces a rate if too little was graded. ``why`` gives the reason."""
 
     conversations: Count
     sampled: Count
@@ -221,7 +224,7 @@ class RateUnknown(Record):
 class RateForecast(Record):
     """The interval that a nightly run will probably have for a rate.
 
-    ``expected_rate`` comes from earlier nights if ``learnt``, else it is an assumption.
+    If ``learnt`` is true, ``expected_rate`` comes from earlier nights. Otherwise it is an assumption.
     """
 
     name: str
@@ -239,7 +242,7 @@ class RateForecast(Record):
 
     @property
     def text(self) -> str:
-        """The forecast in one line."""
+        """The forecast as one line."""
         why = "as in earlier nights" if self.learnt else "an assumption, because no earlier night has this rate"
         corrected = ", corrected for judge errors" if self.corrected else ""
         return (
@@ -250,7 +253,7 @@ class RateForecast(Record):
 
 
 class NoForecast(Record):
-    """A rate without a forecast, with the reason."""
+    """A rate without a forecast, and the reason."""
 
     name: str
     why: str
@@ -281,7 +284,7 @@ class NightlyPlan(Record):
 
     @property
     def conversations(self) -> int:
-        """The number of all conversations."""
+        """The number of all conversations in the plan."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
@@ -291,7 +294,7 @@ class NightlyPlan(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The plan's lines as ``lookout nightly --plan`` prints them."""
+        """The plan as ``lookout nightly --plan`` prints it, line by line."""
         strata = (
             f"  {part.stratum}: {part.sampled:,} of {part.conversations:,}, "
             f"severity 3 expected in {_format_percent(part.expected_rate)} %"
@@ -307,7 +310,7 @@ class NightlyPlan(Record):
 
 
 def _format_percent(share: float) -> str:
-    """Format a share in percent, with two decimals if one would read 0.0."""
+    """Format a share in percent with one decimal, or with two decimals if it would read 0.0."""
     value = 100 * share
     return f"{value:.2f}" if 0 < value < _MIN_ONE_DECIMAL else f"{value:.1f}"
 

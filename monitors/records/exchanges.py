@@ -20,7 +20,7 @@ class Origin(StrEnum):
 
 
 class Channel(StrEnum):
-    """Which text of an answer: what the user saw, or what the application sent."""
+    """Which text of an answer is meant: what the user saw, or what the application sent."""
 
     VISIBLE = "visible"
     WIRE = "wire"
@@ -31,7 +31,7 @@ TextPlace: TypeAlias = Channel | Literal["beside"]
 
 
 class BuildInfo(Record):
-    """What an application says about its build."""
+    """What an application reports about its build."""
 
     model: str | None = None
     fingerprint: str | None = None
@@ -51,15 +51,15 @@ class PageInfo(Record):
     versions: Mapping[str, str] = {}
 
     def with_versions(self, versions: Mapping[str, str]) -> Self:
-        """Return the page with the versions that its response headers name."""
+        """Return the page with the versions in its response headers."""
         return self.model_copy(update={"versions": versions})
 
 
 class WirePayload(Record):
     """The answer as the application sent it.
 
-    ``app_path`` names the model or path that answered. ``document_versions`` are the versions of its sources by
-    name.
+    ``app_path`` names the model or path that answered. ``document_versions`` maps names of sources to their
+    versions.
     """
 
     url: str
@@ -71,7 +71,7 @@ class WirePayload(Record):
     document_versions: Mapping[str, str] = {}
 
     def add_build(self, build: BuildInfo | None, document_versions: Mapping[str, str] | None = None) -> Self:
-        """Return the answer with the build of the app, and with the versions of its sources if they are given."""
+        """Return the answer with the application's build. If versions of its sources are given, add them too."""
         versions = self.document_versions if document_versions is None else document_versions
         return self.model_copy(update={"build": build, "document_versions": versions})
 
@@ -81,10 +81,10 @@ class WirePayload(Record):
 
 
 class Timings(Record):
-    """The times of an answer, in milliseconds from sending the question.
+    """The times of an answer in milliseconds, counted from sending the question.
 
-    ``opening_ms`` and ``settling_ms`` are Lookout's own times: until the message box was found, and from the last
-    change until the answer counted as complete.
+    ``opening_ms`` and ``settling_ms`` are times that Lookout needs itself: until the message box was found, and
+    from the last change until the answer counted as complete.
     """
 
     first_token_ms: Milliseconds | None = None
@@ -94,7 +94,7 @@ class Timings(Record):
 
 
 class SettleSample(Record):
-    """The state of the page at one moment, used to decide whether the answer is complete."""
+    """The state of the page at one moment. Several samples show whether the answer is complete."""
 
     at_ms: Milliseconds
     characters: Annotated[int, Field(ge=0)]
@@ -102,19 +102,19 @@ class SettleSample(Record):
 
 
 class StepKind(StrEnum):
-    """The kind of a step, if it is known."""
+    """The kind of a step."""
 
     AGENT = "agent"
-    """The work was handed to another agent: a hop."""
+    """The agent gave the work to another agent. This is called a hop."""
     TOOL = "tool"
-    """A tool was called."""
+    """The agent called a tool."""
 
 
 class Step(Record):
-    """One step of an agent. Unknown values are absent, never 0.
+    """A step of an agent. Unknown values are ``None``, never 0.
 
-    ``detail`` are the arguments, or the event's text. ``cut`` says that it is only the beginning. ``at_ms`` is
-    the time from the start of the job.
+    ``detail`` contains the arguments, or the text of the event. If ``cut`` is true, it is only the beginning.
+    ``at_ms`` is the time since the start of the job.
     """
 
     name: str
@@ -126,15 +126,15 @@ class Step(Record):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
     def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
-        """Return the step with another name and detail, such as ones that can be stored, and its time."""
+        """Return the step with another name and detail, for example in a form that may be stored."""
         return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 
 
 class AgentQuestion(Record):
-    """A question for which an agent stopped its work, and the answer that it got.
+    """A question for which an agent interrupted its work, and the answer that the agent got.
 
-    ``question`` is empty if the application only says that it waits. ``scripted`` is true if the suite has the
-    answer.
+    ``question`` is empty if the application only reports that it waits. ``scripted`` is true if the answer comes
+    from the suite.
     """
 
     question: str
@@ -144,7 +144,7 @@ class AgentQuestion(Record):
 
 
 class PartKind(StrEnum):
-    """What a part of the message is that is not the answer."""
+    """The kind of a part of a message that is not the answer."""
 
     THINKING = "thinking"
     TOOL = "tool"
@@ -154,7 +154,7 @@ class PartKind(StrEnum):
 
 
 class AnswerPart(Record):
-    """A part of the answer's message that is not the answer."""
+    """A part of a message that is not the answer, for example a source."""
 
     kind: PartKind
     text: str
@@ -163,9 +163,9 @@ class AnswerPart(Record):
 class Evidence(Record):
     """The evidence for an answer. Paths are relative to the run's folder.
 
-    ``steps`` are an agent's steps; ``steps_cut`` says that more may follow. ``hops`` is how often work was handed
-    to an agent. ``aside`` are texts at the edges of the message, such as names and times. ``parts`` are sources,
-    tool cards, reasoning and status. ``refused`` are connections of the page that Lookout's address guard
+    ``steps`` are an agent's steps. If ``steps_cut`` is true, more steps may follow. ``hops`` is how often work was
+    given to another agent. ``aside`` are texts at the edges of the message, such as names and times. ``parts`` are
+    sources, tool cards, reasoning and status. ``refused`` are connections of the page that Lookout's address guard
     blocked.
     """
 
@@ -183,14 +183,14 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_reading(self, reading: Evidence) -> Self:
-        """Return this evidence with the parts that were read together with the answer: samples and other texts."""
+        """Return this evidence with everything that was read together with the answer: samples and other texts."""
         return self.model_copy(
             update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
         )
 
 
 class Attempt(Record):
-    """A failed attempt. It is stored, so that a retry never hides a fault."""
+    """A failed attempt. It is stored, so that a later success does not hide the fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -199,10 +199,10 @@ class Attempt(Record):
 
 
 class Exchange(Record):
-    """A question with its complete answer and evidence. An answer that broke off is a `NoAnswer`.
+    """A question with its complete answer and evidence. An incomplete answer is a `NoAnswer`.
 
-    ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is the number of questions at the
-    same time. ``earlier_answers`` are the replies to all turns but the last.
+    ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is the number of questions that were
+    asked at the same time. ``earlier_answers`` are the replies to all turns except the last.
     """
 
     outcome: Literal["exchange"] = "exchange"
@@ -225,7 +225,7 @@ class Exchange(Record):
 
     @property
     def listed_citations(self) -> tuple[str, ...]:
-        """The sources that the application sent in addition to its text."""
+        """The sources that the application sent separately from its text."""
         return self.wire.citations if self.wire is not None else ()
 
     @property
@@ -242,7 +242,7 @@ class Exchange(Record):
 
 
 class NoAnswerReason(StrEnum):
-    """Why there is no gradable answer."""
+    """Why there is no answer that can be graded."""
 
     UNREACHABLE = "unreachable"
     NOT_READY = "not_ready"
@@ -250,30 +250,30 @@ class NoAnswerReason(StrEnum):
     INCOMPLETE = "incomplete"
     APP_ERROR_SHOWN = "app_error_shown"
     LEFT_TARGET = "left_target"
-    """The page went to an address that is not the app's."""
+    """The page went to an address that does not belong to the application."""
     ACCESS_DENIED = "access_denied"
     RATE_LIMITED = "rate_limited"
-    """The application limits requests, for longer than the run lasts."""
+    """The application limits the number of requests, and the run is over before the limit ends."""
     LOGIN_FAILED = "login_failed"
     """The target has a login, and Lookout is not signed in: the session has ended, or the login failed."""
     NO_SUCH_PATH = "no_such_path"
-    """An API answers, but does not accept questions at the configured path: HTTP 404 or 405."""
+    """An API answers, but does not accept questions at the configured path (HTTP 404 or 405)."""
     END_NOT_FOUND = "end_not_found"
     """An API's streams end without the configured end event."""
     ANSWER_NOT_FOUND = "answer_not_found"
     """An API answered, but there is no text at the configured path."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
-    """The text that was read may not be the answer, or not all of it."""
+    """The text that was read may not be the answer, or may be incomplete."""
     BROWSER_LOST = "browser_lost"
     OLD_JOB = "old_job"
-    """The application returned an older job, whose report may come from another deploy."""
+    """The application returned an older job. Its report may come from another deploy."""
     CIRCUIT_OPEN = "circuit_open"
-    """Not asked: the app was already known to be down."""
+    """The case was not asked, because the application was already known to be down."""
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""There was an answer, but Lookout cannot read it with the present configuration."""
+"""Reasons for which there was an answer, but Lookout cannot read it with the current configuration."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -282,12 +282,13 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""The application answered, but accepted no question."""
+"""Reasons for which the application answered, but accepted no question."""
 
 
-# Shares its fields with Exchange because a common base would change the order of keys in the journal.
+# The fields are not in a common base class with Exchange, because that would change the order of keys in the
+# journal.
 class NoAnswer(Record):
-    """There was no gradable answer, with the reason and who caused it. It never counts as a wrong answer."""
+    """There was no answer that can be graded: the reason, and who caused it. It never counts as a wrong answer."""
 
     outcome: Literal["no_answer"] = "no_answer"
     run_id: Identifier

@@ -1,4 +1,4 @@
-"""What a run finds out after its verdict: what its failures have in common, and whether the cases fail again."""
+"""What a run finds out after its verdict: what its failures have in common, and whether its cases fail again."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from monitors.records.base import Identifier, Record, Severity, UtcTime
 from monitors.records.grades import CaseOutcome, FailureKind
 
 Value = str | int | float | bool | None
-"""The value of a case's attribute. ``None`` says that the case does not have the attribute."""
+"""The value of a case's attribute. ``None`` means that the case does not have the attribute."""
 
 Count = Annotated[int, Field(ge=0)]
 
 
 class Cause(Record):
-    """A condition that failed cases share: ``failed`` of the ``cases`` with it failed.
+    """A condition that failed cases have in common: ``failed`` of the ``cases`` that meet it failed.
 
-    ``elsewhere_failed`` of the ``elsewhere`` other cases failed.
+    ``elsewhere_failed`` of the ``elsewhere`` cases that do not meet it failed.
     """
 
     conditions: dict[str, Value]
@@ -30,14 +30,15 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def with_conditions(self, conditions: dict[str, Value]) -> Self:
-        """Return the cause with other conditions, for example masked ones."""
+        """Return the cause with other conditions, for example with masked texts."""
         return self.model_copy(update={"conditions": conditions})
 
 
 class FirstLook(Record):
-    """What failed cases have in common. Without ``causes``, chance explains the failures.
+    """What failed cases have in common. If ``causes`` is empty, chance explains the failures.
 
-    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is how many groups were compared.
+    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is the number of groups that were
+    compared.
     """
 
     cases: Count
@@ -47,7 +48,7 @@ class FirstLook(Record):
     groups: Count = 0
 
     def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
-        """Return the first look with other causes, such as masked ones."""
+        """Return the first look with other causes, for example with masked texts."""
         return self.model_copy(update={"causes": causes})
 
 
@@ -62,7 +63,7 @@ class RecheckPlace(StrEnum):
 class RecheckAnswer(Record):
     """The outcome of asking a failed case again after the verdict, without the answer's text.
 
-    ``repeat`` counts from 0 at each place. ``builds`` are the builds that the application named.
+    ``repeat`` counts from 0 at each place. ``builds`` are the builds that the application reported.
     """
 
     run_id: Identifier
@@ -91,7 +92,7 @@ class RecheckCount(Record):
 
 
 class CaseRecheck(Record):
-    """A failed case that was asked again: on the target (``here``), and on the previous build if there is one."""
+    """A failed case that was asked again: at the target (``here``), and at the previous build if there is one."""
 
     case_id: Identifier
     severity: Severity
@@ -100,20 +101,20 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """Whether the previous build answered at its address."""
+    """Whether the previous build itself answered at its address."""
 
     PROVED = "proved"
     UNPROVED = "unproved"
-    """It does not name its build."""
+    """The answering application does not report its build."""
     ANOTHER = "another"
-    """It names another build."""
+    """The answering application reports another build."""
 
 
 class PreviousBuild(Record):
-    """The previous build, on which failed cases were asked too.
+    """The previous build, where failed cases were asked too.
 
-    ``commit`` is that of the last accepted run. ``names`` is the build that answered, if it is another one.
-    ``problem`` says why no case, or not every case, was asked there.
+    ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is that build.
+    ``problem`` says why no cases, or not all cases, were asked there.
     """
 
     commit: Identifier | None = None
@@ -122,15 +123,15 @@ class PreviousBuild(Record):
     problem: str = ""
 
     def with_problem(self, problem: str) -> Self:
-        """Set why nothing was asked there, or not all; empty if all was asked."""
+        """Set why no cases, or not all cases, were asked there. Empty if all were asked."""
         return self.model_copy(update={"problem": problem})
 
 
 class Recheck(Record):
     """The results of asking failed cases again. They do not change the verdict.
 
-    ``cases`` come worst first. ``left_out`` counts severe failed cases beyond the limit. ``problem`` says why no
-    case, or not every case, was asked.
+    The worst of the ``cases`` comes first. ``left_out`` counts the severe failed cases beyond the limit.
+    ``problem`` says why no cases, or not all cases, were asked.
     """
 
     cases: tuple[CaseRecheck, ...] = ()

@@ -1,4 +1,4 @@
-"""Graders' verdicts on one exchange, and the assessment of its case."""
+"""Graders' verdicts on one reply, and the assessment of its case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitors.records.exchanges import TextPlace
 
 
 class FailureKind(StrEnum):
-    """What is wrong with an answer."""
+    """The kind of a failure: what is wrong with an answer."""
 
     WRONG_FACT = "wrong_fact"
     MISSING_FACT = "missing_fact"
@@ -43,19 +43,19 @@ _FAILURE_TEXTS: Final = {
     ).items()
 }
 FAILURE_WORDS: Final[Mapping[FailureKind, str]] = {kind: texts["words"] for kind, texts in _FAILURE_TEXTS.items()}
-"""The words for each kind, the same in alerts, reports and comments."""
+"""The words for each kind of failure. Alerts, reports and comments use the same words."""
 FAILURE_MEANINGS: Final[Mapping[FailureKind, str]] = {
     kind: texts["meaning"] for kind, texts in _FAILURE_TEXTS.items()
 }
 FAILURE_TO_DO: Final[Mapping[FailureKind, str]] = {kind: texts["to_do"] for kind, texts in _FAILURE_TEXTS.items()}
-"""Advice for an answer that failed in this way."""
+"""Advice for each kind of failure."""
 
 CASE_ROW: Final = "case"
-"""The row of the severity table for a failure with the severity of its case."""
+"""The name of the row in the severity table for a failure that has the severity of its case."""
 TRAFFIC_ROW: Final = "traffic"
-"""The row for a live conversation whose question is not in the suite. A setting gives its severity."""
+"""The name of the row for a live conversation whose question is not in the suite. A setting gives its severity."""
 LOG_ROW: Final = "hallucination_log>=3"
-"""The row for entries of an application's hallucination log: severity 3."""
+"""The name of the row for entries of an application's hallucination log. They have severity 3."""
 
 _ROW_REASONS: Final = {
     CASE_ROW: "the suite gives this question severity 3",
@@ -67,46 +67,46 @@ _ROW_REASONS: Final = {
     FailureKind.ERROR_LEAK: "an error was shown as the answer",
     "hallucination_log": "the application's guardrail blocked this answer",
 }
-"""Why a failure has its severity, by the row of the severity table."""
+"""Why a failure has its severity, for each row of the severity table."""
 
 
 def format_policy_row(row: str) -> str:
-    """Say why a failure has its severity: ``pii_disclosure>=3`` becomes "personal data was disclosed".
+    """Say why a failure has its severity. For example, ``pii_disclosure>=3`` becomes "personal data was disclosed".
 
-    An unknown row is returned unchanged.
+    The name of an unknown row is returned unchanged.
     """
     return _ROW_REASONS.get(row.partition(">=")[0], row)
 
 
 class Aspect(StrEnum):
-    """The question that a grade answers."""
+    """The question that a grade answers, for example whether the answer names its source."""
 
     FACTUAL_MATCH = "factual_match"
-    """Does the answer agree with the gold? If a refusal is expected: did it refuse?"""
+    """Does the answer agree with the gold? If a refusal is expected, did the application refuse?"""
     CITATION = "citation"
-    """Does it name its source, and the expected source?"""
+    """Does the answer name a source, and is it the expected source?"""
     REFUSAL = "refusal"
-    """Did it refuse exactly when it should?"""
+    """Did the application refuse exactly when it should?"""
     LANGUAGE = "language"
     DISCLOSURE = "disclosure"
     ERROR_LEAK = "error_leak"
     REPORT_FORM = "report_form"
-    """Is it a real report: not empty, not a template, not a copy of the issue?"""
+    """Is this a real report, and not empty, a template or a copy of the issue?"""
     RELEVANT_FILES = "relevant_files"
-    """Does the report name the relevant files and functions, few others, and none that do not exist?"""
+    """Does the report name the relevant files and functions, few others, and none that does not exist?"""
     ISSUE_SEVERITY = "issue_severity"
     ROOT_CAUSE = "root_cause"
     EFFICIENCY = "efficiency"
-    """Did the agent avoid needless steps?"""
+    """Did the agent avoid unnecessary steps?"""
     USEFULNESS = "usefulness"
     """A judge's rating from 1 to 5. It does not decide whether the answer is correct."""
 
 
 SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
-"""Every correct answer must pass these aspects."""
+"""Aspects that every correct answer must pass."""
 
 NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
-"""A report with one of these failures is not rated by a judge."""
+"""Failure kinds of texts that are no real report. A judge does not rate such a report."""
 
 _ASPECT_OF_KIND = {
     FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,
@@ -123,7 +123,7 @@ _ASPECT_OF_KIND = {
 
 
 def find_aspect(kind: FailureKind | None) -> Aspect | None:
-    """Return the aspect that a failure of this kind fails; ``None`` if no grader checks it.
+    """Return the aspect that such a failure fails, or ``None`` if no grader checks this kind.
 
     The view ``reviewed_grades`` has the same mapping in SQL.
     """
@@ -131,9 +131,10 @@ def find_aspect(kind: FailureKind | None) -> Aspect | None:
 
 
 class Span(Record):
-    """The place of evidence in a text, in Unicode code points, end exclusive.
+    """The position of evidence in a text, in Unicode code points. The end is exclusive.
 
-    ``label`` names what is there, such as ``aadhaar``. It never contains the text, which may be personal data.
+    ``label`` says what the evidence is, such as ``aadhaar``. It never contains the text itself, which may be
+    personal data.
     """
 
     where: TextPlace | Literal["gold"]
@@ -149,7 +150,7 @@ class Span(Record):
 
 
 class JudgeLineage(Record):
-    """The model, prompt and rubric of a judge. Grades of different lineages are not comparable."""
+    """A judge's model, prompt and rubric. Grades from different lineages are not comparable."""
 
     model: str
     prompt_sha256: str
@@ -157,14 +158,14 @@ class JudgeLineage(Record):
 
 
 class Criterion(StrEnum):
-    """A yes-or-no question about a report's usefulness, in addition to the rating from 1 to 5."""
+    """A yes-or-no question about the usefulness of a report, in addition to the rating from 1 to 5."""
 
     HELPFULNESS = "helpfulness"
-    """Is it specific, actionable and correct?"""
+    """Is the report specific, actionable and correct?"""
     COMPLETENESS = "completeness"
-    """Does it have a severity, a root cause, files and a fix?"""
+    """Does the report have a severity, a root cause, files and a fix?"""
     ACCURACY = "accuracy"
-    """Does it name the root cause of the reference?"""
+    """Does the report name the root cause in the reference?"""
 
 
 CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
@@ -172,14 +173,14 @@ CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
     Criterion.COMPLETENESS: "complete",
     Criterion.ACCURACY: "accurate",
 }
-"""The words for a report that meets the criterion."""
+"""The words for a report that meets each criterion."""
 
 
 class UsefulnessCriterion(Record):
-    """A judge's answer to one criterion: 1 if the report meets it, else 0.
+    """A judge's answer to one criterion: 1 if the report meets it, or else 0.
 
-    ``quote`` is the place of the deciding words. It is ``None`` if the report lacks something, or if the judge's
-    quote was not found in the report.
+    ``quote`` is the position of the words that decided. It is ``None`` if the report lacks something, or if the
+    judge's quote was not found in the report.
     """
 
     name: Criterion
@@ -189,13 +190,13 @@ class UsefulnessCriterion(Record):
 
 
 JUDGE: Final = "judge"
-"""The name of the grader that uses one or more models."""
+"""The name of the grader that asks one or more models."""
 
 
 class Judged(Record):
-    """A grader's verdict. A failed verdict has a failure kind, a passed one has none.
+    """A grader's verdict. A failed verdict has a failure kind; a passed verdict has none.
 
-    ``score`` from 0 to 1 is a finer result, if the grader has one. ``rubric`` is a judge's rating from 1 to 5.
+    ``score`` (0 to 1) is a more precise result, if the grader has one. ``rubric`` is a judge's rating from 1 to 5.
     ``reason`` is one sentence that a person can check; it never contains personal data. ``criteria_problem`` says
     why a rated report has no ``criteria``.
     """
@@ -208,7 +209,7 @@ class Judged(Record):
     failure_kind: FailureKind | None = None
     score: Probability | None = None
     rubric: Annotated[int, Field(ge=1, le=5)] | None = None
-    # Not written if empty: two empty fields in each grade make a rebuild of the warehouse 4 % slower.
+    # Not written if empty, because two empty fields in each grade make a rebuild of the warehouse 4 % slower.
     criteria: Annotated[tuple[UsefulnessCriterion, ...], Field(exclude_if=operator.not_)] = ()
     criteria_problem: Annotated[str, Field(exclude_if=operator.not_)] = ""
     reason: str
@@ -217,7 +218,7 @@ class Judged(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
     def without_evidence(self) -> Self:
-        """Return the verdict without places of evidence, for a text that is stored in another form."""
+        """Return the verdict without positions of evidence, for a text that is stored in another form."""
         return self.model_copy(update={"evidence": ()})
 
     @model_validator(mode="after")
@@ -228,7 +229,7 @@ class Judged(Record):
 
 
 class Abstained(Record):
-    """A grader gave no verdict. ``needed`` is false if its question does not apply to the answer."""
+    """A grader gave no verdict. ``needed`` is false if the grader's question does not apply to the answer."""
 
     status: Literal["abstained"] = "abstained"
     grader: Identifier
@@ -254,10 +255,10 @@ class CaseOutcome(StrEnum):
 class Assessment(Record):
     """The outcome of a case with its grades and its severity.
 
-    ``severity`` is that of the failure, or of the case if it did not fail. ``policy_row`` is the row of the
-    severity table that decided. ``failure_kinds`` come worst first. ``refused`` says whether the answer refused,
-    rightly or not. ``unconfirmed`` is true if only one judge found the failure, or if rules pass the answer and a
-    judge fails it.
+    ``severity`` is that of the failure, or else that of the case. ``policy_row`` is the row of the severity table
+    that decided. The worst of ``failure_kinds`` comes first. ``refused`` is true if the answer is a refusal, even a
+    wrong one. ``unconfirmed`` is true if only one judge found the failure, or if rules pass the answer and a judge
+    fails it.
     """
 
     run_id: Identifier
@@ -284,15 +285,15 @@ class Assessment(Record):
 
     @property
     def is_disputed(self) -> bool:
-        """Whether rules pass the answer and a judge fails it, so that a person must read it."""
+        """Return whether rules pass the answer and a judge fails it. A person must then read it."""
         return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
     def mark_unconfirmed(self, unconfirmed: bool) -> Self:
-        """Set whether only one judge found the failure."""
+        """Return the assessment with the mark whether only one judge found the failure."""
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
     def mark_ungraded_by_judge(self, judge: Judged | Abstained, reason: str) -> Self:
-        """Make the case ungraded, because the judge fails an answer that rules pass, or gave no verdict."""
+        """Return the case as ungraded, because the judge gave no verdict, or fails an answer that rules pass."""
         is_disputed = isinstance(judge, Judged)
         return self.model_copy(
             update={

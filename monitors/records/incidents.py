@@ -1,4 +1,4 @@
-"""Incidents, the messages about them, and people's actions as a message shows them."""
+"""Incidents, messages about them, and people's actions in the form in which a message shows them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class ActionKind(StrEnum):
     """What a person can do with an incident."""
 
     ACKNOWLEDGE = "acknowledge"
-    """No reminders unless the incident gets worse."""
+    """Send no reminders unless the incident gets worse."""
     FALSE_ALARM = "false_alarm"
-    """The answer was right. This adds a person's label, and no alert about the finding is sent for a while."""
+    """The answer was right. This stores a person's label, and no alert about the finding is sent for some time."""
     ADD_TO_GOLD = "add_to_gold"
     """Draft a gold case from the incident."""
     RESOLVE = "resolve"
-    """The fault is gone."""
+    """The fault has ended."""
 
 
 class ActionVia(StrEnum):
-    """Where a person took the action."""
+    """Where the person did the action."""
 
     SLACK = "slack"
     COMMAND = "command"
@@ -38,7 +38,7 @@ class ActionVia(StrEnum):
 
 
 class OperatorMark(Record):
-    """An action as a message shows it. ``by`` is a Slack user id if the action was taken in Slack."""
+    """An action as a message shows it. ``by`` is a Slack user id if the person used Slack."""
 
     kind: ActionKind
     by: Name
@@ -48,8 +48,9 @@ class OperatorMark(Record):
 
 
 Redacted = NewType("Redacted", str)
-"""Text that is safe to send. Only ``monitors.alerts.redact`` creates it, so that the type checker finds unsafe
-text.
+"""Text that is safe to send.
+
+Only ``monitors.alerts.redact`` creates it, so the type checker detects unsafe text.
 """
 
 
@@ -92,7 +93,7 @@ class IncidentState(StrEnum):
 
 
 class NotifyReason(StrEnum):
-    """Why a message was sent. The message shows it."""
+    """Why a message was sent. The message shows this reason."""
 
     FIRST_SEEN = "first_seen"
     WORSE = "worse"
@@ -100,19 +101,20 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open earlier, and nobody could be notified then. Slack works now."""
+    """The incident was open before, but nobody could be notified then. Slack works now."""
     MISSED = "missed"
-    """Slack refused its messages. One summary reports all such incidents."""
+    """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
-    """It occurred during a recurring silence. A summary after the silence reports it."""
+    """The incident occurred during a recurring silence. A summary after the silence reports it."""
     CLOSED = "closed"
-    """Its case is no longer in the suite, or its target no longer in the configuration. The fault may still be
-    there.
+    """The case is no longer in the suite, or the target no longer in the configuration.
+
+    The fault may still exist.
     """
 
     @property
     def is_ending(self) -> bool:
-        """Whether the message reports that the incident is over."""
+        """Return whether the message reports that the incident has ended."""
         return self in {NotifyReason.RECOVERED, NotifyReason.CLOSED}
 
 
@@ -129,7 +131,7 @@ class FailedCase(Record):
 
 
 class FaultIdentity(Record):
-    """The fields that an observation and its incident share.
+    """The fields that an observation and its incident have in common.
 
     ``fingerprint`` identifies the fault in every run: it does not depend on the run, the commit or the words of
     the answer. ``owner`` is the part of Lookout that saw the fault first. For a failed gate, ``failed_cases`` are
@@ -147,16 +149,16 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """The hash of each failed case's gold when it last failed (`GoldCase.right_answer_sha256`)."""
+    """The hash of each failed case's gold at its last failure (`GoldCase.right_answer_sha256`)."""
 
 
 class Observation(FaultIdentity):
-    """One fault that a run saw. Texts are already redacted.
+    """One fault that a run saw. The texts are already redacted.
 
     ``flaky`` says how often a flaky case was right. ``origin`` says who asked. ``multiplied`` is true for a rate
-    that grew a lot since the last alert. For a failed gate, ``examples`` are the worst cases without their own
+    that has grown a lot since the last alert. For a failed gate, ``examples`` are the worst cases without their own
     alert, ``others`` names further cases, and ``cases_with_alerts`` have their own alerts. If ``is_report`` is
-    true, ``asked`` is an issue, ``expected`` the reference and ``answered`` an agent's report.
+    true, ``asked`` is an issue, ``expected`` is the reference, and ``answered`` is an agent's report.
     """
 
     run_id: Identifier
@@ -180,13 +182,13 @@ class Observation(FaultIdentity):
     """The target's configured address. It is not redacted in ``reason``."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """Return the observation as the example of an incident about all failures of its kind."""
+        """Return the observation as an example for an incident about all failures of its kind."""
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
         )
 
     def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
-        """Return the observation without the cases that are ``right`` now; ``reason`` names those that are left."""
+        """Return the observation without the cases that are ``right`` now. ``reason`` names the remaining cases."""
         return self.model_copy(
             update={
                 "failed_cases": tuple(case for case in self.failed_cases if case not in right),
@@ -199,11 +201,11 @@ class Observation(FaultIdentity):
 
 
 class Incident(FaultIdentity):
-    """A fault over time. It changes only through its methods.
+    """A fault over time. Only its methods change it.
 
-    ``occurrences`` counts the runs that saw the fault since it was opened. ``first_commit`` is the deploy with
-    which it appeared. ``thread`` identifies its first message in Slack. ``last_notified_at`` is ``None`` while an
-    alert is withheld. ``notified_cases`` are all failed cases that a message has reported.
+    ``occurrences`` counts the runs that saw the fault since the incident was opened. ``first_commit`` is the deploy
+    with which it appeared. ``thread`` identifies its first message in Slack. While an alert is withheld,
+    ``last_notified_at`` is ``None``. ``notified_cases`` are all failed cases that a message has reported.
     """
 
     state: IncidentState
@@ -211,7 +213,7 @@ class Incident(FaultIdentity):
     last_seen_at: UtcTime
     last_notified_at: UtcTime | None = None
     resolved_at: UtcTime | None = None
-    """It stays set when the fault returns. To check whether the incident is over, use ``is_resolved``."""
+    """The time of the last end. It stays set when the fault returns, so use ``is_resolved`` to check the state."""
     occurrences: Annotated[int, Field(ge=1)] = 1
     first_commit: Identifier | None = None
     last_run_id: Identifier
@@ -242,10 +244,10 @@ class Incident(FaultIdentity):
         )
 
     def reopen(self, observation: Observation) -> Self:
-        """Open a resolved incident again. If it is the same fault as before, ``resolved_at`` stays.
+        """Open a resolved incident again. If the fault is the same as before, ``resolved_at`` stays.
 
-        A gate may fail again for another reason. Then its failed cases are compared, or its reasons if no case
-        failed. Other faults with the same fingerprint are always the same.
+        A gate may fail again for another reason. Then its failed cases are compared or, if no case failed, its
+        reasons. Other faults with the same fingerprint are always the same.
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
@@ -281,9 +283,10 @@ class Incident(FaultIdentity):
         )
 
     def is_worsened_by(self, observation: Observation) -> bool:
-        """Whether ``observation`` makes the incident worse.
+        """Return whether ``observation`` makes the incident worse.
 
-        It does if it is more severe, if its rate grew a lot, or if a case failed that no message has reported.
+        It does if it is more severe, if its rate has grown a lot, or if it has a failed case that no message has
+        reported.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
         return observation.severity > self.severity or multiplied or bool(self.find_unreported_cases(observation))
@@ -295,16 +298,16 @@ class Incident(FaultIdentity):
 
     @property
     def is_resolved(self) -> bool:
-        """Whether the incident is over."""
+        """Return whether the incident has ended."""
         return self.state is IncidentState.RESOLVED
 
     def record_alert(self, at: datetime, cases: Iterable[str] = ()) -> Self:
-        """Store that an alert was sent at ``at``, also about the failed ``cases``."""
+        """Store that an alert was sent at ``at``. The alert also reported the failed ``cases``."""
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
     def withhold_alert(self) -> Self:
-        """Store that an alert was withheld. The next observation may send it."""
+        """Store that an alert was withheld. The next observation may send the alert."""
         return self.model_copy(update={"last_notified_at": None})
 
     def acknowledge(self) -> Self:
@@ -312,34 +315,34 @@ class Incident(FaultIdentity):
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
     def leave_alerts_to_original(self) -> Self:
-        """Send no alerts about it unless it gets worse.
+        """Send no alerts about the incident unless it gets worse.
 
-        Used for a copied data folder, whose original sends the alerts.
+        This is used in a copied data folder, because the original folder sends the alerts.
         """
         quiet = {"state": IncidentState.ACKNOWLEDGED, "last_notified_at": None, "thread": None, "channel": None}
         return self.model_copy(update=quiet)
 
     def resolve(self, at: datetime) -> Self:
-        """Resolve the incident. ``resolved_at`` is never before the fault was last seen."""
+        """Resolve the incident. ``resolved_at`` is never before the time when the fault was last seen."""
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Send later alerts to the thread of the message ``thread``; ``None`` for no thread."""
+        """Send later alerts to the thread of the message ``thread``, or to no thread if it is ``None``."""
         return self.model_copy(update={"thread": thread, "channel": channel})
 
 
 class Link(Record):
-    """A link with its label: to a web address or a local path."""
+    """A link to a web address or a local path, with its label."""
 
     label: str
     href: str
 
 
 class AlertItem(Record):
-    """One incident in an alert, with its observation.
+    """An incident in an alert, with the observation that caused the alert.
 
-    ``new_cases`` are failed cases that no earlier message has reported. ``severity_before`` is the lower severity
-    that the incident had before.
+    ``new_cases`` are failed cases that no earlier message has reported. ``severity_before`` is the incident's
+    earlier, lower severity.
     """
 
     incident: Incident
@@ -350,7 +353,7 @@ class AlertItem(Record):
 
     @property
     def urgency(self) -> tuple[bool, int, bool, str, str]:
-        """The key to sort items in a message: open ones first, then the worst, then new ones."""
+        """The key that sorts items in a message: open items first, then the most severe, then the new ones."""
         incident, is_old = self.incident, self.reason is not NotifyReason.FIRST_SEEN
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
@@ -359,7 +362,7 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def record_alert(self, at: datetime) -> Self:
-        """Return the item with an alert recorded at ``at``."""
+        """Return the item with the record of an alert at ``at``."""
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
@@ -375,11 +378,12 @@ class CaseAlert(Record):
 
 
 class RunSummary(Record):
-    """Facts about a run that all messages and reports show.
+    """Facts about a run that all its messages and reports show.
 
-    ``flat`` and ``weighted`` are the scores as text, ``None`` before the run ends. ``dimensions`` sums up an
-    agent's reports on issues. ``in_common`` has a line for each common cause of failures, ``changed`` for each
-    change since the last accepted run. ``under_way`` is true if the message was sent before the end of the run.
+    ``flat`` and ``weighted`` are the scores as text, or ``None`` before the run ends. ``dimensions`` summarises an
+    agent's reports on issues. ``in_common`` has a line for each common cause of failures, and ``changed`` has a
+    line for each change since the last accepted run. ``under_way`` is true if the message was sent before the end
+    of the run.
     """
 
     commit: Identifier | None = None
@@ -393,29 +397,29 @@ class RunSummary(Record):
     production: bool = False
 
     def fill_empty_fields_from(self, base: RunSummary) -> RunSummary:
-        """Return this summary with its empty fields filled from ``base``.
+        """Return this summary. Its empty fields are filled from ``base``.
 
-        ``under_way`` is always that of this summary.
+        ``under_way`` always comes from this summary.
         """
         fields = {name: getattr(self, name) or getattr(base, name) for name in RunSummary.model_fields}
         return RunSummary.model_validate(fields | {"under_way": self.under_way})
 
 
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons of new messages. They share one message, which starts a thread."""
+"""Reasons of messages about something new. They share one message, which starts a thread."""
 
 SUMMARY_REASONS: Final = frozenset({NotifyReason.MISSED, NotifyReason.SILENCED})
-"""Reasons of a summary of several incidents, open ones and resolved ones."""
+"""Reasons of a summary of several incidents, which may be open or resolved."""
 
 THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReason.MISSED}
-"""Reasons of messages that start a thread. Later alerts about their incidents are replies in it."""
+"""Reasons of messages that start a thread. Later alerts about their incidents are replies in this thread."""
 
 
 class Alert(RunSummary):
     """One message about the incidents of one kind from one run. It is stored before it is sent.
 
-    It shows its ``id``, so that people recognise a duplicate. ``own_alerts`` are the alerts of a failed gate's
-    cases.
+    The message shows its ``id``, so that people recognise a duplicate. ``own_alerts`` are the alerts about the
+    cases of a failed gate.
     """
 
     id: Identifier
@@ -428,37 +432,40 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """People's actions on it. They are added when it is shown, and not stored with it."""
+    """People's actions on the message. They are added when it is shown, and are not stored with it."""
     again: str = ""
-    """The results of asking its cases again. They are added when it is shown, and not stored with it."""
+    """The results of asking its cases again. They are added when it is shown, and are not stored with it."""
 
     @property
     def thread(self) -> str | None:
-        """The thread that it is sent to; ``None`` if it starts a thread."""
+        """The thread that the message is sent to, or ``None`` if the message starts a thread."""
         return self.items[0].incident.thread
 
     @property
     def channel(self) -> str | None:
-        """The channel of ``thread``; ``None`` for the sender's default."""
+        """The channel of ``thread``, or ``None`` for the sender's default channel."""
         return self.items[0].incident.channel
 
     @property
     def fingerprints(self) -> tuple[Sha256, ...]:
-        """The fingerprints of its incidents, in the order in which they are shown."""
+        """The fingerprints of the message's incidents, in the order in which they are shown."""
         return tuple(item.incident.fingerprint for item in self.items)
 
     @property
     def is_over(self) -> bool:
-        """Whether all of its incidents are resolved."""
+        """Return whether all incidents of the message are resolved."""
         return self.reason.is_ending or self.items[0].incident.is_resolved
 
     @property
     def is_continuation(self) -> bool:
-        """Whether its run has already sent a message of this kind, to which its items are added."""
+        """Return whether the run has already sent a message of this kind.
+
+        The items are then added to that message.
+        """
         return self.reason in OPENING_REASONS and self.thread is not None
 
     def select_item(self, fingerprint: str) -> AlertItem:
-        """Return the item about the incident ``fingerprint``. Raises `StopIteration` if there is none."""
+        """Return the item about the incident ``fingerprint``. Raises `StopIteration` if there is no such item."""
         return next(item for item in self.items if item.incident.fingerprint == fingerprint)
 
     def with_summary(self, summary: RunSummary) -> Self:
@@ -472,9 +479,9 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """Return the message with the items of ``later`` messages. The id and the time do not change.
+        """Return the message with the items of ``later`` messages. Its id and its time do not change.
 
-        It has the newest summary, and of each fault the newest item.
+        It has the newest summary and, for each fault, the newest item.
         """
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
@@ -483,11 +490,11 @@ class Alert(RunSummary):
         return self.with_items(newest.values()).with_summary(summary)
 
     def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
-        """Return the message with the ids of its cases' own alerts."""
+        """Return the message with the ids of the alerts about its cases."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
-        """Return the message with operators' actions about it."""
+        """Return the message with operators' actions on it."""
         return self.model_copy(update={"marks": tuple(marks)})
 
     def with_recheck(self, text: str) -> Self:
@@ -495,7 +502,10 @@ class Alert(RunSummary):
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
-        """Return the message after all repeats; ``texts`` says by case id how often a flaky case was right."""
+        """Return the message after all repeats.
+
+        ``texts`` maps case ids to texts about how often a flaky case was right.
+        """
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item
             for item in self.items
@@ -503,12 +513,12 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": tuple(items)})
 
     def remove_threads(self) -> Self:
-        """Return the message without threads, for a channel that does not have them."""
+        """Return the message without threads, for a channel that has no threads."""
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
 def choose_alert_reason(items: Sequence[AlertItem]) -> NotifyReason:
-    """Choose the reason of a message about ``items``: ``first_seen`` if any item is new."""
+    """Choose the reason of a message about ``items``. It is ``first_seen`` if at least one item is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason
 
@@ -518,13 +528,13 @@ class DeliveryStatus(StrEnum):
 
     SENT = "sent"
     PRINTED = "printed"
-    """Printed in the terminal, because Slack is not configured."""
+    """The message was printed in the terminal, because Slack is not configured."""
     FAILED = "failed"
-    """Lookout tries again."""
+    """The attempt failed. Lookout tries again."""
     REJECTED = "rejected"
-    """The service refused it permanently."""
+    """The service refused the message permanently."""
     LEFT = "left"
-    """Not sent, because the installation from which this folder was copied sends it."""
+    """The message was not sent, because the installation that this folder was copied from sends it."""
 
 
 class Receipt(Record):

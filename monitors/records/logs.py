@@ -1,4 +1,4 @@
-"""The application's own hallucination log: the reading position, entries, and unreadable lines."""
+"""The application's own hallucination log: the read position, its entries, and invalid lines."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pydantic import Field, JsonValue, Strict, StrictInt, StrictStr
 from monitors.records.base import Identifier, Probability, Record, Sha256, UtcTime
 
 Offset = Annotated[int, Field(ge=0)]
-"""A position in a file, in bytes from its start."""
+"""A position in a file, in bytes from the start of the file."""
 
 
 class FileMark(Record):
-    """Identifies a log file after a rotation, and says how far it was read.
+    """Identifies a log file after a rotation, and states how far the file was read.
 
-    A file is identified by its content only, because copies have other inodes. ``starts_sha256`` are hashes of
-    the first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last bytes before ``offset``.
+    Only its content identifies a file, because copies have other inodes. ``starts_sha256`` are hashes of the first
+    64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last bytes before ``offset``.
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """How often the log had been rotated when this file was the newest."""
+    """How many times the log had been rotated when this file was the newest."""
     offset: Offset
     """The position after the last complete line that was read."""
     starts_sha256: tuple[Sha256, ...] = ()
@@ -30,42 +30,45 @@ class FileMark(Record):
 
 
 class LogCursor(Record):
-    """How far a log was read. It is stored in one transaction with the entries, so that a restart skips nothing."""
+    """How far a log was read.
+
+    It is stored in one transaction with the entries, so that a restart skips no entry.
+    """
 
     log: Identifier
     sequence: Annotated[int, Field(ge=1)] = 1
-    """Number of the reading step. A larger number is a later step."""
+    """The number of the read. A later read has a larger number."""
     current: FileMark
     earlier: tuple[FileMark, ...] = ()
-    """Older files of the log, newest first. Their writers may still add a line."""
+    """Older files of the log, newest first. The application may still add a line to them."""
     modified_ns: Offset = 0
-    """When the newest file was last written, by the clock of its file system."""
+    """When the newest file was last written, in nanoseconds, by the clock of its file system."""
     history_to: Offset = 0
-    """Size of the log when Lookout began to watch it. Earlier entries send no alert."""
+    """Size of the log in bytes when Lookout began to watch it. Entries before this position send no alert."""
 
     @property
     def has_read_nothing(self) -> bool:
-        """Whether the log has been empty so far."""
+        """Return whether the log has been empty so far."""
         return self.current.offset == 0 and not self.earlier
 
     def is_history(self, generation: int, offset: int) -> bool:
-        """Whether the line at this position was written before Lookout began to watch the log."""
+        """Return whether the line at this position was written before Lookout began to watch the log."""
         return generation == 0 and offset < self.history_to
 
 
 class QuarantineReason(StrEnum):
-    """Why a line could not be read as an entry."""
+    """Why a line is not a valid entry."""
 
     TOO_LONG = "too_long"
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
     NO_TEXT = "no_text"
-    """An object without a question, a reply or a claim at a known name."""
+    """The line is an object, but has no question, reply or claim under a known name."""
 
 
 class QuarantinedLine(Record):
-    """A line of a log that could not be read as an entry. The other lines are read."""
+    """A line of a log that is not a valid entry. The other lines are still read."""
 
     id: Identifier
     log: Identifier
@@ -83,24 +86,24 @@ class LogWarningKind(StrEnum):
     MISSING = "missing"
     """The log has no file."""
     REPLACED = "replaced"
-    """The file that Lookout was reading is gone. Its last lines are missing."""
+    """The file that Lookout was reading no longer exists. Its last lines are missing."""
 
 
 class LogWarning(Record):
-    """A problem for the owner of the log: the log or some of its lines are missing."""
+    """A problem for the owner of the log: the log, or some of its lines, are missing."""
 
     log: Identifier
     kind: LogWarningKind
     generation: int
     offset: Offset
-    """The missing file was read up to here."""
+    """The position up to which the missing file was read."""
     detail: str
 
 
 class BlockedReply(Record):
-    """A reply that the application blocked, with the fields of its log.
+    """A reply that the application blocked, with the fields of the application's log.
 
-    ``extra`` has unknown fields, and known fields with a value of an unexpected type.
+    ``extra`` contains unknown fields, and known fields whose value has an unexpected type.
     """
 
     ts: UtcTime | None = None
@@ -115,12 +118,12 @@ class BlockedReply(Record):
 
     @property
     def has_text(self) -> bool:
-        """Whether it has a question, a reply or a claim that a person can judge."""
+        """Return whether the reply has a question, a text or a claim that a person can judge."""
         return any(text and text.strip() for text in (self.user_text, self.blocked_reply, *self.unsupported_claims))
 
 
 class HallucinationEntry(Record):
-    """One entry of a hallucination log with its position. The same text at another position is another entry."""
+    """An entry of a hallucination log with its position. The same text at another position is a different entry."""
 
     id: Identifier
     log: Identifier
@@ -132,7 +135,7 @@ class HallucinationEntry(Record):
 class LoggedHallucination(Record):
     """A stored log entry with redacted texts, and the fingerprint of its incident.
 
-    ``notify`` is false for entries from before Lookout watched the log.
+    ``notify`` is false for entries that were written before Lookout watched the log.
     """
 
     target: Identifier

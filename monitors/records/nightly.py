@@ -22,27 +22,27 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class CensusKind(StrEnum):
-    """What rules can find in a conversation without knowing the right answer."""
+    """What rules can find in a conversation without a known right answer."""
 
     DISCLOSURE = "disclosure"
-    """A reply contains personal data or a secret that the user had not written."""
+    """A reply contains personal data or a secret that was not in the user's messages."""
     ERROR_LEAK = "error_leak"
     """A reply shows a technical error."""
     NO_ANSWER = "no_answer"
     """The user's last message got no reply."""
     WRONG_LANGUAGE = "wrong_language"
-    """A reply is in another language than its question."""
+    """A reply is in another language than the question."""
     REFUSAL = "refusal"
     """A reply declines to answer, rightly or not."""
 
     @property
     def failure_kind(self) -> FailureKind | None:
-        """The kind of failure; ``None`` if it is not a failure of a reply."""
+        """The failure kind, or ``None`` if the finding is not a failure of a reply."""
         return _FAILURE_KINDS.get(self)
 
     @property
     def always_fails(self) -> bool:
-        """Whether one occurrence is a failure. For the other kinds, only a large increase is."""
+        """Return whether one occurrence is a failure. For other kinds, only a large increase is a failure."""
         return self in _ALWAYS_FAILING
 
 
@@ -55,10 +55,11 @@ _ALWAYS_FAILING = frozenset({CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK, Censu
 
 
 class CensusRate(Record):
-    """How many conversations of a night show one kind of finding.
+    """How many conversations of a night have one kind of finding.
 
-    ``graded`` counts the conversations in which rules can decide about the kind. ``first_at`` and ``last_at`` are
-    the times of the first and the last conversation with the finding. ``example_id`` is the id of the first.
+    ``graded`` counts the conversations in which rules can decide about this kind. ``first_at`` and ``last_at`` are
+    the times of the first and the last conversation with the finding. ``example_id`` is the id of the first such
+    conversation.
     """
 
     kind: CensusKind
@@ -70,7 +71,7 @@ class CensusRate(Record):
 
     @property
     def share(self) -> float | None:
-        """The share from 0 to 1; ``None`` if nothing was graded."""
+        """The share from 0 to 1, or ``None`` if nothing was graded."""
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
@@ -83,7 +84,7 @@ class CensusRate(Record):
 
 
 class CensusExample(Record):
-    """An example of a finding, redacted and cut, for a message."""
+    """An example of a finding for a message. It is redacted and shortened."""
 
     kind: CensusKind
     asked: Redacted
@@ -95,7 +96,7 @@ Rate = RateEstimate | RateUnknown
 
 
 class SeenConversation(Record):
-    """A conversation that a nightly run counted. Its texts are stored only if it was ``sampled``."""
+    """A conversation that a nightly run counted. Its texts are stored only if ``sampled`` is true."""
 
     target: Identifier
     source: Identifier
@@ -117,7 +118,7 @@ class KindRate(Record):
 class QuestionsAsked(Record):
     """The application's clarifying questions, and users' thumbs on them.
 
-    ``recognised`` questions were found by their wording; the source marked the others.
+    ``recognised`` counts the questions that were found by their wording. The source marked the other questions.
     """
 
     questions: Count
@@ -134,7 +135,7 @@ class QuestionsAsked(Record):
 
 
 class FactsChecked(Record):
-    """How many of the sampled ``replies`` had their facts checked, by a judge or with the gold set."""
+    """How many sampled ``replies`` had their facts checked, by a judge or with the gold set."""
 
     replies: Count = 0
     by_judge: Count = 0
@@ -142,19 +143,19 @@ class FactsChecked(Record):
 
     @property
     def total(self) -> int:
-        """All replies whose facts were checked."""
+        """The number of replies whose facts were checked."""
         return self.by_judge + self.by_gold
 
 
 class KnownQuestions(Record):
-    """Sampled conversations whose question is in the gold set, so that rules could grade them."""
+    """Sampled conversations whose question is in the gold set. Rules can grade their facts."""
 
     conversations: Count
     failed: Count
 
 
 class ReportsRated(Record):
-    """The sampled reports on issues, and a judge's average rating from 1 to 5 with its 95 % interval.
+    """The sampled reports on issues, and the average of a judge's ratings (1 to 5) with its 95 % interval.
 
     Empty reports and templates are not rated.
     """
@@ -169,9 +170,9 @@ class ReportsRated(Record):
 class NightlyIntake(Record):
     """What a nightly run read.
 
-    ``read`` conversations were new; an earlier run had read the ``known`` ones. ``repeated`` items occurred more
-    than once and count once. ``interrupted`` sources were not read to their end. ``census`` is what rules found
-    in every conversation.
+    ``read`` counts new conversations, and ``known`` counts those that an earlier run had read. ``repeated`` counts
+    items that occurred more than once; each counts once. ``interrupted`` are the sources that were not read to
+    their end. ``census`` is what rules found in every conversation.
     """
 
     since: UtcTime
@@ -184,20 +185,20 @@ class NightlyIntake(Record):
     issues: tuple[SourceWarning, ...] = ()
     issue_count: Count = 0
     unusable: dict[UnusableReason, Count] = Field(default_factory=dict[UnusableReason, Count])
-    """How many items could not be used, by reason; runs of earlier versions have none."""
+    """How many items could not be used, by reason. Empty for runs of earlier versions."""
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
-    """For each source, whether its conversations have the cited documents, so that citations were checked."""
+    """For each source, whether its conversations contain cited documents. Only then were citations checked."""
 
 
 class NightlyReport(NightlyIntake):
-    """The results of one nightly run of one target.
+    """The results of a nightly run of one target.
 
-    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with any failure. ``strata``
-    are the counts behind ``severe``, ``fact_strata`` those about wrong facts. ``reviews`` counts people's reviews
-    that correct the judge's errors. ``graded_by`` names the graders, because rates of different graders are not
-    comparable. ``drift_reading`` is absent if this run did not count for the drift test.
+    ``severe`` is the share of conversations with a failure of severity 3, and ``failed`` is the share with any
+    failure. ``strata`` are the counts for ``severe``, and ``fact_strata`` are the counts of wrong facts.
+    ``reviews`` counts people's reviews that correct the judge's errors. ``graded_by`` names the graders, because
+    rates of different graders are not comparable. ``drift_reading`` is missing if the drift test ignored this run.
     """
 
     run_id: Identifier
@@ -221,14 +222,14 @@ class NightlyReport(NightlyIntake):
 
     @property
     def state(self) -> str:
-        """``Partial`` if something is missing, ``Empty`` if no conversation was new, else ``Graded``."""
+        """The state: ``Partial`` if something is missing, ``Empty`` without new conversations, else ``Graded``."""
         if self.shortfalls:
             return "Partial"
         return "Graded" if self.read else "Empty"
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """Texts about what is missing in the run; empty if it is complete."""
+        """Texts about what is missing in the run. Empty if the run is complete."""
         judging = self.judging
         texts = [f"{plural(len(self.interrupted), 'source')} not read completely" if self.interrupted else ""]
         if judging.void_groups:

@@ -1,7 +1,7 @@
 """Records of operators: actions on incidents, labels on findings, and silences.
 
-An action is what a person does about an alert, its outcome is the result, and its mark is how the alert shows it
-(`OperatorMark`). A silence mutes alerts about a known fault for a limited time.
+An action is what a person does about an alert. Its outcome is the result, and its mark is the form in which the
+alert shows it (`OperatorMark`). A silence mutes alerts about a known fault for a limited time.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from monitors.records.recurrence import Period, Recurrence
 from monitors.records.reviews import AnswerVerdict, LabelSource
 
 NO_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""End of a recurring silence without an end."""
+"""The end of a recurring silence that does not end."""
 
 
 class Silence(Record):
-    """Mutes alerts about matching incidents from ``starts_at`` until before ``ends_at``.
+    """Mutes alerts about matching incidents from ``starts_at`` (included) to ``ends_at`` (excluded).
 
-    All fields that name incidents must match, and at least one must be set. ``ended_by`` is the person who ended
-    it early. With ``recurrence`` it mutes only in its recurring periods. A ``scheduled`` silence starts at a time
-    that a person chose.
+    Of the fields that name incidents, at least one must be set, and all that are set must match. ``ended_by`` is
+    the person who ended the silence early. With ``recurrence``, it mutes only in its recurring periods. If
+    ``scheduled`` is true, a person chose its start time.
     """
 
     id: Identifier
@@ -43,7 +43,8 @@ class Silence(Record):
     case_id: Identifier | None = None
     failure_kind: FailureKind | None = None
     ended_by: str | None = None
-    # An earlier version refuses unknown fields, so a silence without them is stored as that version stores it.
+    # An earlier version refuses unknown fields. So a silence without new fields is stored as that version stores
+    # it.
     recurrence: Recurrence | None = Field(default=None, exclude_if=lambda value: value is None)
     scheduled: bool = Field(default=False, exclude_if=lambda value: not value)
 
@@ -59,12 +60,12 @@ class Silence(Record):
         return self
 
     def end_early(self, at: datetime, by: str) -> Self:
-        """Return the silence as ended at ``at`` by this person, but not before its start."""
+        """Return the silence with the end ``at``, set by this person. The end is not before its start."""
         ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
     def list_matchers(self) -> dict[str, str]:
-        """List the values that an incident must have, by the field's name."""
+        """List the values that an incident must have to match. The keys are names of fields."""
         named = {
             "fingerprint": self.fingerprint,
             "target": self.target,
@@ -75,29 +76,29 @@ class Silence(Record):
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has ended for good."""
+        """Return whether the silence has ended and does not recur."""
         return self.ended_by is not None or now >= self.ends_at
 
     def is_active(self, now: datetime) -> bool:
-        """Whether it mutes alerts at ``now``."""
+        """Return whether the silence mutes alerts at ``now``."""
         if self.is_over(now) or (self.scheduled and now < self.starts_at):
             return False
         return self.recurrence is None or self.recurrence.is_active(now)
 
     def is_planned(self, now: datetime) -> bool:
-        """Whether it will mute alerts at a later time: it recurs, or it has not started yet."""
+        """Return whether the silence will mute alerts later, because it recurs or has not started yet."""
         return not self.is_over(now) and (self.recurrence is not None or (self.scheduled and now < self.starts_at))
 
     def is_about(self, incident: Incident) -> bool:
-        """Whether ``incident`` matches the silence."""
+        """Return whether ``incident`` matches the silence."""
         return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
     def is_muting(self, incident: Incident, now: datetime) -> bool:
-        """Whether the silence mutes ``incident`` at ``now``."""
+        """Return whether the silence mutes ``incident`` at ``now``."""
         return self.is_active(now) and self.is_about(incident)
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
-        """Yield the periods in which it mutes and that end after ``after``, in order."""
+        """Yield, in order, the periods in which the silence mutes and that end after ``after``."""
         if self.recurrence is None:
             periods = iter([Period(self.starts_at, self.ends_at)])
         else:
@@ -111,11 +112,11 @@ class Silence(Record):
 
 
 class OperatorAction(Record):
-    """One action of a person on an alert.
+    """A person's action on an alert.
 
-    The same button of a message always gives the same ``id``, however often it is pressed. ``by`` is a Slack user
-    id or the name given to the command. Without ``fingerprints``, the action is about all incidents of the
-    message ``alert_id``.
+    The same button of a message always gives the same ``id``, even if it is pressed several times. ``by`` is a
+    Slack user id, or the name that was given to the command. Without ``fingerprints``, the action is about all
+    incidents of the message ``alert_id``.
     """
 
     id: Identifier
@@ -137,17 +138,17 @@ class OperatorAction(Record):
 
 
 class ActionEffect(StrEnum):
-    """The effect of an action."""
+    """What an action changed."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
-    """The incidents were already in that state."""
+    """Nothing changed, because the incidents were already in that state."""
     UNKNOWN = "unknown"
-    """The message or incident is not in this warehouse."""
+    """Nothing changed, because the message or the incident is not in this warehouse."""
 
 
 class ActionOutcome(Record):
-    """The result of an action. ``fingerprints`` are the incidents of the action."""
+    """The result of an action. ``fingerprints`` are the incidents that the action was about."""
 
     action_id: Identifier
     at: UtcTime
@@ -157,11 +158,11 @@ class ActionOutcome(Record):
 
 
 class HumanLabel(Record):
-    """A person's verdict. Judges and graders are measured with it.
+    """A person's verdict. It is used to measure judges and graders.
 
     A label on an alert's finding has ``finding_right``, which is false for a false alarm. A label on a reviewed
-    answer has ``answer`` and the probability with which it was sampled. A label on a report may have ``rating``
-    from 1 to 5. ``reason`` is the grader's reason.
+    answer has ``answer``, and the probability with which the answer was sampled. A label on a report may have a
+    ``rating`` from 1 to 5. ``reason`` is the grader's reason.
     """
 
     id: Identifier
@@ -189,10 +190,10 @@ class HumanLabel(Record):
 
 
 class CaseDraft(Record):
-    """A draft of a gold case. It becomes gold only after a review.
+    """A draft of a gold case. It becomes gold only if a person accepts it.
 
-    Texts are redacted. ``gold`` is absent if a person must write the right answer. ``bad_reply`` is the
-    application's reply: the case must fail on it. ``cut`` says that only excerpts were available.
+    Its texts are redacted. ``gold`` is missing if a person must write the right answer. ``bad_reply`` is the
+    application's reply, which the new case must fail. If ``cut`` is true, only excerpts were available.
     """
 
     id: Identifier
@@ -214,12 +215,12 @@ class CaseDraft(Record):
     cut: bool = False
 
     def with_question(self, question: Redacted) -> Self:
-        """Return the draft with another wording of its last question."""
+        """Return the draft with other words for its last question."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 
 
 class StoredConversation(Record):
-    """A conversation as it was stored, not redacted."""
+    """A conversation as it was stored, without redaction."""
 
     run_id: Identifier
     case_id: Identifier
@@ -228,7 +229,7 @@ class StoredConversation(Record):
 
 
 class ActionContext(Record):
-    """An action with everything that is needed to carry it out.
+    """An action, and everything that is needed to carry it out.
 
     ``items`` is empty if the message or its incidents are not in this warehouse.
     """
@@ -240,7 +241,10 @@ class ActionContext(Record):
 
 
 class ActionChanges(Record):
-    """The outcome of an action and everything that it changes. All of it is stored in one transaction."""
+    """The outcome of an action, and everything that the action changes.
+
+    All of this is stored in one transaction.
+    """
 
     outcome: ActionOutcome
     incidents: tuple[Incident, ...] = ()

@@ -1,4 +1,4 @@
-"""Compare two detectors of bad replies: the application's guard and the nightly runs."""
+"""The comparison of two detectors of bad replies: the application's guard and the nightly runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 NO_LOG = "no hallucination_log is configured"
-"""The reason why a guard without a configured log has no figures."""
+"""The reason why a guard has no figures if no log is configured."""
 
 
 class Interval(Record):
-    """A share or a number of at least 0, with the limits of its interval."""
+    """A share or a number (at least 0), with the limits of its interval."""
 
     value: Annotated[float, Field(ge=0)]
     low: Annotated[float, Field(ge=0)]
@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """There is no figure. ``why`` gives the reason."""
+    """Replaces a figure that is not known. ``why`` gives the reason."""
 
     why: str
 
@@ -39,9 +39,10 @@ Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
-    """How many replies the guard blocked (``entries``), and people's labels on them.
+    """How many replies the guard blocked (``entries``), and how people labelled them.
 
-    ``right`` were rightly blocked, ``wrong`` were false alarms. An entry with both labels does not count.
+    ``right`` counts replies that were bad, and ``wrong`` counts false alarms. An entry with both labels does not
+    count.
     """
 
     entries: Count
@@ -56,12 +57,12 @@ class GuardCounts(Record):
 
     @property
     def labelled(self) -> int:
-        """How many of the entries people labelled."""
+        """How many of the entries have a label by a person."""
         return self.right + self.wrong
 
 
 class TrafficCounts(Record):
-    """What the nightly runs found in served replies.
+    """What the nightly runs found in replies that users received.
 
     A conversation fails if one of its replies is wrong or unsupported. It is graded if it failed or all of its
     replies were graded. ``bad_replies`` counts the wrong or unsupported replies in the sample.
@@ -72,11 +73,11 @@ class TrafficCounts(Record):
     bad_replies: Count = 0
     lineages: tuple[JudgeLineage, ...] = ()
     why_none: str = ""
-    """Why there are no counts; empty if there are."""
+    """Why there are no counts. Empty if there are counts."""
 
     @property
     def conversations(self) -> int:
-        """The number of conversations, sampled or not."""
+        """The number of all conversations, including those that were not sampled."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
@@ -98,10 +99,10 @@ class FoundReply(Record):
 
 
 class OverlapCounts(Record):
-    """What both detectors saw.
+    """Replies that both detectors saw.
 
-    ``matched`` blocked replies have their question in a sampled conversation of the same time. In ``same_reply``
-    of them the conversation has the blocked reply itself, in the others a replacement.
+    ``matched`` counts blocked replies whose question is in a sampled conversation at the same time. ``same_reply``
+    counts those where the conversation contains the blocked reply itself, and not a replacement.
     """
 
     matched: Count = 0
@@ -110,14 +111,15 @@ class OverlapCounts(Record):
 
     @property
     def both(self) -> int:
-        """Replies that both found bad."""
+        """The number of replies that both detectors found to be bad."""
         return sum(reply.held_back for reply in self.found)
 
 
 class ReconciliationCounts(Record):
-    """All counts for one target from ``since`` to ``until``.
+    """All counts for a target from ``since`` to ``until``.
 
-    ``runs_left_out`` had other graders than the newest nightly run, so their rates are not comparable.
+    ``runs_left_out`` counts runs that had other graders than the newest nightly run, so that their rates are not
+    comparable.
     """
 
     target: Identifier
@@ -132,11 +134,11 @@ class ReconciliationCounts(Record):
 class Reconciliation(Record):
     """What the guard blocked, what it let through, and what neither detector found.
 
-    ``precision`` is the share of blocked replies that were bad, ``held_back_rightly`` their number. ``flagged``
-    is the share of all conversations that the judge calls bad. ``served_bad`` is the number of served bad
-    conversations. ``recall`` is the share of all bad replies that the guard blocked. ``missed`` are served bad
-    conversations that neither detector found. ``judge_blind`` are bad conversations that the judge would pass.
-    ``total_bad`` are all bad replies, blocked or not.
+    ``precision`` is the share of blocked replies that were bad, and ``held_back_rightly`` is their number.
+    ``flagged`` is the share of all conversations that the judge calls bad. ``served_bad`` is the number of bad
+    conversations that users received. ``recall`` is the share of all bad replies that the guard blocked. ``missed``
+    counts bad conversations that users received and neither detector found. ``judge_blind`` counts bad
+    conversations that the judge would pass. ``total_bad`` counts all bad replies, including blocked ones.
     """
 
     counts: ReconciliationCounts

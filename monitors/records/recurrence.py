@@ -1,7 +1,7 @@
-"""Weekly time windows on the clock of a time zone: ``every Sunday 02:00–04:00 Europe/Berlin``.
+"""Weekly time windows in a time zone, such as ``every Sunday 02:00–04:00 Europe/Berlin``.
 
-A window contains each minute that the zone's clock shows within it. An hour that the clock skips has no minutes.
-An hour that the clock shows twice counts twice.
+A window contains each minute that the zone's clock shows within it. If the clock skips an hour, this hour has no
+minutes. If the clock shows an hour twice, the hour counts twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22
 DAY_MINUTES: Final = 24 * 60
 WEEK_MINUTES: Final = 7 * DAY_MINUTES
 MAX_STEP_MIN: Final = 60
-"""Longest step in the search for the start and end of a window. No zone changes its clock twice within an hour."""
+"""Longest step, in minutes, in the search for the start and end of a window.
+
+No zone changes its clock twice within an hour.
+"""
 
 _WINDOW: Final = re.compile(
     r"(?:every\s+)?(?P<days>.*?)\s*\b(?P<start>\d{1,2}:\d{2})\s*[-–—]\s*(?P<end>\d{1,2}:\d{2})(?P<rest>.*)",
@@ -35,16 +38,16 @@ _TIME: Final = re.compile(r"(?:([01]?\d|2[0-3]):([0-5]\d)|24:00)")
 
 
 class Period(NamedTuple):
-    """A span of time in UTC. ``ends_at`` is not part of it."""
+    """A period in UTC, from its start to before ``ends_at``."""
 
     starts_at: datetime
     ends_at: datetime
 
 
 class _WeeklyWindow(NamedTuple):
-    """A window with its full text.
+    """A window, and the complete text that describes it.
 
-    ``minutes`` has 1 for each minute within the window, for two weeks from Monday 00:00.
+    ``minutes`` covers two weeks from Monday 00:00. It has 1 for each minute within the window.
     """
 
     text: str
@@ -53,7 +56,7 @@ class _WeeklyWindow(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _parse_window(text: str) -> _WeeklyWindow:
-    """Parse days and times. Raises `ValueError` that names the wrong part."""
+    """Parse days and times. Raises a `ValueError` that names the invalid part."""
     match = _WINDOW.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{ACCEPTED}; these have no start and end")
@@ -74,7 +77,7 @@ def _parse_window(text: str) -> _WeeklyWindow:
 
 
 def _parse_days(text: str) -> tuple[frozenset[int], str]:
-    """Parse names and ranges of weekdays; return their numbers and their full names."""
+    """Parse names and ranges of weekdays. Return their numbers and their full names."""
     if not text:
         raise ValueError(f"{ACCEPTED}; the days are missing")
     if text.lower() == EVERY_DAY:
@@ -105,7 +108,7 @@ def _parse_minute_of_day(text: str) -> int:
 
 @lru_cache(maxsize=1)
 def _list_zone_names() -> frozenset[str]:
-    """List the time zones with full names, because an abbreviation such as CET can mean several zones."""
+    """List the time zones with full names. An abbreviation such as CET can mean several zones."""
     return frozenset(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
 
 
@@ -119,14 +122,14 @@ def _require_zone_name(name: str) -> str:
 
 
 WeeklyWindowText = Annotated[str, AfterValidator(lambda text: _parse_window(text).text)]
-"""Days and times of a weekly window: ``Monday-Friday 22:00-06:00``."""
+"""Days and times of a weekly window, such as ``Monday-Friday 22:00-06:00``."""
 
 ZoneName = Annotated[str, AfterValidator(_require_zone_name)]
-"""The full name of a zone of the tz database."""
+"""The full name of a time zone in the tz database, such as ``Europe/Berlin``."""
 
 
 class Recurrence(Record):
-    """A weekly window on the clock of ``zone``."""
+    """A weekly window in the time zone ``zone``."""
 
     every: WeeklyWindowText
     zone: ZoneName
@@ -135,11 +138,11 @@ class Recurrence(Record):
         return f"every {self.every.replace('-', '–')} {self.zone}"
 
     def is_active(self, at: datetime) -> bool:
-        """Whether ``at`` is within the window."""
+        """Return whether ``at`` is within the window."""
         return bool(_parse_window(self.every).minutes[self._compute_minute_of_week(at)])
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
-        """Yield the periods that end after ``after``, in order and without an end."""
+        """Yield the periods that end after ``after``, in order. There is no last period."""
         time = after.replace(second=0, microsecond=0)
         while self.is_active(time):
             time -= timedelta(minutes=1)
@@ -157,7 +160,10 @@ class Recurrence(Record):
         return local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
 
     def _find_next_possible_boundary(self, time: datetime) -> datetime:
-        """Return the next minute at which the window may start or end, at most `MAX_STEP_MIN` later."""
+        """Return the next minute at which the window may start or end.
+
+        It is at most `MAX_STEP_MIN` minutes later.
+        """
         minutes, now = _parse_window(self.every).minutes, self._compute_minute_of_week(time)
         bound = minutes.find(1 - minutes[now], now, now + MAX_STEP_MIN)
         step = bound - now if bound > 0 else MAX_STEP_MIN

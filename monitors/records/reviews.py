@@ -1,4 +1,4 @@
-"""Graded answers that people review, and their verdicts."""
+"""Graded answers that people review, and people's verdicts on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitors.records.grades import Aspect, CaseOutcome, Judged, JudgeLineage
 
 
 class AnswerVerdict(StrEnum):
-    """A person's verdict on an answer. After ``UNSURE``, the person is not asked again."""
+    """A person's verdict on an answer. After ``UNSURE``, the person is not asked about it again."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -28,7 +28,7 @@ class LabelSource(StrEnum):
 
 
 class AnswerId(Record):
-    """Identifies an answer by its run, its case and the number of the asking."""
+    """Identifies an answer by its run, its case and its repeat."""
 
     run_id: Identifier
     case_id: Identifier
@@ -36,9 +36,9 @@ class AnswerId(Record):
 
 
 class ReviewCandidate(NamedTuple):
-    """A graded answer that people may review, without its texts, because there may be hundreds of thousands.
+    """A graded answer that people may review. Its texts are missing, because there may be hundreds of thousands.
 
-    ``severe`` says that its case is of severity 3. ``verdicts`` lists all verdicts in one text.
+    ``severe`` is true if its case has severity 3. ``verdicts`` lists all verdicts in one text.
     """
 
     answer_id: AnswerId
@@ -56,9 +56,9 @@ class SampledAnswer(NamedTuple):
 
 
 class GradedAnswer(Record):
-    """An answer with its outcome and all verdicts on it. Texts are not redacted.
+    """An answer with its outcome and all verdicts on it. Its texts are not redacted.
 
-    ``gold`` is absent for live traffic. ``issue`` and ``ratings`` are set only for an agent's report.
+    ``gold`` is missing for live traffic. ``issue`` and ``ratings`` are set only for an agent's report.
     """
 
     answer_id: AnswerId
@@ -86,9 +86,9 @@ class SpotCheck(Record):
 
 
 class ReviewedAnswer(Record):
-    """An answer that both people and a judge graded. The judge's errors are estimated from these.
+    """An answer that both people and a judge graded. Such answers are used to estimate the judge's errors.
 
-    Reviews that contradict each other or are unsure do not count.
+    Reviews that contradict each other or that are unsure do not count.
     """
 
     answer_id: AnswerId
@@ -100,7 +100,7 @@ class ReviewedAnswer(Record):
 
 
 class ReviewedRating(NamedTuple):
-    """A judge's and one person's rating of the same report, from 1 to 5. ``people`` is how many people rated it."""
+    """A judge's rating and one person's rating of the same report, from 1 to 5. ``people`` counts its raters."""
 
     answer_id: AnswerId
     target: str
@@ -112,7 +112,7 @@ class ReviewedRating(NamedTuple):
 
 
 class RatingCount(NamedTuple):
-    """How many reports of a target a judge rated, and the average."""
+    """How many reports of a target a judge rated, and the average of the ratings."""
 
     target: str
     lineage: JudgeLineage
@@ -132,7 +132,7 @@ class ReviewedGrade(NamedTuple):
 
 
 class VerdictCount(NamedTuple):
-    """How many verdicts a grader of one version, or a judge of one lineage, gave on a target."""
+    """How many verdicts a grader of one version, or a judge of one lineage, gave for a target."""
 
     target: str
     grader: str

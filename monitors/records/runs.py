@@ -1,4 +1,4 @@
-"""A run's report with the numbers behind its verdict."""
+"""The report of a run, with the numbers behind its verdict."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""A judge must grade at least this share of the answers that it got. Otherwise the judging is incomplete."""
+"""Minimum share of the answers sent to a judge that it must grade. Otherwise the judging is incomplete."""
 
 
 class JudgeState(StrEnum):
-    """Whether a judge was used."""
+    """Whether a judge was used in a run."""
 
     OFF = "off"
     ON = "on"
 
 
 def format_missing_price(model: str) -> str:
-    """Say that a model's price is not known, with the row to add to lookout.toml."""
+    """Say that a model's price is unknown, and which row to add to lookout.toml."""
     return (
         f"price not known of {model}; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
@@ -52,7 +52,7 @@ def format_missing_price(model: str) -> str:
 
 
 class Judging(Record):
-    """What a judge did in a run, and what it cost. ``why`` says why there was no judge.
+    """What a judge did in a run, and what this cost. If there was no judge, ``why`` is the reason.
 
     ``left_open`` counts the answers that rules could not decide, including ``to_confirm`` answers whose grade a
     judge must confirm. Of the answers to confirm, the judge failed ``disputed`` ones that rules pass. ``by_rule``
@@ -91,7 +91,7 @@ class Judging(Record):
 
     @property
     def cost_text(self) -> str:
-        """The cost: ``$0.0123``, or the number of tokens if the price of a model is not known."""
+        """The cost as text: ``$0.0123``, or the number of tokens if the price of a model is unknown."""
         if not self.unpriced_models:
             return f"${self.cost_usd:.4f}"
         tokens = f"{self.input_tokens + self.cached_tokens:,} tokens read, {self.output_tokens:,} written"
@@ -99,12 +99,12 @@ class Judging(Record):
 
     @property
     def needed_judge_count(self) -> int:
-        """The number of answers that needed a judge."""
+        """How many answers needed a judge."""
         return self.left_open - self.by_rule - self.unaskable
 
     @property
     def is_short(self) -> bool:
-        """Whether the judge gave too few verdicts, although its budget was not used up."""
+        """Return whether the judge gave too few verdicts, although its budget was not used up."""
         asked = self.needed_judge_count - self.void_grades
         return (
             self.state is JudgeState.ON
@@ -115,15 +115,15 @@ class Judging(Record):
 
     @property
     def ungraded(self) -> int:
-        """The number of answers that needed a judge and got no grade."""
+        """How many answers needed a judge but got no grade."""
         return max(0, self.needed_judge_count - self.judged)
 
 
 class MutantCount(Record):
     """How many mutants of one kind the graders failed. A mutant is a right reply with a planted fault.
 
-    ``caught`` mutants were failed, ``passed`` ones were graded as right, the rest is left to a judge. ``low`` and
-    ``high`` are the 95 % interval of the share that was caught.
+    ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. The others need
+    a judge. ``low`` and ``high`` are the 95 % interval of the share that was caught.
     """
 
     name: str
@@ -136,19 +136,19 @@ class MutantCount(Record):
 
     @property
     def rate(self) -> float:
-        """The share of mutants that was caught; 1 without mutants."""
+        """The share of mutants that was caught. It is 1 if there are no mutants."""
         return self.caught / self.mutants if self.mutants else 1.0
 
     @property
     def left(self) -> int:
-        """The number of mutants that were neither failed nor passed."""
+        """How many mutants neither failed nor passed."""
         return self.mutants - self.caught - self.passed
 
 
 class MutationScores(Record):
-    """The counts of all mutants of a suite's cases. ``severe`` are the mutants of severity 3.
+    """The counts of all mutants of a suite's cases. ``severe`` counts the mutants of severity 3.
 
-    Planted personal data is easy to find, so severe mutants are also counted without it.
+    Planted personal data is easy to find, so severe mutants without it are counted separately.
     """
 
     cases: Count
@@ -161,10 +161,11 @@ class MutationScores(Record):
 
 
 class QuestionCounts(Record):
-    """The questions for which agents stopped their work in a run.
+    """The questions for which agents interrupted their work in a run.
 
-    A ``useful`` question asks for what the issue does not say, a ``needless`` one for what it says. Others could
-    not be classified. ``share`` is the share of useful ones among the classified ones, with its 95 % interval.
+    A ``useful`` question asks for something that the issue lacks; a ``needless`` question asks for something that
+    it states. Other questions could not be classified. ``share`` is the share of useful questions among the
+    classified ones, with its 95 % interval.
     """
 
     asked: Annotated[int, Field(ge=1)]
@@ -184,7 +185,7 @@ class Verdict(StrEnum):
 
 
 class ReasonKind(StrEnum):
-    """The kinds of a verdict's reasons, the most important first."""
+    """The kinds of reasons for a verdict. The most important kind comes first."""
 
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
@@ -203,7 +204,7 @@ class ReasonKind(StrEnum):
 
 
 class VerdictReason(Record):
-    """A reason for the verdict, with its cases. Only ``decisive`` reasons set the verdict."""
+    """A reason for the verdict, with the cases that it is about. Only ``decisive`` reasons set the verdict."""
 
     kind: ReasonKind
     text: str
@@ -211,7 +212,7 @@ class VerdictReason(Record):
     decisive: bool = True
 
     def add_remark(self, remark: str) -> Self:
-        """Add a remark at the end of the text."""
+        """Return the reason with a remark at the end of its text."""
         return self.model_copy(update={"text": f"{self.text}; {remark}"})
 
 
@@ -219,9 +220,9 @@ MAX_UNCOVERED_IDS: Final = 6
 
 
 def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
-    """Format the cases that the verdict does not cover; empty without any.
+    """Format the cases that the verdict does not cover. Empty if it covers all cases.
 
-    ``2 severity-3 cases not graded: a, b``
+    For example: ``2 severity-3 cases not graded: a, b``
     """
     parts: list[str] = []
     for reason in reasons:
@@ -233,22 +234,23 @@ def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
 
 
 class Ratio(Record):
-    """A share as ``earned`` of ``total``, in counts or weights."""
+    """A share: ``earned`` of ``total``, in counts or in weights."""
 
     earned: Annotated[Decimal, Field(ge=0)]
     total: Annotated[Decimal, Field(ge=0)]
 
     @property
     def value(self) -> float | None:
-        """``earned / total``, or ``None`` if nothing was counted."""
+        """The quotient ``earned / total``, or ``None`` if nothing was counted."""
         return float(self.earned / self.total) if self.total else None
 
 
 class SeverityTally(Record):
-    """The cases that count with one severity: a row of the score calculation.
+    """The cases that count with one severity. This is a row of the score calculation.
 
-    A failed case counts with the severity of its failure. ``not_correct`` includes ``no_answer`` cases without an
-    answer by the application's fault, and ``raised`` cases whose failure is more severe than the case.
+    A failed case counts with the severity of its failure. ``not_correct`` includes the ``no_answer`` cases, whose
+    answer is missing by the application's fault, and the ``raised`` cases, whose failure is more severe than the
+    case.
     """
 
     severity: Severity
@@ -260,7 +262,7 @@ class SeverityTally(Record):
 
     @property
     def failed(self) -> int:
-        """Cases with a wrong answer."""
+        """How many cases have a wrong answer."""
         return self.not_correct - self.no_answer
 
     @property
@@ -275,7 +277,7 @@ class SeverityTally(Record):
 
 
 class Scores(Record):
-    """The pass rate (``flat``) and the score in which severe cases count more (``weighted``)."""
+    """The pass rate (``flat``), and the score in which severe cases count more (``weighted``)."""
 
     flat: Ratio
     weighted: Ratio
@@ -300,18 +302,18 @@ class Metric(Record):
 
 
 _METRIC_TITLES: Final = {"refusal_precision": "expected refusals that were refused (refusal precision)"}
-"""Titles for metrics whose names would mislead."""
+"""Titles of metrics whose names would be misleading."""
 
 
 def format_metric_name(name: str) -> str:
-    """Format the name of a metric: ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
+    """Format the name of a metric. For example, ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
     kind, _, group = name.partition(":")
     title = _METRIC_TITLES.get(kind, kind.replace("_", " "))
     return f"{title}, {group}" if group else title
 
 
 class IssuePath(Record):
-    """The average number of steps that an agent took for an issue. ``repeated`` of them repeat an earlier step."""
+    """The average number of an agent's steps for an issue. ``repeated`` of them repeat an earlier step."""
 
     case_id: Identifier
     steps: Annotated[float, Field(gt=0)]
@@ -323,7 +325,7 @@ class TriageSummary(Record):
     """Figures about an agent's reports on issues.
 
     ``accuracy`` is the share of correct reports. A report that is missing by the application's fault is not
-    correct. ``paths`` are the steps, where they are known.
+    correct. ``paths`` are the agent's steps, if they are known.
     """
 
     issues: Annotated[int, Field(ge=1)]
@@ -353,9 +355,9 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How many cases were graded, and the share that must be graded (``floor``).
+    """How many cases were graded, and which share must be graded (``floor``).
 
-    A missing answer by the application's fault counts as graded.
+    An answer that is missing by the application's fault counts as graded.
     """
 
     asked: Count
@@ -371,7 +373,7 @@ class CaseResult(Record):
     assessment: Assessment
 
     def with_assessment(self, assessment: Assessment) -> Self:
-        """Return the same case and answer with another assessment."""
+        """Return the same case and the same answer with another assessment."""
         return self.model_copy(update={"assessment": assessment})
 
 
@@ -389,7 +391,7 @@ class RunExperiment(Record):
 
 
 class RunIdentity(Record):
-    """Identifies a run by its target, suite and times. ``commit`` is the deployed commit, if it is known."""
+    """Identifies a run by its target, its suite and its times. ``commit`` is the deployed commit, or ``None``."""
 
     run_id: Identifier
     target: Target
@@ -447,7 +449,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Add facts that do not change the verdict: the mutation score, and possible reasons for the failures."""
+        """Return the report with facts that do not change the verdict: the mutation score, and possible causes."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -459,16 +461,16 @@ class RunReport(RunIdentity):
         )
 
     def add_recheck(self, recheck: Recheck) -> Self:
-        """Add the results of severe failed cases that were asked again."""
+        """Return the report with the results of the severe failed cases that were asked again."""
         return self.model_copy(update={"recheck": recheck})
 
     def add_experiment(self, experiment: RunExperiment) -> Self:
-        """Set the run's experiment on the target's platform."""
+        """Return the report with the run's experiment on the target's platform."""
         return self.model_copy(update={"experiment": experiment})
 
 
 class BaselineResult(Record):
-    """The outcome of one asking of a case."""
+    """The outcome of one repeat of a case."""
 
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
@@ -477,7 +479,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """An earlier run with the outcome of each asking, to compare with."""
+    """An earlier run to compare with, and the outcome of each repeat of its cases."""
 
     report: RunReport
     asked: tuple[BaselineResult, ...]

@@ -1,7 +1,7 @@
-"""Phrases and patterns that a reply must or must not contain.
+"""Phrases and patterns that a reply must contain or must not contain.
 
-A pattern is a regular expression between two slashes. Patterns are limited, so that no reply makes them slow:
-``*`` and ``+`` match at most `REACH` times.
+A pattern is a regular expression between two slashes. So that no reply makes a pattern slow, ``*`` and ``+`` match
+at most `REACH` times.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import AfterValidator, Field
 
 REACH: Final = 60
-"""The maximum number of repeats that ``*`` and ``+`` match in a saying's pattern."""
+"""Maximum number of repeats that ``*`` and ``+`` match in a pattern."""
 MAX_WAYS: Final = 5_000
-"""The maximum number of ways in which a pattern can match at one place."""
+"""Maximum number of ways in which a pattern can match at one position. A pattern with more is refused."""
 _MAX_REPEATS: Final = 1_000
 _PATTERN_PIECE = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
@@ -26,18 +26,18 @@ _QUANTIFIER_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
 
 
 class Saying(NamedTuple):
-    """A compiled phrase or pattern."""
+    """A phrase or pattern after compiling."""
 
     pattern: re.Pattern[str]
     is_phrase: bool
-    """A phrase matches only whole words and whole numbers."""
+    """Whether this is a phrase. A phrase matches only whole words and whole numbers."""
 
 
 @lru_cache(maxsize=1_000)
 def parse_phrase_or_pattern(written: str) -> Saying:
-    """Parse a phrase, or a pattern between two slashes. Letter case and the amount of white space do not matter.
+    """Parse a phrase, or a pattern between two slashes. Letter case and the amount of white space are ignored.
 
-    Raises `ValueError` with what is wrong with the pattern.
+    Raises a `ValueError` that says what is wrong with the pattern.
     """
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
         return Saying(_compile_bounded_pattern(written[1:-1]), is_phrase=False)
@@ -95,7 +95,7 @@ def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
 
 
 def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
-    """Update the open groups with the next piece of a pattern; return the group that it closes."""
+    """Update the open groups with the next piece of a pattern. Return the group that this piece closes."""
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())
     elif piece == "|":
@@ -108,7 +108,7 @@ def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket 
 
 
 def _parse_quantifier(piece: str) -> tuple[int, int] | None:
-    """Parse the minimum and maximum of a quantifier; ``None`` for another piece."""
+    """Parse the minimum and maximum of a quantifier. ``None`` for any other piece."""
     if piece in _QUANTIFIER_REPEATS:
         return _QUANTIFIER_REPEATS[piece]
     if not piece.startswith("{") or piece == "{":

@@ -26,15 +26,15 @@ from monitors.records.incidents import Redacted
 from monitors.records.targets import Environment
 
 DRILL_TARGET: Final = "lookout-drill"
-"""The name of the drill's target. No configured target may have it."""
+"""The name of the drill's target. No configured target may use this name."""
 TEST_TARGET: Final = "lookout-test"
-"""The target's name in a test message, which is not about a target."""
+"""The target's name in a test message, which is about no target."""
 
 Seconds = Annotated[float, Field(ge=0.0)]
 
 
 class DrillStation(StrEnum):
-    """A part of the installation that an alert passes through. People see the values."""
+    """A part of the installation that an alert passes through. The values are shown to people."""
 
     PREFECT = "Prefect server"
     WORKER = "worker"
@@ -59,7 +59,7 @@ class DrillStation(StrEnum):
 
     @property
     def place(self) -> str:
-        """The name in a sentence: ``the browser``, ``Slack``."""
+        """The name as it is in a sentence: ``the browser``, ``Slack``."""
         return self.value if self is DrillStation.SLACK else f"the {self.value}"
 
 
@@ -69,11 +69,11 @@ class StationState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_SET_UP = "not set up"
-    """The configuration does not have this part."""
+    """The configuration does not contain this part."""
 
 
 class StationResult(Record):
-    """The check of one station: its result, its duration, what was found, and what to do if it failed."""
+    """The check of one station: its result, its duration, what it found, and what to do if it failed."""
 
     station: DrillStation
     state: StationState
@@ -83,10 +83,10 @@ class StationResult(Record):
 
 
 class DrillReport(Record):
-    """The result of a drill. ``stations`` end with the first one that failed.
+    """The result of a drill. The last of ``stations`` is the first one that failed.
 
-    ``fault`` describes the planted fault. ``message_after_s`` is the time from the wrong answer until Slack
-    accepted the message; ``None`` if Slack did not accept it.
+    ``fault`` describes the planted fault. ``message_after_s`` is the time in seconds from the wrong answer until
+    Slack accepted the message, or ``None`` if Slack did not accept it.
     """
 
     drill_id: Identifier
@@ -96,7 +96,7 @@ class DrillReport(Record):
     stations: tuple[StationResult, ...]
     message_after_s: Seconds | None = None
     finished: bool = False
-    """False while the drill is running."""
+    """Whether the drill has finished. It is false while the drill is running."""
     version: str
 
     def with_progress(
@@ -112,24 +112,24 @@ class DrillReport(Record):
         return self.model_copy(update={"finished": True, "finished_at": at})
 
     def prepend_stations(self, stations: tuple[StationResult, ...]) -> Self:
-        """Return the report with these stations before its own."""
+        """Return the report with these stations before its own stations."""
         return self.model_copy(update={"stations": (*stations, *self.stations)})
 
     @property
     def failed(self) -> StationResult | None:
-        """The station that failed; ``None`` if none did."""
+        """The station that failed, or ``None`` if no station failed."""
         return next((result for result in self.stations if result.state is StationState.FAILED), None)
 
     @property
     def passed(self) -> bool:
-        """Whether the message about the wrong answer passed every station."""
+        """Return whether the message about the wrong answer passed every station."""
         return self.finished and self.failed is None
 
 
 Count = Annotated[int, Field(ge=0)]
 
 
-# Shares its fields with Assessment because a session stores each answer without its case and its grades.
+# The fields are not in a base class with Assessment, because a session stores no case and no grades with an answer.
 class RecordedAsk(Record):
     """The result of asking a case once."""
 
@@ -145,26 +145,26 @@ class RecordedAsk(Record):
 
     @property
     def is_graded(self) -> bool:
-        """Whether it counts for the application: right, wrong, or no answer by the application's fault."""
+        """Return whether the result counts: right, wrong, or missing by the application's fault."""
         return self.outcome in (CaseOutcome.CORRECT, CaseOutcome.FAILED) or (
             self.outcome is CaseOutcome.NO_ANSWER and self.blame is Blame.APP
         )
 
     @property
     def is_right(self) -> bool:
-        """Whether it was correct."""
+        """Return whether the answer was correct."""
         return self.outcome is CaseOutcome.CORRECT
 
     def with_severity(self, severity: Severity, policy_row: str) -> Self:
-        """Return the asking with another severity and the policy row that set it."""
+        """Return the result with another severity, and the policy row that set this severity."""
         return self.model_copy(update={"severity": severity, "policy_row": policy_row})
 
     def mark_ungraded(self) -> Self:
-        """Return the asking as ungraded, without failures."""
+        """Return the result as ungraded, without failures."""
         return self.model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
 
     def mark_failed(self, kind: FailureKind) -> Self:
-        """Return the asking as a wrong answer that fails in one way, by the application's fault."""
+        """Return the result as a wrong answer with one failure, by the application's fault."""
         return self.model_copy(
             update={
                 "outcome": CaseOutcome.FAILED,
@@ -177,9 +177,9 @@ class RecordedAsk(Record):
 
 
 class RepeatedCase(Record):
-    """All askings of one case on one build, graded by the same graders.
+    """All results of one case on one build, graded by the same graders.
 
-    ``build`` is the commit, or the session if the application does not name its commit.
+    ``build`` is the commit. If the application does not report its commit, it is the session.
     """
 
     case_id: Identifier
@@ -192,12 +192,12 @@ class RepeatedCase(Record):
 
     @property
     def graded(self) -> Sequence[RecordedAsk]:
-        """The askings that count for the application."""
+        """The results that count for the application."""
         return [ask for ask in self.asks if ask.is_graded]
 
 
 class FlipRate(Record):
-    """How often only one of two askings showed a failure.
+    """How often only one of two results showed a failure.
 
     ``flips`` of ``pairs`` graded pairs differed, with the 95 % interval. In ``shown`` pairs the failure occurred
     at least once, in ``again`` pairs both times. ``enough`` is false if there are too few pairs.
@@ -215,9 +215,9 @@ class FlipRate(Record):
 
 
 class FalseFailRate(Record):
-    """How often the gate says FAIL only because answers differ by chance.
+    """How often the gate says FAIL only because answers vary by chance.
 
-    It said FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in such a run.
+    The gate said FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in a run.
     """
 
     repeats: Annotated[int, Field(ge=1)]
@@ -230,7 +230,7 @@ class FalseFailRate(Record):
 
     @property
     def rate(self) -> float:
-        """The share of runs that FAIL."""
+        """The share of simulated runs with the verdict FAIL."""
         return self.failed / self.runs
 
 
@@ -247,17 +247,17 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """What happens if each severity-3 case is asked this number of times."""
+    """What happens if each severity-3 case is asked ``false_fail.repeats`` times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]
 
 
 class Repeatability(Record):
-    """How often a target's answers differ by chance, from all recorded repeats.
+    """How often a target's answers vary by chance, computed from all recorded repeats.
 
-    ``steady_failures`` are cases that failed most of the time: these are faults. ``noise`` is the share of
-    askings of the other cases that fail by chance. ``advice`` has an entry for each number of repeats.
+    ``steady_failures`` are cases that failed most of the time, which is not chance but a fault. ``noise`` is the
+    share of results of other cases that fail by chance. ``advice`` has an entry for each number of repeats.
     """
 
     target: Identifier
@@ -292,7 +292,7 @@ class Repeatability(Record):
         )
 
 
-# Shares its fields with RunIdentity because its target is stored as a name and an environment.
+# The fields are not in a base class with RunIdentity, because the target is stored as a name and an environment.
 class RepeatabilityRun(Record):
     """A session in which sampled cases were asked twice.
 
@@ -322,7 +322,7 @@ class RepeatabilityRun(Record):
 
 
 def build_recorded_ask(assessment: Assessment) -> RecordedAsk:
-    """Build the stored result of one assessment."""
+    """Build the result to store from one assessment."""
     return RecordedAsk(
         run_id=assessment.run_id,
         outcome=assessment.outcome,

@@ -1,4 +1,4 @@
-"""What Lookout records about the application and itself during a run, and the differences from another run."""
+"""What Lookout records about the application and about itself during a run, and differences between runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""Values with the number of answers that had them. If empty, the value is unknown."""
+"""Values, and the number of answers that had each. Empty if the value is unknown."""
 
 
 class AnswerMark(Record):
-    """The properties of an answer that are compared between runs, without its text.
+    """The properties of an answer that are compared between runs. They do not include its text.
 
     ``text`` is the beginning of a hash of its words. ``document`` is the document of the case, or the first
     source that the answer names.
@@ -109,19 +109,19 @@ class ChangeKind(StrEnum):
     SUITE = "suite"
     MONITOR = "monitor"
     LIMIT = "limit"
-    """A limit of the gate changed. It changes no answer and no grade."""
+    """A limit of the gate changed. This changes no answer and no grade."""
     UNKNOWN = "unknown"
     """Something differs, but no recorded value explains it."""
 
 
 OURS: Final = frozenset({ChangeKind.SUITE, ChangeKind.MONITOR})
-"""Changes of Lookout or the suite, and not of the application."""
+"""Kinds of changes of Lookout or of the suite, not of the application."""
 
 
 class RunChange(Record):
-    """A difference between two runs, with its evidence in one line.
+    """A difference between two runs, with its evidence as one line.
 
-    ``follows`` is true if another recorded change may have caused it.
+    ``follows`` is true if another recorded change may have caused this change.
     """
 
     kind: ChangeKind
@@ -134,7 +134,7 @@ class RunChange(Record):
 
 
 class WhatChanged(Record):
-    """What differs from the last accepted run. Without ``changes``, no difference was recorded.
+    """What is different from the last accepted run. If ``changes`` is empty, no difference was recorded.
 
     ``missing`` says why nothing could be compared. ``not_known`` names what was not recorded in both runs.
     """
@@ -151,17 +151,17 @@ class WhatChanged(Record):
         return self.model_copy(update={"missing": missing})
 
     def add_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Add what differs, most informative first, and what was not recorded in both runs."""
+        """Add the differences, the most informative first, and what was not recorded in both runs."""
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
     def changed_sides(self) -> frozenset[ChangeKind]:
-        """The kinds of changes that were found."""
+        """The kinds of the recorded changes."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
         )
 
     @property
     def has_changes_on_both_sides(self) -> bool:
-        """Whether both Lookout and the application changed, so that the cause is not known."""
+        """Return whether both Lookout and the application changed. Then the cause is unknown."""
         return bool(self.changed_sides & OURS) and bool(self.changed_sides - OURS)

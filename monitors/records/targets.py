@@ -10,14 +10,14 @@ from pydantic import Field, model_validator
 from monitors.records.base import Identifier, Record, UtcTime
 
 SpaceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*/[\w.-]+$")]
-"""A Hugging Face Space as ``owner/name``."""
+"""A Hugging Face Space in the form ``owner/name``."""
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
-"""An ``http`` or ``https`` address, stored as it was written."""
+"""An ``http`` or ``https`` address. It is stored as it was written."""
 
 
 class Environment(StrEnum):
-    """Whether a target is for staging or production. A CI run refuses production."""
+    """Whether a target is for staging or for production. A CI run refuses a production target."""
 
     STAGING = "staging"
     PRODUCTION = "production"
@@ -26,7 +26,8 @@ class Environment(StrEnum):
 class Target(Record):
     """The monitored application.
 
-    ``model_family`` is the family of its model, such as ``claude``. The judge must be of another family.
+    ``model_family`` is the family of the application's model, such as ``claude``. The judge must be of another
+    family.
     """
 
     name: Identifier
@@ -55,11 +56,11 @@ class Target(Record):
 
 
 MIN_COMMIT_CHARACTERS: Final = 7
-"""The shortest abbreviation that git itself writes."""
+"""Minimum length of an abbreviated commit. Git itself writes no shorter abbreviation."""
 
 
 def is_same_commit(first: str, second: str) -> bool:
-    """Whether two commits are the same. Either may be abbreviated to at least seven characters."""
+    """Return whether two commits are the same. Both may be abbreviated to at least seven characters."""
     shorter, longer = sorted((first.lower(), second.lower()), key=len)
     return len(shorter) >= MIN_COMMIT_CHARACTERS and longer.startswith(shorter)
 
@@ -74,16 +75,16 @@ class DeployEvent(Record):
 
 
 RepositoryName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.-]+)?$")]
-"""A repository as its host names it: ``owner/name``, or one plain name. Never an address."""
+"""A repository as its host names it: ``owner/name``, or a name without a slash. It is never an address."""
 
 EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""The sender's name of an environment. GitHub allows at most 255 characters."""
+"""The name of an environment, given by the sender. GitHub allows at most 255 characters."""
 
 
 class GitChange(Record):
-    """The change that a CI job checks. Unknown values are ``None``.
+    """The change that a CI job checks. Values that are unknown are ``None``.
 
-    ``head`` is the commit that gets the status. ``target_branch`` is the branch that it is to be merged into.
+    ``head`` is the commit that gets the status. ``target_branch`` is the branch into which it is to be merged.
     """
 
     head: str | None = None
@@ -91,7 +92,7 @@ class GitChange(Record):
     target_branch: str | None = None
 
     def fill_missing_from(self, change: GitChange) -> GitChange:
-        """Add from ``change`` what is missing."""
+        """Return this change with its missing values filled from ``change``."""
         return GitChange(
             head=self.head or change.head,
             branch=self.branch or change.branch,
@@ -107,13 +108,15 @@ class PullRequest(Record):
 
 
 class ReportedDeploy(Record):
-    """A reported deploy of a target. It has no address, because Lookout only opens configured addresses."""
+    """A reported deploy of a target. It contains no address, because Lookout opens only configured addresses."""
 
     event: DeployEvent
     environment: EnvironmentName | None = None
     pull_request: PullRequest | None = None
     deployment: Identifier | None = None
-    """The sender's id of this deployment, which a redelivery repeats and a rollback or redeploy does not.
+    """The sender's id of this deployment.
+
+    A repeated delivery has the same id; a rollback or a redeploy has another.
 
     A number is GitHub's deployment, ``run-WORKFLOW-RUN-ATTEMPT`` its workflow run, ``push-COMMIT`` its push from a
     commit, ``message-HASH`` a Standard Webhook, ``after-TIME`` what the poll found running again.

@@ -1,4 +1,4 @@
-"""Conversations of real users with the application, as they are read from a source."""
+"""Conversations of real users with the application, as they were read from a source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.exchanges import Step
 
 
 class Thumb(StrEnum):
-    """A user's thumb below a reply."""
+    """A user's thumbs up or thumbs down below a reply."""
 
     UP = "up"
     DOWN = "down"
@@ -26,11 +26,11 @@ class Feedback(Record):
 
 
 class Turn(Record):
-    """A user's message with its reply. An empty ``reply_text`` means that there was no reply.
+    """A user's message and the reply to it. If ``reply_text`` is empty, there was no reply.
 
-    ``lists_citations`` says that the source has a field for citations. ``context`` are the passages that the
-    application used. ``app_path`` names the model or path that replied. ``is_question`` says whether the reply is
-    a clarifying question. ``is_report`` says that the message is an issue and the reply an agent's report.
+    ``lists_citations`` is true if the source has a field for citations. ``context`` are the passages that the
+    application used. ``app_path`` names the model or path that replied. ``is_question`` says whether the reply is a
+    clarifying question. If ``is_report`` is true, the message is an issue, and the reply is an agent's report.
     """
 
     user_text: str
@@ -49,7 +49,10 @@ class Turn(Record):
 
 
 class Conversation(Record):
-    """A completed conversation. ``origin_id`` is the source's own id, ``id`` a valid identifier for it."""
+    """A completed conversation. ``origin_id`` is its id in the source.
+
+    ``id`` is the same id as a valid `Identifier`.
+    """
 
     id: Identifier
     origin_id: str
@@ -57,7 +60,7 @@ class Conversation(Record):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     app_version: str | None = None
     user_key: str | None = None
-    """The source's name of the user. It is replaced by a pseudonym before it is stored."""
+    """The user's name in the source. A pseudonym replaces it before it is stored."""
 
 
 class SourceWarningKind(StrEnum):
@@ -67,9 +70,9 @@ class SourceWarningKind(StrEnum):
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id occurred with another question. The later one counts."""
+    """The same id occurred with another question. The later question counts."""
     PAGES_MAY_FOLLOW = "pages_may_follow"
-    """A page is full, but the source does not say whether there are more."""
+    """A page is full, and the source does not say whether there are more pages."""
 
 
 class UnusableReason(StrEnum):
@@ -80,22 +83,22 @@ class UnusableReason(StrEnum):
     NO_TIME = "no_time"
     NO_QUESTION = "no_question"
     NO_REPLY_PLACE = "no_reply_place"
-    """It has no field for a reply, so Lookout does not know whether there was one."""
+    """The item has no field for a reply, so Lookout does not know whether there was a reply."""
     REPLY_UNREADABLE = "reply_unreadable"
-    """It has a reply in an unknown format."""
+    """The item has a reply in an unknown format."""
     NO_CONVERSATION = "no_conversation"
-    """It is not a message that a user wrote or read."""
+    """The item is not a message that a user wrote or read."""
     UNPAIRED = "unpaired"
-    """Its questions and answers cannot be paired, or it is a message without the id of its conversation."""
+    """The item's questions and answers cannot be paired, or its conversation's id is missing."""
     INVALID = "invalid"
-    """A part of it has a value that cannot be stored."""
+    """A part of the item has a value that cannot be stored."""
 
 
 class SourceWarning(Record):
-    """An item that could not be read. The other items are read.
+    """An item that could not be read. The other items are still read.
 
-    ``place`` says where it is, for example file and line. ``detail`` contains no text of the item. ``reason`` is
-    absent for a warning about a whole source.
+    ``place`` is where the item is, for example file and line. ``detail`` contains no text from the item. A warning
+    about a whole source has no ``reason``.
     """
 
     kind: SourceWarningKind
@@ -106,28 +109,31 @@ class SourceWarning(Record):
 
 
 class Watermark(Record):
-    """How far a source was read. The next nightly run starts some time before it, to find late conversations."""
+    """How far a source was read. The next nightly run starts a little earlier, to find late conversations."""
 
     source: Identifier
     completed_to: UtcTime
 
 
 class SampledConversation(Record):
-    """A sampled conversation, and the probability with which it was sampled. Rates are weighted by it."""
+    """A sampled conversation, and the probability with which it was sampled.
+
+    This probability is its weight in rates.
+    """
 
     conversation: Conversation
     stratum: Identifier
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
     def with_conversation(self, conversation: Conversation) -> SampledConversation:
-        """Return the same sample entry with the version of the conversation that may be stored."""
+        """Return the same sampled conversation in the version that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
         )
 
 
 class StratumCount(Record):
-    """The number of conversations of one stratum, a group of similar conversations, and how many were sampled."""
+    """The number of conversations in one stratum (a group with similar risk), and how many of them were sampled."""
 
     stratum: Identifier
     conversations: Annotated[int, Field(ge=0)]

@@ -1,4 +1,4 @@
-"""An issue for an agent, its reference, and the agent's report."""
+"""An issue for an agent, its reference, and the agent's report on it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from monitors.records.base import Probability, Record
 Text = Annotated[str, Field(min_length=1)]
 
 ISSUE_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:-/)?(?:issues|pull)/(\d+)")
-"""An issue's address: owner, repository, number."""
+"""Matches an issue's address and finds owner, repository and number."""
 
 
 class IssueSeverity(StrEnum):
-    """How urgent an issue is, least urgent first."""
+    """How urgent an issue is. The least urgent comes first."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -67,13 +67,13 @@ class Issue(Record):
 
     @property
     def repository(self) -> str | None:
-        """``owner:name`` of the repository that the issue's address names."""
+        """The repository in the issue's address, in the form ``owner:name``."""
         place = ISSUE_PLACE.search(self.url or "")
         return f"{place[1]}:{place[2]}" if place else None
 
     @property
     def title_and_body(self) -> str:
-        """Title and body."""
+        """The title and the body as one text."""
         return f"{self.title}\n\n{self.body}".strip()
 
 
