@@ -1,10 +1,10 @@
 """Find the smallest question that still fails, by leaving out turns, sentences, clauses and words.
 
-Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
-parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
-sentences, clauses, words. Only complete words are left out, and the remaining words keep their order. At each level
-the end is cut, then the beginning, both by bisection, so that the remaining text begins and ends with a needed
-part. The middle is cut last.
+The method is delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002)
+over the parts of a question, large parts first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006):
+turns, sentences, clauses, words. Only complete words are left out, and the remaining words keep their order. At
+each level the end is cut, then the beginning, both by bisection, so that the remaining text begins and ends with a
+needed part. The middle is cut last.
 
 An application may fail intermittently. The failure rate of the case is estimated from the answers, and a shorter
 question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or

@@ -101,7 +101,7 @@ def count_canaries(answers: int, *, batch_size: int, canaries: int) -> int:
 EXAM_RIGHT = 3
 """Number of right canaries in an exam. They detect a judge that fails everything."""
 EASY_EVERY = 4
-"""Of this many wrong canaries, one is easy: it plainly contradicts its gold."""
+"""Every fourth wrong canary is easy: it plainly contradicts its gold. The others are harder to detect."""
 MAX_TRIED_CASES = 60
 """Maximum number of cases that are tried for a mutant of one kind. If none fits, the kind is skipped."""
 

@@ -42,7 +42,7 @@ UNSURE_SCORES = (0.3, 0.8)
 """A score between these two values is unsure. Outside of them, judges that grade an answer twice agree."""
 
 QUORUM = 2
-"""Of three judges, this many must agree to pass a doubtful answer."""
+"""Minimum number of the three judges that must agree to pass a doubtful answer."""
 
 
 class Opinion(Record):

@@ -222,7 +222,7 @@ VOID_REASON: Final = "the judge missed known answers in the same batch, so its g
 
 
 class JudgedGroup(Record):
-    """The rulings on a group of cases, with the result of its canaries; ``None`` if there are no rulings."""
+    """The rulings on a group of cases. ``canaries`` has the result of its canaries; ``None`` without rulings."""
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None

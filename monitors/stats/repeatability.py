@@ -58,7 +58,7 @@ Group = tuple[int, int]
 
 
 class FlipShare(NamedTuple):
-    """The share of pairs that flipped, and its interval."""
+    """The share of pairs that flipped (two different results of one case), and its interval."""
 
     flips: int
     pairs: int

@@ -1,6 +1,7 @@
 """Define the records of a quantity in a text: kind, exact value, unit, bound and place.
 
-`QuantityReading` is the light form that the readers return; `Fact` is the stored record built from it.
+`QuantityReading` is the light form that the readers return. `Fact` is the stored record that is built from a
+reading.
 """
 
 from __future__ import annotations
