@@ -1,4 +1,4 @@
-"""Load lookout.toml as `Config`. Every error names the wrong key and the accepted values.
+"""Loads lookout.toml as a `Config`. Every error names the wrong key and the accepted values.
 
 The file contains no secrets: tokens and keys come from the environment or from Prefect blocks.
 """
@@ -44,7 +44,7 @@ from monitors.sources.settings import NightlySettings
 
 FILE_NAME = "lookout.toml"
 RENAMED_KEYS: Final = Path(__file__).with_name("renamed_keys.toml")
-"""Old names of keys with their new names."""
+"""The file with the old names of keys and their new names."""
 
 
 class TargetConfig(BaseModel):
@@ -108,7 +108,7 @@ class TargetConfig(BaseModel):
 
     @property
     def domain(self) -> Domain:
-        """The vocabularies of all of its domain packs."""
+        """The merged vocabularies of the target's domain packs."""
         return load_domain(self.domains)
 
     @field_validator("previous_url")
@@ -197,7 +197,7 @@ class PrefectSettings(BaseModel):
 
     @property
     def tag(self) -> str:
-        """The tag of this installation's deployments. The names of its other Prefect objects begin with it."""
+        """The tag of this installation's deployments. It is also the prefix of its other names in Prefect."""
         return f"{PREFECT_TAG}-{self.prefix}" if self.prefix else PREFECT_TAG
 
     def add_prefix(self, name: str) -> str:
@@ -299,7 +299,7 @@ class Config(BaseModel):
         return targets
 
     def find_tracing_settings(self, target: str) -> TracingSettings | None:
-        """Return a target's tracing settings, completed from `[langsmith]`.
+        """Return a target's tracing settings. Missing values come from `[langsmith]`.
 
         ``None`` if the target has no table ``langsmith``.
         """
@@ -311,16 +311,19 @@ class Config(BaseModel):
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_of_job(self, gate: GateSettings) -> Self:
-        """Return the configuration with the gate of a CI job. The run posts nothing to GitHub; the job does."""
+        """Return the configuration with the gate of a CI job. The job, and not the run, posts to GitHub."""
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
 
     def with_main_channel_only(self) -> Self:
-        """Return the configuration with all alerts in the application's channel."""
+        """Return the configuration in which the application's channel gets all alerts."""
         return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
     def require_target(self, name: str) -> TargetConfig:
-        """Return the target of this name. Raises `ConfigError` with the existing names."""
+        """Return the target of this name.
+
+        If it does not exist, raise a `ConfigError` that lists the existing names.
+        """
         target_config = self.targets.get(name)
         if target_config is None:
             raise ConfigError(
@@ -331,7 +334,7 @@ class Config(BaseModel):
 
 
 def build_target_record(name: str, configured: TargetConfig) -> Target:
-    """Build the target's record, which is part of every run's record."""
+    """Build the target's record. The record of each run contains it."""
     return Target(
         name=name,
         url=configured.url,
@@ -342,7 +345,10 @@ def build_target_record(name: str, configured: TargetConfig) -> Target:
 
 
 def load_config(path: Path) -> Config:
-    """Read and check a configuration file. `ConfigError` names file, key, value and what is accepted."""
+    """Read and check a configuration file.
+
+    A `ConfigError` names the file, the key, the value and what is accepted.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
     except FileNotFoundError:
@@ -383,7 +389,7 @@ def _check_domains(target: TargetConfig, place: str) -> None:
 def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
     """Parse the values of a configuration. Raises `ConfigError` with all wrong keys at once.
 
-    ``source`` names the file in errors. ``renamed_keys`` is a file of old keys with their new names.
+    ``source`` names the file in errors. ``renamed_keys`` is the file with the old names of keys.
     """
     try:
         return Config.model_validate(values)
@@ -397,10 +403,10 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """List the errors without those that only follow from another one, so that one mistake gives one line.
+    """List the errors, without errors that only follow from another error, so that one mistake gives one line.
 
-    A missing key is left out if a misspelled or renamed key explains it. A list that is too short is left out if
-    its items have errors.
+    A missing key is not listed if a misspelled or renamed key explains it. A list that is too short is not listed
+    if its items have errors.
     """
     errors = error.errors()
     unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]

@@ -1,4 +1,4 @@
-"""Refuse a run that would use production's project, address or key.
+"""Refuses a run that would use production's project, address or key.
 
 The questions of a suite would otherwise count as questions of production's users. For a target with
 `[targets.NAME.langsmith]`, project, address and key are checked before the first request. For a run that writes
@@ -20,9 +20,9 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 
 
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
-    """Raise `ConfigError` with everything that a run of ``target`` would share with production.
+    """Raise a `ConfigError` that lists everything that a run of ``target`` would share with production.
 
-    Keys are compared by their values in ``environment``, which no message shows.
+    Keys are compared by their values in ``environment``. No message shows these values.
     """
     tracing, experiments = config.find_tracing_settings(target), find_experiment_settings(config, target)
     conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
@@ -45,7 +45,7 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text if the settings' own project or key is the one that they name as production's."""
+    """Yield a text if the target's project or key is the one that its settings declare to be production's."""
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.project is not None and (_parse_host_and_port(where), settings.production_project) == own_project:
@@ -71,7 +71,7 @@ def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapp
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
-    """Find the LangSmith workspace for a target's experiments; ``None`` if it has none in LangSmith."""
+    """Find the LangSmith workspace for a target's experiments. ``None`` if its experiments are not in LangSmith."""
     written = config.require_target(target).experiments
     if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
         return None
@@ -79,7 +79,7 @@ def find_experiment_settings(config: Config, target: str) -> LangSmithSettings |
 
 
 def refuse_production_address(config: Config, target: str, address: str) -> None:
-    """Raise `ConfigError` if ``address``, where another build of ``target`` answers, belongs to production.
+    """Raise `ConfigError` if ``address`` belongs to production. Another build of ``target`` answers there.
 
     A target without a table ``langsmith`` is not checked.
     """
@@ -141,7 +141,7 @@ def _list_production_targets(config: Config) -> list[str]:
 
 
 def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
-    """Yield the LangSmith projects from which production targets' stored traffic is read."""
+    """Yield the LangSmith projects that contain the stored traffic of production targets."""
     for name in _list_production_targets(config):
         traffic = config.require_target(name).traffic
         for source_name, source in (traffic.sources if traffic else {}).items():
@@ -150,7 +150,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
 
 
 def _parse_host_and_port(address: str) -> str:
-    """Return host and port in lower case, because hosts ignore case."""
+    """Parse host and port, in lower case because host names ignore case."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return f"{(parts.hostname or '').lower()}:{port}"

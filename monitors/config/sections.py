@@ -16,16 +16,19 @@ from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
 OFF: Final = ""
-"""A cron line that never fires."""
+"""A cron line that means: never run."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-"""Bounds of minute, hour, day, month and weekday. Sunday is 0."""
+"""The smallest and largest value of minute, hour, day, month and weekday. Sunday is 0."""
 _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}))?", re.ASCII)
 _EVERY_DAY: Final = ["*", "*", "*"]
 
 
 def _parse_cron_line(line: str) -> str:
-    """Return a cron line with single spaces between its five fields, or `OFF`. Raises ``ValueError``."""
+    """Return a cron line with single spaces between its five fields, or `OFF`.
+
+    Raises ``ValueError`` if it is invalid.
+    """
     fields = line.split()
     if fields and (
         len(fields) != len(_BOUNDS)
@@ -57,7 +60,7 @@ CronLine = Annotated[str, AfterValidator(_parse_cron_line)]
 
 
 def is_daily(cron: str) -> bool:
-    """Whether a cron line fires every day."""
+    """Return whether a cron line is due every day."""
     return cron.split()[2:] == _EVERY_DAY
 
 
@@ -65,7 +68,7 @@ class MissedRuns(StrEnum):
     """Which scheduled runs to start that were missed while no worker ran."""
 
     ONE_EACH = "newest"
-    """One run of each deployment: the newest."""
+    """For each deployment, only the newest of its missed runs."""
     SKIP = "skip"
     ALL = "all"
 
@@ -164,13 +167,13 @@ class RepeatabilitySettings(BaseModel):
 ANY_BRANCH: Final = "*"
 MAIN: Final = "main"
 STANDARD_EVENT: Final = "deploy.succeeded"
-"""The event of a finished deploy from a Standard Webhooks sender, unless a trigger names another event."""
+"""The default name of the event that reports a finished deploy, for Standard Webhooks senders."""
 
 BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x20\x7f]+$")]
 
 
 class DeploySender(StrEnum):
-    """The sender of a webhook. The value is the last part of the receiver's path."""
+    """The sender of a webhook. Its value is the last part of the path in the receiver's URL."""
 
     GITHUB = "github"
     HUGGINGFACE = "huggingface"
@@ -186,7 +189,7 @@ class GitHubEvent(StrEnum):
 
 
 class FirstPoll(StrEnum):
-    """What to do with the commit that the first poll of a target finds."""
+    """What happens with the commit that the first poll of a target finds."""
 
     NOTE = "note"
     VERIFY = "verify"
@@ -218,20 +221,20 @@ class TriggerSettings(BaseModel):
 
     @property
     def event_name(self) -> str | None:
-        """The event that starts a verification; ``None`` if the sender has only one kind of event."""
+        """The name of the event that starts a verification. ``None`` if the sender has only one kind of event."""
         defaults = {DeploySender.GITHUB: GitHubEvent.DEPLOYMENT_STATUS.value, DeploySender.STANDARD: STANDARD_EVENT}
         return self.event or defaults.get(self.provider)
 
     @property
     def branch_filter(self) -> str | None:
-        """The branch whose deploys are verified; ``None`` for any branch."""
+        """The branch whose deploys are verified, or ``None`` for any branch."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch
         return None if self._has_deployments else MAIN
 
     @property
     def _has_deployments(self) -> bool:
-        """Whether the sender reports deployments to an environment, not to a branch."""
+        """Return whether the sender reports deployments to an environment rather than pushes to a branch."""
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
     @model_validator(mode="after")
@@ -274,7 +277,7 @@ class DeploySettings(BaseModel):
 
     @property
     def providers(self) -> frozenset[DeploySender]:
-        """The senders that at least one trigger names."""
+        """The senders in the triggers. Each is listed once."""
         return frozenset(trigger.provider for trigger in self.triggers)
 
 
@@ -413,6 +416,6 @@ class SiteSettings(BaseModel):
     )
 
     def build_address(self, port: int, host: str | None = None) -> str:
-        """Return the site's address for a browser on this machine."""
+        """Build the site's address for a browser on this machine."""
         host_name = host or self.host
         return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{self.path_prefix}/"

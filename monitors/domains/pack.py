@@ -1,7 +1,7 @@
-"""Domain packs: the vocabulary of an application's domain as data. A pack is a folder of TOML files.
+"""Domain packs: the vocabulary of an application's domain as data. A pack is a folder with TOML files.
 
 ``vocabulary.toml`` lists the subjects of amounts and the words for yes and no. ``schema.toml`` and
-``templates.toml`` are for building a gold set from facts (`monitors.goldset.build`).
+``templates.toml`` are used to build a gold set from facts (`monitors.goldset.build`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from monitors.problems import explain_error, suggest_nearest
 from monitors.records.base import Record
 
 SHIPPED_PACKS: Final = Path(__file__).parent
-"""The folder of the packs that come with the product, one folder each."""
+"""The folder with the packs that are part of Lookout. Each pack has its own folder."""
 DEFAULT_DOMAINS: Final = ("general",)
-"""The packs of a target without configured packs."""
+"""The packs that are used for a target without configured packs."""
 INSURANCE: Final = "health_insurance"
-"""The pack of a piped line without a pack, and of a gold set that is built without one: scripts depend on it."""
+"""The default pack of the pipes and of `gold build`. Scripts depend on it, so it must stay the same."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -34,7 +34,7 @@ PackFile = TypeVar("PackFile", bound=Record)
 
 
 def get_word_keys(phrase: str) -> tuple[str, ...]:
-    """Return the keys of a phrase's words; a hyphen is a word: ``co - pay``."""
+    """Return the keys of the words in a phrase. A hyphen is a word of its own: ``co - pay``."""
     return tuple(to_word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
@@ -55,7 +55,7 @@ Lexicon = tuple[Annotated[str, AfterValidator(_check_word)], ...]
 
 
 class DomainVocabulary(Record):
-    """``vocabulary.toml``: the words of one domain, in every language of its answers."""
+    """The content of ``vocabulary.toml``: the words of one domain, in every language of its answers."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
         description="the roles that an amount can have, each with its phrases; Lookout never compares amounts in "
@@ -99,16 +99,16 @@ class DomainVocabulary(Record):
 
 
 NamedRole = tuple[tuple[str, ...], str]
-"""A phrase by its keys, and the role that it names."""
+"""A phrase by the keys of its words, and the role that it names."""
 
 
-# Shares its fields with DomainVocabulary because it merges the word keys of several vocabularies.
+# The fields are not in a base class with DomainVocabulary, because a Domain merges several vocabularies.
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The merged vocabularies of a target's packs, by word keys."""
+    """The merged vocabularies of a target's packs. The keys are word keys."""
 
     roles: Mapping[str, Sequence[NamedRole]]
-    """Roles by the first word of their phrases, the longest phrase first."""
+    """Roles by the first word of their phrases. The longest phrase comes first."""
     percent_of: frozenset[str]
     events: frozenset[str]
     variants: frozenset[str]
@@ -120,15 +120,15 @@ class Domain:
 
 
 def list_packs() -> tuple[str, ...]:
-    """Return the names of the packs that come with the product, in alphabetical order."""
+    """Return the names of the packs that are part of Lookout, in alphabetical order."""
     return tuple(sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}")))
 
 
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
-    """Load the domain of these packs, given by name or, with a slash, by the path of a folder.
+    """Load the domain of these packs. A pack is given by its name or, with a slash, by the path of a folder.
 
-    If two packs give one phrase to different roles, the first pack wins. Raises `ConfigError` with file, key and
-    what is accepted. Each combination is loaded once per process.
+    If two packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with the file,
+    the key and what is accepted. Each combination of packs is loaded once per process.
     """
     return _load_domain(packs)
 
@@ -158,7 +158,7 @@ def _load_domain(packs: tuple[str, ...]) -> Domain:
 
 
 def find_pack_folder(pack: str) -> Path:
-    """Find the folder of a pack. Raises `ConfigError` with the existing packs."""
+    """Find the folder of a pack. If it does not exist, raise a `ConfigError` that lists the existing packs."""
     if "/" in pack:
         return Path(pack)
     shipped = list_packs()

@@ -1,11 +1,11 @@
-"""Read in which GitHub Actions job Lookout runs, and write its summary and annotations.
+"""Reads in which GitHub Actions job Lookout runs, and writes the job's summary and annotations.
 
 The environment variables and the event file of a job name the repository, commit, pull request and log: https:
 
 docs.github.com/en/actions/reference/workflows-and-actions/variables
 
-GitHub reads commands from the log of a job, no matter who printed them. So commands are switched off while
-texts of an app may be printed.
+GitHub executes commands that it finds in the log of a job, no matter who printed them. Therefore commands are
+switched off while texts of an application may be printed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from monitors.records.base import Record
 from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
-"""Maximum size of the summary of one step. GitHub does not show a larger one."""
+"""Maximum size of the summary of one step in bytes. GitHub does not show a larger summary."""
 CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:
-    """Append ``markdown`` to the summary of the job. A text that is too large is cut. Raises `NotifyRejected`."""
+    """Append ``markdown`` to the summary of the job. A text that is too large is shortened.
+
+    Raises `NotifyRejected`.
+    """
     try:
         before = file.stat().st_size if file.exists() else 0
         with file.open("ab") as summary:
@@ -52,7 +55,7 @@ def _fit_summary(markdown: str, limit: int) -> str:
 
 
 MAX_PER_LEVEL: Final = 10
-"""Maximum number of annotations of one level. GitHub does not show more for one step."""
+"""Maximum number of annotations of one level in one step. GitHub does not show more."""
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
@@ -65,7 +68,7 @@ class Level(StrEnum):
 
 
 class Annotation(Record):
-    """An annotation of one line of a file, or of the step if there is no file.
+    """An annotation of one line in a file. If there is no file, it is an annotation of the step.
 
     The path is relative to the repository, and the first line is 1. Personal data in ``text`` is already
     redacted.
@@ -81,7 +84,7 @@ class Annotation(Record):
 def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
     """Yield a command for each annotation, at most ten for each level.
 
-    If there are more than ten, the tenth annotation says how many are missing.
+    If a level has more than ten, its tenth annotation says how many are missing.
     """
     for level in Level:
         same = [annotation for annotation in annotations if annotation.level is level]
@@ -95,7 +98,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
 
 def format_command(annotation: Annotation) -> str:
-    """Return an annotation as a command: ``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
+    """Format an annotation as a command on one line: ``::error file=suite.jsonl,line=3,title=…::text``."""
     values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
         f"{name}={_escape_value(str(value))}" for name, value in values.items() if value is not None
@@ -104,7 +107,7 @@ def format_command(annotation: Annotation) -> str:
 
 
 def format_stop_commands(nonce: str) -> str:
-    """Return the line after which GitHub ignores commands, until the resume line with the same secret ``nonce``."""
+    """Return a line after which GitHub ignores commands, until the resume line with the same secret ``nonce``."""
     return f"::stop-commands::{nonce}"
 
 
@@ -125,7 +128,7 @@ TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
-"""Values of the variable ``CI`` for a process that does not run in CI."""
+"""Values of the variable ``CI`` which mean that a process does not run in CI."""
 HEADS: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
@@ -136,8 +139,8 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 class WorkflowJob(Record):
     """The repository, commit and pull request to which a job reports its results.
 
-    ``pull_request`` is ``None`` for a job without one. ``change.head`` is the last commit of the pull request,
-    not the test merge of GitHub. It is ``None`` if the event does not name it, for example for a comment.
+    ``pull_request`` is ``None`` for a job without a pull request. ``change.head`` is the last commit of the pull
+    request, not GitHub's test merge. It is ``None`` if the event does not name it, for example for a comment.
     """
 
     api_url: HttpUrl
@@ -157,7 +160,7 @@ class PullRef(GitHubRecord):
 
 
 class Pull(GitHubRecord):
-    """A pull request, as it is in events and responses of GitHub."""
+    """A pull request as it is in GitHub's events and responses."""
 
     number: Number
     head: PullRef = PullRef()
@@ -201,7 +204,7 @@ class _WorkflowEvent(GitHubRecord):
 
     @property
     def number(self) -> int | None:
-        """The pull request's number."""
+        """The number of the pull request."""
         if self.pull_request:
             return self.pull_request.number
         if self.issue and self.issue.pull_request is not None:
@@ -224,7 +227,7 @@ class _WorkflowEvent(GitHubRecord):
     def find_change(self, environment: Mapping[str, str]) -> GitChange:
         """Return the commit and both branches of the change.
 
-        For a comment, the commit in the event is the head of the main branch, so it is not used.
+        For a comment, the event contains the head of the main branch, so this commit is not used.
         """
         ref = environment.get("GITHUB_REF", "")
         branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
@@ -249,19 +252,19 @@ class _WorkflowEvent(GitHubRecord):
 
 
 def is_ci(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in CI. Most CI systems set the variable ``CI``."""
+    """Return whether this process runs in CI. Most CI systems set the variable ``CI``."""
     return any(environment.get(name, "").strip().lower() not in CI_OFF_VALUES for name in ("CI", "GITHUB_ACTIONS"))
 
 
 def is_actions(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in GitHub Actions."""
+    """Return whether this process runs in GitHub Actions."""
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 
 
 def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     """Return the job that the variables in ``environment`` describe.
 
-    Raises `ConfigError`, which names the variable.
+    Raises a `ConfigError` that names the missing or invalid variable.
     """
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
@@ -288,7 +291,7 @@ def _shorten_ref(ref: str | None) -> str | None:
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """Return the number in ``refs/pull/12/merge``; ``None`` for another ref."""
+    """Return the number in ``refs/pull/12/merge``, or ``None`` for any other ref."""
     match = _PULL_REF.fullmatch(ref)
     return int(match[1]) if match else None
 
@@ -308,7 +311,7 @@ def _build_log_url(environment: Mapping[str, str], repository: str) -> str | Non
 
 
 def _read_event(path: str | None) -> _WorkflowEvent:
-    """Return the event that started the job. It is empty if the file cannot be read."""
+    """Read the event that started the job. The result is empty if the file cannot be read."""
     if not path:
         return _WorkflowEvent()
     try:

@@ -1,4 +1,4 @@
-"""Send requests to the REST API of GitHub, and handle rate limits, pages and errors.
+"""Sends requests to the REST API of GitHub, and handles rate limits, pages and errors.
 
 If GitHub asks to wait, the request is repeated after the wait, unless the wait is too long. A write without a
 clear answer raises `NotifyUnsure`, so that the caller checks the result before it writes again. Errors contain
@@ -60,11 +60,11 @@ FORK_ADVICE: Final = "the token of a pull request from a fork can only read (for
 
 
 class Forbidden(NotifyRejected):
-    """The token lacks the permission."""
+    """Raised if the token lacks a permission."""
 
 
 class Gone(NotifyRejected):
-    """The object does not exist, or the token may not read it."""
+    """Raised if the object does not exist, or if the token may not read it."""
 
 
 class Purpose(NamedTuple):
@@ -94,7 +94,7 @@ _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
 
 
 def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
-    """Build the error for a response that is an error, but not a rate limit."""
+    """Build the error for a response that reports an error other than a rate limit."""
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
@@ -118,15 +118,15 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
 
 
 API_VERSION: Final = "2022-11-28"
-"""https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
+"""The version of GitHub's API: https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
-"""Seconds to wait after a rate limit that names no time. GitHub recommends at least one minute."""
+"""How long to wait after a rate limit without a time, in seconds. GitHub recommends at least one minute."""
 PER_PAGE: Final = 100
-"""GitHub's largest page."""
+"""How many items a page has. It is GitHub's maximum."""
 MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
-"""Maximum number of pages. They have 5,000 comments, and GitHub allows 2,500 on a pull request."""
+"""Maximum number of pages to read. They have 5,000 comments, and GitHub allows 2,500 on a pull request."""
 
 Found = TypeVar("Found")
 
@@ -135,8 +135,8 @@ Found = TypeVar("Found")
 class GitHubRetryPolicy:
     """How long Lookout waits for GitHub.
 
-    ``now`` returns seconds since 1970. If GitHub asks for a wait of more than ``max_wait_s``, the request
-    fails. ``tries`` is the number of attempts. ``deadline_s`` is the time limit of one attempt.
+    ``now`` returns the seconds since 1970. If GitHub asks for a wait of more than ``max_wait_s``, the request
+    fails. ``tries`` is the maximum number of attempts. ``deadline_s`` is the time limit of each attempt.
     """
 
     now: Callable[[], float]
@@ -148,18 +148,18 @@ class GitHubRetryPolicy:
 
 
 class GitHubApi:
-    """Send requests with one token to one server. Open it with `open_github_api`."""
+    """Sends requests with one token to one server. Open it with `open_github_api`."""
 
     def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
         self._patience = policy
 
     async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
-        """Return one object of the API. Raises `NotifyError`."""
+        """Read one object of the API. Raises `NotifyError`."""
         return _parse_answer(await self._request("GET", path, purpose), shape, purpose)
 
     async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
-        """Return the items of all pages of a list. Raises `NotifyError`."""
+        """Read the items on all pages of a list. Raises `NotifyError`."""
         items: list[Found] = []
         page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
         for _ in range(MAX_PAGES):
@@ -183,19 +183,22 @@ class GitHubApi:
     ) -> Found:
         """Create or change an object.
 
-        ``is_repeatable``: sending the request twice does no harm. Raises `NotifyUnsure` if GitHub possibly made
-        the change and the request must not be repeated, otherwise `NotifyError`.
+        ``is_repeatable`` is true if sending the request twice does no harm. Raises `NotifyUnsure` if GitHub may
+        have made the change and the request must not be repeated, and otherwise `NotifyError`.
         """
         return _parse_answer(
             await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
         )
 
     async def delete(self, path: str, purpose: Purpose) -> None:
-        """Delete an object. It is no error if the object does not exist. Raises `NotifyError`."""
+        """Delete an object. A missing object is not an error. Raises `NotifyError`."""
         await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
     def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
-        """Return ``address`` if it is on the server of the API. Raises an error otherwise, to protect the token."""
+        """Return ``address`` if it is on the API's server.
+
+        Otherwise raise an error, so that no other server gets the token.
+        """
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
             raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
@@ -226,7 +229,7 @@ class GitHubApi:
     async def _send(
         self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, is_repeatable: bool
     ) -> httpx.Response | None:
-        """Send a request once. Return ``None`` if there is no answer and the request may be repeated."""
+        """Send a request once. Return ``None`` if no answer arrives and the request may be repeated."""
         try:
             return await self._client.request(method, path, json=body)
         except AccessDenied as error:
@@ -243,7 +246,7 @@ class GitHubApi:
     def _choose_wait_s(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
-        """Return the seconds that GitHub asks to wait; ``None`` if it asks for no wait.
+        """Return how many seconds GitHub asks to wait, or ``None`` if no wait is needed.
 
         Raises an error if the wait is too long or another attempt cannot help.
         """
@@ -265,7 +268,7 @@ class GitHubApi:
 
 
 def is_rate_limited(answer: httpx.Response) -> bool:
-    """Whether the response is a rate limit: HTTP 429, or HTTP 403 with a message about a limit."""
+    """Return whether the response is a rate limit: HTTP 429, or HTTP 403 with a message about a limit."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:
@@ -275,16 +278,16 @@ def is_rate_limited(answer: httpx.Response) -> bool:
 
 
 def compute_wait_s(answer: httpx.Response, now: float) -> float:
-    """Return the seconds to wait after a rate limit, from ``retry-after`` or ``x-ratelimit-reset``.
+    """Return how many seconds to wait after a rate limit, from ``retry-after`` or ``x-ratelimit-reset``.
 
-    Without these headers it is one minute.
+    Without these headers, the wait is one minute.
     """
     requested_s = parse_retry_after_s(answer.headers)
     if requested_s is not None:
         return requested_s
     reset = answer.headers.get("x-ratelimit-reset", "")
     if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
-        return max(0.0, float(reset) - now) + 1.0  # its clock counts whole seconds
+        return max(0.0, float(reset) - now) + 1.0  # GitHub's clock counts whole seconds
     return DEFAULT_LIMIT_WAIT_S
 
 
@@ -320,7 +323,7 @@ def _parse_answer(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Pu
 
 @asynccontextmanager
 async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -> AsyncGenerator[GitHubApi]:
-    """Open a client for ``api_url`` with ``token``. Raises `NotifyRejected` for an invalid address."""
+    """Open a client for ``api_url`` with ``token``. Raises `NotifyRejected` if the address is invalid."""
     headers = {
         "Accept": "application/vnd.github+json",
         "User-Agent": "lookout-monitor",
@@ -328,7 +331,7 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
     }
     try:
         client = GuardedClient(
-            AddressGuard([api_url], private_network=True),  # a self-hosted GitHub may be in the private network
+            AddressGuard([api_url], private_network=True),  # a self-hosted GitHub may be on the private network
             deadline_s=policy.deadline_s,
             max_bytes=MAX_ANSWER_BYTES,
             headers=RequestHeaders(key="GITHUB_TOKEN", values={"Authorization": f"Bearer {token}"}),

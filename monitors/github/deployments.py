@@ -1,4 +1,4 @@
-"""Find the newest successful deployment on GitHub. Lookout asks for it because a webhook may be lost."""
+"""Finds the newest successful deployment on GitHub. Lookout asks for it, because a webhook may be lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
-"""Number of deployments that are read, the newest first. One of the first two is nearly always successful."""
+"""Maximum number of deployments that are read, newest first. One of the first two is nearly always successful."""
 SUCCESS: Final = "success"
 _HEADS: Final = "refs/heads/"
 
@@ -47,9 +47,9 @@ _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
-    """Return the newest successful deployment; ``None`` if the newest ones have failed.
+    """Find the newest successful deployment. ``None`` if the newest deployments have all failed.
 
-    If ``environment`` or ``branch`` is given, only its deployments count. Raises `NotifyError`.
+    ``environment`` and ``branch`` limit the search. Raises `NotifyError`.
     """
     purpose = Purpose(f"read the deployments of {repository}", "deployments: read")
     query = {"per_page": str(MAX_DEPLOYMENTS_READ)} | ({"environment": environment} if environment else {})

@@ -1,4 +1,4 @@
-"""Set the commit status of a run, and write its comment on a pull request.
+"""Sets the commit status of a run, and writes the run's comment on a pull request.
 
 A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies
 it, and later runs update it. The address of a status contains the id of its run, so that an older run does not
@@ -37,20 +37,20 @@ from monitors.records.base import Identifier, Record
 from monitors.records.targets import GitChange, HttpUrl, PullRequest, RepositoryName
 
 MAX_DESCRIPTION_CHARACTERS: Final = 140
-"""GitHub's limit: https://docs.github.com/en/rest/commits/statuses"""
+"""Maximum length in characters. GitHub sets it: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
 
 GateName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""The name of a gate. It distinguishes its status and comment from those of another gate on the same commit."""
+"""The name of a gate. Gates on the same commit have different names, so each has its own status and comment."""
 
 
 def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace: Path | None) -> str:
     """Return the name of a gate: ``FOLDER/TARGET/SUITE``.
 
     ``FOLDER`` is the folder of the configuration in the repository. ``SUITE`` is the path of the suite in this
-    folder, without ``.jsonl``. For a suite outside of the folder it is the path in the repository, or the name
+    folder, without ``.jsonl``. If the suite is outside this folder, it is the path in the repository, or the name
     of the file.
     """
     folder, root = config_folder.absolute(), workspace.absolute() if workspace else None
@@ -65,7 +65,7 @@ def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace:
 
 
 MAX_NAME_CHARACTERS: Final = 200
-"""Maximum length of the name of a status on GitHub."""
+"""Maximum length of the name of a status on GitHub, in characters."""
 
 
 class State(StrEnum):
@@ -81,7 +81,8 @@ class State(StrEnum):
 class CommitStatus(Record):
     """The status of a commit for the gate ``name``. ``link`` leads to the details.
 
-    A status with a ``run_id`` is the result of that run. Without one, the gate is still working or was stopped.
+    A status with a ``run_id`` is the result of that run. A status without ``run_id`` means that the gate is still
+    working or was stopped.
     """
 
     repository: RepositoryName
@@ -99,12 +100,12 @@ class CommitStatus(Record):
 
     @property
     def target_url(self) -> str:
-        """The address of the details. For a result, it ends with the id of the run."""
+        """The address of the details. If the status is a result, the address ends with the id of the run."""
         return f"{self.link}#{_RUN_FRAGMENT}{self.run_id}" if self.run_id else self.link
 
 
 def is_git_commit(commit: str | None) -> bool:
-    """Whether a text is the complete id of a Git commit, as a commit status needs."""
+    """Return whether a text is a complete Git commit id, which a commit status needs."""
     return commit is not None and _COMMIT.fullmatch(commit) is not None
 
 
@@ -116,21 +117,21 @@ class _ListedStatus(GitHubRecord):
 
     @property
     def run_id(self) -> str:
-        """The id of the run with this result; empty if the gate has no result yet."""
+        """The id of the run with this result. Empty if the gate has no result yet."""
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def is_same(self, status: _ListedStatus) -> bool:
-        """Whether this status has the same result for the same run as ``status``."""
+        """Return whether this status has the same result for the same run as ``status``."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
     @property
     def is_verdict(self) -> bool:
-        """Whether this is the result of a run."""
+        """Return whether this is the result of a run."""
         return f"#{_RUN_FRAGMENT}" in (self.target_url or "")
 
 
 async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set the status of a commit. It replaces an earlier status with the same name. Raises `NotifyError`."""
+    """Set the status of a commit to pending. It replaces an earlier status of this name. Raises `NotifyError`."""
     await _write_status(api, status, _build_listed(status))
 
 
@@ -170,14 +171,14 @@ async def _write_status(api: GitHubApi, status: CommitStatus, written: _ListedSt
 
 
 async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
-    """Return the last commit and both branches of a pull request. Raises `NotifyError`."""
+    """Read the last commit and both branches of a pull request. Raises `NotifyError`."""
     purpose = Purpose(f"read the head of {pull.repository}#{pull.number}", "pull-requests: read")
     read = await api.read(f"/repos/{pull.repository}/pulls/{pull.number}", _PULL, purpose)
     return GitChange(head=read.head.sha, branch=read.head.ref, target_branch=read.base.ref)
 
 
 ATTEMPTS: Final = 3
-"""Maximum number of attempts. A status or comment may change meanwhile, and a response may be lost."""
+"""Maximum number of attempts. A status or comment may change in the meantime, and a response may be lost."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -187,7 +188,10 @@ _PULL: Final = TypeAdapter(Pull)
 
 
 class PullComment(Record):
-    """The comment of a gate with the result of a run. The ids of runs begin with their start time, so they sort."""
+    """The comment of a gate with the result of a run.
+
+    Run ids begin with their start time, so they can be sorted.
+    """
 
     name: GateName
     run_id: Identifier
@@ -195,12 +199,12 @@ class PullComment(Record):
 
 
 class CommentStatus(StrEnum):
-    """The change that was made to a comment."""
+    """What was changed in a comment."""
 
     MADE = "made"
     UPDATED = "updated"
     NEWER = "newer"
-    """The comment was not changed, because it has the result of a newer run."""
+    """The comment was not changed, because it contains the result of a newer run."""
 
 
 class CommentResult(NamedTuple):
@@ -211,7 +215,7 @@ class CommentResult(NamedTuple):
 
 
 def format_gate_mark(name: str) -> str:
-    """Return the hidden mark with which the comment of the gate ``name`` starts."""
+    """Return the hidden mark at the start of the comment of the gate ``name``."""
     return f"<!-- lookout gate {_escape_dashes(name)} -->"
 
 
@@ -227,7 +231,7 @@ def _escape_dashes(name: str) -> str:
 
 
 async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
-    """Create the comment, or update the existing one. Raises `NotifyError`."""
+    """Create the comment, or update it if it exists. Raises `NotifyError`."""
     purpose = build_comment_purpose(f"{pull.repository}#{pull.number}")
     edit = _PullRequestComments(api, pull, purpose)
     for remaining in reversed(range(ATTEMPTS)):
@@ -240,7 +244,7 @@ async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) 
 
 
 class _CommentDeleted(NotifyTransient):
-    """The comment was deleted between search and change."""
+    """Raised if the comment was deleted between the search and the change."""
 
 
 class _PullRequestComments:
@@ -262,7 +266,7 @@ class _PullRequestComments:
         return await self._remove_duplicates(made, comment)
 
     async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Keep only the oldest comment of the gate, in case another run created one at the same time."""
+        """Delete all comments of the gate except the oldest. Another run may have created one at the same time."""
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
@@ -308,7 +312,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Return the user name of the token; empty for the token of an app, which has none."""
+        """Find the user name of the token. It is empty for the token of an app, which has no user."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, Gone):

@@ -1,1 +1,1 @@
-"""Write the results of a run: Markdown, JSON, JUnit, HTML."""
+"""Writes the results of a run as Markdown, JSON, JUnit and HTML."""

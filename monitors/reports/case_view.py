@@ -1,7 +1,7 @@
-"""Build the view of one case. All texts are masked, marked and cut, so that the template only prints them.
+"""Builds the view of one case. All texts are masked, marked and cut, so that the template only prints them.
 
-All tables and pages have the same order of cases. Small screenshots without personal data are embedded; others
-are linked.
+All tables and pages show cases in the same order. Small screenshots without personal data are embedded; other
+screenshots are linked.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 
 
 def select_cases_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
-    """Select the cases with ``outcome``, worst first.
+    """Select the cases with ``outcome``, the worst first.
 
-    The order is: by severity, then disputed cases, then disclosures and unsafe actions, then confirmed failures,
-    then by blame with the application first.
+    Cases are sorted by severity, then in this order: disputed cases, disclosures and unsafe actions, confirmed
+    failures. The last criterion is who caused the failure, with the application first.
     """
     return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank_case)
 
@@ -62,16 +62,16 @@ def _compute_rank(order: Sequence[object], value: object) -> int:
 
 
 def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incident]:
-    """Return a map from case ids to unresolved incidents; of several, the one that was opened first."""
+    """Map case ids to their unresolved incident. If a case has several, it is the one that was opened first."""
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Say since which deploy a case fails; empty without an incident.
+    """Say since which deploy a case fails. Empty if it has no incident.
 
-    ``commit`` is the commit of the present run.
+    ``commit`` is the commit of this run.
     """
     if incident is None:
         return ""
@@ -83,14 +83,14 @@ def format_failing_since(incident: Incident | None, commit: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaseLink:
-    """The id of a case, with its place on the page; ``anchor`` is empty if the page does not show the case."""
+    """The id of a case, and its anchor on the page. ``anchor`` is empty if the page does not show the case."""
 
     id: str
     anchor: str
 
 
 def build_case_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
-    """Build links to cases. ``anchors`` maps case ids to their places on the page."""
+    """Build links to cases. ``anchors`` maps case ids to anchors on the page."""
     return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
 
 
@@ -119,7 +119,7 @@ class Picture:
 
 
 class PictureAlbum:
-    """Embeds screenshots until a limit of bytes is reached, and links the others."""
+    """Embeds screenshots until a limit of bytes is reached. Further screenshots are linked."""
 
     def __init__(self, folder: Path, *, max_each_bytes: int, max_total_bytes: int) -> None:
         self._folder = folder.resolve()
@@ -127,9 +127,9 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def build_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Build the picture for the screenshot at ``relative``. With ``withheld``, it is linked in this mode.
+        """Build the picture for the screenshot at ``relative``. If ``withheld`` is set, it is linked in this mode.
 
-        A path outside the run's folder, or to a file that is not PNG or JPEG, counts as missing.
+        A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
@@ -148,7 +148,7 @@ class PictureAlbum:
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
     def build_link(self, relative: str | None) -> str:
-        """Build a link to a file in the run's folder; empty if the file does not exist."""
+        """Build a link to a file in the run's folder. Empty if the file does not exist."""
         path = self._resolve_file(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
@@ -156,7 +156,7 @@ class PictureAlbum:
         try:
             path = (self._folder / relative).resolve()
             return path if path.is_relative_to(self._folder) and path.is_file() else None
-        except (OSError, ValueError):  # a null byte, a name that is too long, a loop of links
+        except (OSError, ValueError):  # e.g. a null byte, a name that is too long, a loop of links
             return None
 
 
@@ -174,7 +174,7 @@ _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A text of the reply: what the user saw, or what the application sent."""
+    """A text of the reply: either what the user saw, or what the application sent."""
 
     title: str
     pieces: Pieces
@@ -185,8 +185,8 @@ class AnswerView:
 class GradeView:
     """A grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
 
-    ``about`` is the kind of failure, or the question that the grader answers. ``note`` names the judge, or who is
-    to blame.
+    ``about`` is the kind of failure, or the question that the grader answers. ``note`` names the judge, or who
+    caused the failure.
     """
 
     result: str
@@ -242,14 +242,14 @@ class CaseView:
 
 
 def build_case_anchor(result: CaseResult) -> str:
-    """Return the place of the case on the page: ``case-<id>``, with ``/2`` for its third asking."""
+    """Return the anchor of the case on the page: ``case-<id>``, with ``/2`` for its third repeat."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseViewer:
-    """Builds views of a run's cases, with its pictures, redaction, incidents and limits."""
+    """Builds the views of a run's cases. It has the run's pictures, redaction, incidents and limits."""
 
     album: PictureAlbum
     redact: Redact
@@ -257,7 +257,7 @@ class CaseViewer:
     commit: str | None
     limit: int
     ratings: Mapping[str, float]
-    """The ratings of reports by case id."""
+    """The ratings of reports. The keys are case ids."""
 
     def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
@@ -307,7 +307,7 @@ class CaseViewer:
         )
 
     def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Choose how to link a picture that would show masked text; ``None`` for other pictures."""
+        """Choose how to link a picture that would show masked text. ``None`` for other pictures."""
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED
         text = response.visible_text if isinstance(response, Exchange) else response.partial_text
@@ -374,7 +374,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
 
 
 def extract_answer_text(result: CaseResult) -> str:
-    """Return the graded text, or the partial text if there was no answer. It is not redacted."""
+    """Return the graded text or, if there was no answer, the partial text. It is not redacted."""
     response = result.result
     match response:
         case Exchange():
@@ -401,7 +401,7 @@ def _list_answer_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
     concurrency = f"{response.concurrency} at once"
     if isinstance(response, NoAnswer):
         return (asked, concurrency)
-    if response.origin is Origin.TRAFFIC:  # a user asked, and some logs do not record the duration
+    if response.origin is Origin.TRAFFIC:  # a user asked, and some logs do not record durations
         concurrency = ""
     is_timed = response.origin is not Origin.TRAFFIC or response.timings.total_ms > 0
     took = f"answered in {format_seconds(response.timings.total_ms)}" if is_timed else ""

@@ -1,6 +1,6 @@
-"""Draw charts over time as SVG, without scripts.
+"""Draws charts over time as SVG, without scripts.
 
-A chart's title describes it in words, for screen readers. A missing value is a gap, not a zero.
+The title of a chart describes it in words, for screen readers. A missing value is a gap and never a zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EDGE: Final = 4
 
 
 class TrendPoint(NamedTuple):
-    """A value in a chart. ``None`` is a gap. ``low`` and ``high`` are its interval; ``mark`` highlights it."""
+    """A value in a chart, or ``None`` for a gap. ``low`` and ``high`` are its interval. ``mark`` highlights it."""
 
     label: str
     value: float | None
@@ -35,7 +35,10 @@ class ChartScale(NamedTuple):
 
 
 def build_scale(points: Sequence[TrendPoint], *, limit: float | None = None, floor: float = 0.0) -> ChartScale:
-    """Choose a scale that shows all ``points`` with their intervals and the limit, but nothing below ``floor``."""
+    """Choose a scale that shows all ``points`` with their intervals and the limit.
+
+    It never begins below ``floor``.
+    """
     values = [value for point in points for value in (point.value, point.low, point.high) if value is not None]
     values += [] if limit is None else [limit]
     if not values:
@@ -72,7 +75,7 @@ def render_trend_bars(
     width: int = DEFAULT_WIDTH,
     height: int = DEFAULT_HEIGHT,
 ) -> Markup:
-    """Draw values as bars, each with its interval."""
+    """Draw each value as a bar with its interval."""
     frame = _Frame(len(points), scale, width, height)
     bars = (frame.render_bar(place, point) for place, point in enumerate(points) if point.value is not None)
     return _build_svg("trend", title, frame.render_limit() + "".join(bars), width, height)
@@ -96,7 +99,7 @@ _SHAPES: Final = {
 
 
 def render_outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
-    """Draw a row of outcomes, each with its own shape and colour. A marked one has a bar below it."""
+    """Draw a row of outcomes with different shapes and colours. A marked outcome has a bar below it."""
     inside = "".join(_render_cell(place * _CELL, cell) for place, cell in enumerate(cells))
     return _build_svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
 
@@ -164,12 +167,12 @@ class _Frame(NamedTuple):
 
 
 def _split_at_gaps(points: Sequence[TrendPoint]) -> list[list[tuple[int, TrendPoint]]]:
-    """Split the points at the gaps into runs of points with their places."""
+    """Split the points at the gaps into groups of points with their positions."""
     placed = groupby(enumerate(points), key=lambda place_and_point: place_and_point[1].value is not None)
     return [list(run) for is_known, run in placed if is_known]
 
 
 def _build_svg(kind: str, title: str, inside: str, width: int, height: int) -> Markup:
     head = f'<svg class="{kind}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">'
-    # Numbers, fixed words and escaped labels are in here.
+    # The text contains only numbers, fixed words and escaped labels.
     return Markup(f"{head}<title>{escape(title)}</title>{inside}</svg>")  # noqa: S704 - see the line above

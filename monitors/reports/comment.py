@@ -1,4 +1,4 @@
-"""Build a run's comment on a pull request, to be read on a phone in ten seconds.
+"""Builds a run's comment on a pull request. A person can read it on a phone in ten seconds.
 
 The comment has these parts:
 
@@ -6,7 +6,7 @@ The comment has these parts:
 6. folded: all reasons, questions and answers, cases without an answer, and the calculation 7. the run, the suite,
 and a link to the log
 
-If the comment gets too long, rows are left out and counted.
+If the comment gets too long, some rows are omitted and counted.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together. ``rows`` may be cut at the end, ``head`` and ``foot`` may not.
+    """Lines that belong together. ``rows`` may be cut at the end. ``head`` and ``foot`` are never cut.
 
-    ``total`` is the number of all rows, also of those that are left out.
+    ``total`` is the number of all rows, including omitted rows.
     """
 
     head: Sequence[str] = ()
@@ -65,7 +65,7 @@ class Block:
 
 
 def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
-    """Join the blocks with blank lines, in at most ``limit`` characters. ``last`` is always included.
+    """Join the blocks with blank lines to at most ``limit`` characters. ``last`` is always included.
 
     If a block does not fit with at least one row, a note replaces it and all blocks after it.
     """
@@ -84,7 +84,7 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
 
 
 def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
-    """Return a block's lines with as many rows as fit; ``None`` if no row fits."""
+    """Return a block's lines with as many rows as fit. ``None`` if not even one row fits."""
     remaining = limit - _count_utf16_units([*block.head, *_iterate_missing_rows_note(block, 0), *block.foot])
     count = 0
     for row in block.rows:
@@ -178,7 +178,7 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
 def build_folded_unanswered_cases(
     silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
-    """Yield a folded block with the cases without an answer or grade; its title names the party at fault."""
+    """Yield a folded block with the cases without an answer or grade. Its title names who caused this."""
     if silent or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in silent if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
@@ -220,22 +220,25 @@ def build_folded_calculation(report: RunReport) -> Block:
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
-"""GitHub's limit for the characters of a comment. A longer comment is shortened."""
+"""Maximum length of a comment in characters. It is GitHub's limit; a longer comment is shortened."""
 RESERVED_CHARACTERS: Final = 1_000
-"""Characters reserved for the hidden text by which Lookout finds its own comment again."""
+"""How many characters are reserved for the hidden text that lets Lookout find its comment again."""
 MAX_TABLE_ROWS: Final = 25
-"""Maximum rows of a table that is not folded: two screens of a phone."""
+"""Maximum number of rows in a table that is not folded. They fill two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26
-"""A longer id loses its middle in a table, so that the table fits on a phone."""
+"""Maximum length of an id in a table, in characters, so that the table fits on a phone.
+
+A longer id loses its middle.
+"""
 _MAX_REASONS_SHOWN: Final = 4
 _MAX_CHANGES_SHOWN: Final = 4
 _MAX_CASES_NAMED: Final = 12
 
 
 def format_commit_status(report: RunReport, *, redact: Redact) -> str:
-    """Format the run for a commit's status, in at most 140 characters."""
+    """Format the run for the status of a commit, in at most 140 characters."""
     scores = f"weighted {format_score(report.scores.weighted)}, flat {format_score(report.scores.flat)}"
     return shorten(f"{report.verdict}: {scores}; {redact(format_headline(report))}", MAX_STATUS_CHARACTERS)
 
@@ -243,10 +246,10 @@ def format_commit_status(report: RunReport, *, redact: Redact) -> str:
 def build_pull_request_comment(
     report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, name: str = "", log: str | None = None
 ) -> str:
-    """Build the comment, of at most 65,536 characters including its hidden text.
+    """Build the comment. It has at most 65,536 characters, including its hidden text.
 
-    Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate; by default
-    that of the target. ``log`` is the address of the job's log.
+    Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate. Its default is
+    the name of the target. ``log`` is the address of the job's log.
     """
     return join_blocks_within_limit(
         list(_build_comment_blocks(report, cases, redact, name or report.target.name)),
@@ -273,7 +276,7 @@ _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRA
 
 
 def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return each case once; its first result is its worst repeat."""
+    """Return each case once, with its worst repeat, which is its first result."""
     worst_by_case: dict[str, CaseResult] = {}
     for result in results:
         worst_by_case.setdefault(result.case.id, result)
@@ -281,7 +284,7 @@ def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """Select cases without an answer by the application's fault; none if the whole application was down."""
+    """Select the cases without an answer by the application's fault. Empty if the whole application was down."""
     if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
         return []
     return [result for result in silent if result.assessment.blame is Blame.APP]
@@ -292,7 +295,7 @@ def _format_verdict_lines(
 ) -> Iterator[str]:
     yield ""
     yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
-    yield ""  # two paragraphs: a new line is a line break in a comment, but not on a job's page
+    yield ""  # two paragraphs, because a line break looks different in a comment and on a job's page
     counts = {"failed": failed, "no answer": silent, "not graded": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"

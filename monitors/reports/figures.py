@@ -1,6 +1,6 @@
-"""Build a report's tables and small SVG graphics.
+"""Builds a report's tables and small SVG graphics.
 
-A graphic has no script and no style. It contains only numbers, so nothing needs escaping.
+A graphic has no script and no style. It contains only numbers, so nothing must be escaped.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""With more repeats, the graphic has no arcs, because they would be unreadable."""
+"""Maximum number of repeats that are drawn as arcs. More arcs would be unreadable, so none is drawn."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
 def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
     """Draw a histogram of answer times, with lines at p50, p95 and the objective.
 
-    The axis ends 4 % after the largest value.
+    The axis ends 4 % above the largest value.
     """
     top = max([*total_ms, latency.objective_p50_ms, latency.p95_ms, 1.0]) * 1.04
     counts = [0] * _BINS
@@ -85,7 +85,7 @@ def _render_axis(top_ms: float) -> str:
 def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
     """Draw a metric on a line from ``floor`` to 1.
 
-    The interval is a band, the value a dot, the target a line.
+    The interval is a band, the value is a dot, and the target is a line.
     """
     value = metric.passed / metric.total if metric.total else None
     parts = [f'<line class="axis" x1="{_compute_x(floor, floor)}" x2="{_compute_x(1, floor)}" y1="9" y2="9"/>']
@@ -106,7 +106,7 @@ def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
 
 
 def compute_axis_start(metrics: Sequence[Metric]) -> float:
-    """Return the start of the metrics' common axis: the lowest value, rounded down to a tenth."""
+    """Return the start of the axis that all metrics share: the lowest value, rounded down to a tenth."""
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
     ]
@@ -114,21 +114,21 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After which steps a line is shown: the end of the shortest path, and the limit."""
+    """After which steps a line is drawn: at the end of the shortest path, and at the limit."""
 
     shortest: int | None
     limit: int | None
 
 
 class StepBox(NamedTuple):
-    """A step in the graphic. ``repeats`` is the number (from 0) of the step that it repeats."""
+    """A step in the graphic. ``repeats`` is the number (from 0) of the step that this step repeats."""
 
     hop: bool = False
     repeats: int | None = None
 
 
 def render_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
-    """Draw an agent's steps as a row of boxes, with an arc from each repeated step to the first one."""
+    """Draw an agent's steps as a row of boxes. An arc leads from each repeated step to its first occurrence."""
     steps = max(len(boxes), lines.shortest or 0, lines.limit or 0)
     width = min(_BOX, (_WIDTH - 2 * _EDGE) / steps)
     repeats = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
@@ -169,13 +169,13 @@ def _compute_x(share: float, floor: float) -> float:
 def _build_svg(width: int, height: int, kind: str, title: str, parts: Sequence[str]) -> Markup:
     stretched = ' preserveAspectRatio="none"' if kind == "range" else ""
     head = f'<svg class="{kind}" width="{width}" viewBox="0 0 {width} {height}" role="img"{stretched}>'
-    # Only numbers and the fixed words above are in here.
+    # The text contains only numbers and the fixed words above.
     return Markup(f"{head}<title>{title}</title>{''.join(parts)}</svg>")  # noqa: S704 - see the line above
 
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """One severity's row of the score calculation, in words."""
+    """The row of one severity in the score calculation, in words."""
 
     severity: int
     text: str
@@ -203,14 +203,14 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class BreakdownGroup:
-    """One grouping of the cases."""
+    """The rows for one grouping of the cases, for example by language."""
 
     group: str
     rows: tuple[Breakdown, ...]
 
 
 def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
-    """Build the rows of the score calculation, severest first."""
+    """Build the rows of the score calculation, the highest severity first."""
     rows = sorted(report.scores.tallies, key=lambda tally: -tally.severity)
     return tuple(
         TallyRow(
@@ -229,7 +229,7 @@ def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Say how many failures are more severe than their cases; empty without any."""
+    """Say how many failures are more severe than their cases. Empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -240,7 +240,7 @@ def format_severity_rises(report: RunReport) -> str:
 
 
 def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
-    """Build the rows in the report's order, all with the same axis."""
+    """Build the rows of the metrics in the report's order. All rows have the same axis."""
     floor = compute_axis_start(metrics)
     return tuple(
         MetricRow(
@@ -257,7 +257,7 @@ def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
 
 
 def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
-    """Group the rows; groups and rows are in the report's order."""
+    """Group the rows. Groups and rows are in the report's order."""
     groups: dict[str, list[Breakdown]] = {}
     for row in breakdowns:
         groups.setdefault(row.group, []).append(row)
@@ -266,14 +266,14 @@ def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
 
 NOTHING_IN_COMMON: Final = "Nothing more than chance explains."
 MIN_FAILED_TO_COMPARE: Final = 3
-"""With fewer failed cases, no common cause can be found."""
+"""Minimum number of failed cases. With fewer, no common cause can be found."""
 _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return a line for each common cause of the failures, or one line that there is none.
+    """Return one line for each common cause of the failures, or one line that says that there is none.
 
-    Empty if too few cases failed.
+    The result is empty if too few cases failed.
     """
     if first_look is None or first_look.failed < MIN_FAILED_TO_COMPARE:
         return ()
@@ -299,7 +299,7 @@ _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
 def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
-    """Return a line for each change since the last PASS; empty if nothing was compared."""
+    """Return one line for each change since the last PASS. Empty if nothing was compared."""
     if what_changed is None:
         return ()
     if what_changed.missing:
@@ -317,7 +317,7 @@ def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
 
 
 def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
-    """Return the changes in at most ``limit`` lines that need no heading."""
+    """Return the changes in at most ``limit`` lines, which need no heading."""
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
@@ -338,7 +338,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
 
 
 def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
-    """If both Lookout and the application changed, select the first change of each."""
+    """If both Lookout and the application changed, select the first change of each of them."""
     if not what_changed.has_changes_on_both_sides:
         return ()
     named = [change for change in what_changed.changes if not change.follows]
@@ -347,7 +347,7 @@ def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, .
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Name the last run with the verdict PASS, and what could not be compared; empty without such a run."""
+    """Name the last run with the verdict PASS, and what could not be compared. Empty without such a run."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

@@ -1,6 +1,6 @@
-"""Format numbers, times, names and texts in the same way in every report.
+"""Formats numbers, times, names and texts in the same way in every report.
 
-Texts of an application or a user have no effect in Markdown. They are put into code spans, or escaped.
+Texts of an application or a user have no effect in Markdown, because they are escaped or put into code spans.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunRepor
 from monitors.reports.invisible import write_invisible_as_code_points
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
-"""A sign for each verdict, so that it is not shown by colour alone."""
+"""A sign for each verdict, so that a reader who cannot see colours can distinguish verdicts."""
 
 SEVERITY_WORDS: Final = {Severity.CRITICAL: "critical", Severity.MAJOR: "major", Severity.MINOR: "minor"}
 
@@ -50,12 +50,12 @@ BLAME_WORDS: Final = {
 
 
 def format_score(ratio: Ratio) -> str:
-    """Format a score with three decimals (0.823), or ``none`` without counted cases."""
+    """Format a score with three decimals, such as 0.823, or ``none`` if no case was counted."""
     return "none" if ratio.value is None else f"{ratio.value:.3f}"
 
 
 def format_percent(share: float) -> str:
-    """Format a share as a percentage with one decimal: ``93.9 %``."""
+    """Format a share as a percentage with one decimal, such as ``93.9 %``."""
     return f"{100 * share:.1f} %"
 
 
@@ -74,22 +74,25 @@ def format_questions(counts: QuestionCounts) -> str:
 
 
 def format_quantity(value: Decimal) -> str:
-    """Format a count or weight without trailing zeros: ``744``, ``1,000``, ``2.5``."""
+    """Format a count or a weight without trailing zeros: ``744``, ``1,000``, ``2.5``."""
     return f"{value.normalize():,f}"
 
 
 def format_seconds(milliseconds: float) -> str:
-    """Format seconds: ``2.4 s``, and ``0.04 s`` below a tenth."""
+    """Format seconds: ``2.4 s``, or ``0.04 s`` below a tenth of a second."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds / 1000:.2f} s"  # noqa: PLR2004 - said above
 
 
 def format_moment(when: datetime) -> str:
-    """Format a UTC time: ``2026-11-21 03:12:09 UTC``; records are in UTC only."""
+    """Format a UTC time: ``2026-11-21 03:12:09 UTC``. Times in records are always in UTC."""
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def format_zoned_moment(when: datetime, zone: str) -> str:
-    """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``, with the UTC date if it differs."""
+    """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``.
+
+    The UTC date is added if it is another date.
+    """
     local, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
     if local.replace(tzinfo=None) == utc.replace(tzinfo=None):
         return f"{utc:%Y-%m-%d %H:%M} UTC"
@@ -98,7 +101,7 @@ def format_zoned_moment(when: datetime, zone: str) -> str:
 
 
 def format_headline(report: RunReport) -> str:
-    """Return the first decisive reason of the verdict; for a PASS, how many cases were graded."""
+    """Return the first reason that decided the verdict. For a PASS, return how many cases were graded."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -122,7 +125,7 @@ def format_elapsed(report: RunReport) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text on one line, cut to ``limit`` characters with an ellipsis."""
+    """Return the text as one line of at most ``limit`` characters, with an ellipsis if it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
@@ -130,22 +133,22 @@ def shorten(text: str, limit: int) -> str:
 def shorten_middle(name: str, limit: int) -> str:
     """Return a name of at most ``limit`` characters.
 
-    A longer name loses its middle, because ends distinguish ids.
+    A longer name loses its middle, because ids differ mostly at their ends.
     """
     half = (limit - 1) // 2
     return name if len(name) <= limit else f"{name[: limit - 1 - half]}…{name[-half:]}"
 
 
 _TICKS: Final = re.compile(r"`+")
-# Markdown's markup within a line; markup that only counts at the beginning of a line cannot occur.
+# Markup within a line. Markup that has an effect only at the start of a line cannot occur here.
 _MARKUP_CHARACTERS: Final = re.compile(r"([\\`*_\[\]|~$^])")
-# GitHub resolves these after Markdown, so that a backslash does not help; an invisible word joiner does.
+# GitHub reads these after Markdown, so a backslash has no effect; an invisible word joiner has.
 _REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
 _WORD_JOINER: Final = "\u2060"
 
 
 def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
-    """Say what is missing in the run's experiment and how to fix it; empty if it is complete."""
+    """Say what is missing in the run's experiment and how to fix this. Empty if it is complete."""
     if experiment is None:
         return ()
     lines: list[str] = []
@@ -163,9 +166,9 @@ def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
 
 
 def format_code_span(text: str, limit: int) -> str:
-    """Return the text as a code span on one line, at most ``limit`` characters. It is safe in a table cell.
+    """Return the text as a code span on one line with at most ``limit`` characters. It is safe in a table cell.
 
-    A pipe becomes a similar character, because some programs end the cell at an escaped pipe.
+    A pipe becomes a similar character, because some programs end the cell even at an escaped pipe.
     """
     line = shorten(write_invisible_as_code_points(text), limit).replace("|", "¦")
     if not line:
@@ -177,7 +180,7 @@ def format_code_span(text: str, limit: int) -> str:
 
 
 def escape_markdown(text: str, limit: int = 600) -> str:
-    """Escape a sentence that may quote foreign text: no markup, HTML, link, mention or reference."""
+    """Escape a sentence that may quote other people's text: no markup, HTML, link, mention or reference remains."""
     line = shorten(write_invisible_as_code_points(text), limit)
     unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
     return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

@@ -1,7 +1,7 @@
-"""Show invisible characters, so that an answer cannot hide text from a reader.
+"""Shows invisible characters, so that an answer cannot hide text from a reader.
 
-Some characters reverse a sentence, split a word or carry a hidden message. Each is shown as its code point in
-brackets.
+Some characters reverse a sentence, split a word or carry a hidden message. Each of them is shown as its code point
+in brackets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 _JOINERS: Final = frozenset("\u200c\u200d")
 _VISIBLE_CONTROLS: Final = frozenset("\n\t")
-# Letters and symbols by category, but invisible (Unicode 15, Default_Ignorable_Code_Point and U+2800).
+# These are letters and symbols by category, but invisible (Unicode 15, Default_Ignorable_Code_Point and U+2800).
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
 # Format characters that are visible: Arabic, Syriac and Kaithi number signs.
 _VISIBLE_FORMATS: Final = frozenset(
@@ -22,9 +22,9 @@ _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), r
 
 
 def is_invisible(character: str, before: str) -> bool:
-    """Whether ``character`` is invisible and has no proper use after the character ``before``.
+    """Return whether ``character`` is invisible and has no proper use after the character ``before``.
 
-    Joiners are needed inside Indic and Arabic words and emoji, variation selectors after a symbol.
+    Joiners are needed in Indic and Arabic words and in emoji. Variation selectors are needed after a symbol.
     """
     if character in _VISIBLE_CONTROLS:
         return False
@@ -53,7 +53,7 @@ def _can_join(before: str) -> bool:
 
 
 def format_code_point(character: str) -> str:
-    """Format a code point: ``U+202E`` for a right-to-left override."""
+    """Format a code point, for example ``U+202E`` for a right-to-left override."""
     return f"U+{ord(character):04X}"
 
 
@@ -63,7 +63,7 @@ def format_character_name(character: str) -> str:
 
 
 def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
-    """Split the text into runs: ``(visible text, False)`` or ``(one invisible character, True)``."""
+    """Split the text into parts: ``(visible text, False)`` or ``(one invisible character, True)``."""
     start = 0
     before = ""
     for place, character in enumerate(text):
@@ -78,7 +78,7 @@ def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def write_invisible_as_code_points(text: str) -> str:
-    """Replace each invisible character by its code point: ``[U+202E]``."""
+    """Replace each invisible character with its code point, such as ``[U+202E]``."""
     return "".join(
         f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_at_invisible_characters(text)
     )

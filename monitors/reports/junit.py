@@ -1,6 +1,6 @@
-"""Build ``junit.xml``, a run in the format that CI servers read.
+"""Builds ``junit.xml``, which is a run in the format that CI servers read.
 
-A failed case is a ``failure``, a case without an answer an ``error``, a case without a grade ``skipped``.
+A failed case is a ``failure``, a case without an answer is an ``error``, and a case without a grade is ``skipped``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MAX_TEXT_CHARACTERS = 4_000
 
 
 def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> str:
-    """Build one suite with a test case for each asking of a case. Texts are redacted.
+    """Build one test suite with a test case for each repeat of a case. Texts are redacted.
 
-    The file is valid for Ant and for Jenkins. Characters that XML forbids, and invisible ones, are written as
+    Ant and Jenkins can both read the file. Invisible characters, and characters that XML forbids, are written as
     code points.
     """
     root = ET.Element("testsuites")
@@ -112,7 +112,7 @@ def _format_case_texts(result: CaseResult, safe: Redact) -> str:
 
 
 def _escape_xml(text: str) -> str:
-    """Write invisible characters as code points, and replace other characters that XML forbids."""
+    """Write invisible characters as code points. Replace other characters that XML forbids."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
         for character in write_invisible_as_code_points(text)

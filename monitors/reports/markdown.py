@@ -1,4 +1,4 @@
-"""Build ``results.md``, a run's report for people. The verdict comes first."""
+"""Builds ``results.md``, a run's report for people. The verdict comes first."""
 
 from __future__ import annotations
 
@@ -103,7 +103,10 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 
 
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
-    """Format, for each severity, how many cases may fail at most, and the smallest drop that the run can detect."""
+    """Format the limits for each severity.
+
+    They are how many cases may fail at most, and the smallest drop that the run can detect.
+    """
     if not report.sights:
         return
     yield "## Smallest drop this suite can detect"
@@ -128,7 +131,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
 
 
 def format_suite_balance(report: RunReport) -> Iterator[str]:
-    """Format the number of cases by group, and what the suite lacks."""
+    """Format the number of cases in each group, and what the suite lacks."""
     balance = report.balance
     if balance is None:
         return
@@ -143,7 +146,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
 
 
 def format_mutation_score(report: RunReport) -> Iterator[str]:
-    """Format how many wrong replies the graders caught."""
+    """Format how many wrong replies the graders detected."""
     view = build_mutation_view(report)
     if view is None:
         return
@@ -180,7 +183,7 @@ def build_markdown_report(
 ) -> str:
     """Build the report. Texts of the application are redacted, shortened and escaped.
 
-    At most ``max_failures`` failures and as many cases without an answer are listed; the others are counted.
+    At most ``max_failures`` failures, and as many cases without an answer, are listed. Further ones are counted.
     """
     open_incidents = map_open_incidents_by_case(incidents)
     failed = select_cases_by_outcome(cases, CaseOutcome.FAILED)
@@ -249,7 +252,7 @@ def _format_verdict_lines(
 def _format_criteria_table(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, limit: int
 ) -> Iterator[str]:
-    """Format the criteria of usefulness for at most ``limit`` issues, those that miss most criteria first."""
+    """Format the criteria of usefulness for at most ``limit`` issues. Those that miss most criteria come first."""
     if not format_criteria(report) or report.rubric is None:
         return
     yield "## Usefulness by criterion"
@@ -330,7 +333,7 @@ def format_failures(
     commit: str | None,
     flaky: Sequence[FlakyCase] = (),
 ) -> Iterator[str]:
-    """Format the failed cases as a table, at most ``limit``; the others are counted."""
+    """Format at most ``limit`` failed cases as a table. Further cases are counted."""
     if not failed:
         return
     yield f"## Failed cases: {len(failed)}"

@@ -1,6 +1,6 @@
-"""Split a case's texts into pieces: plain text, marked evidence, masks, and parts that are left out.
+"""Splits a case's texts into pieces: plain text, marked evidence, masks, and omitted parts.
 
-A mask is a part of a text with personal data, and the words that replace it.
+A mask is a part of a text with personal data, and the words that are shown instead.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from monitors.reports.invisible import (
 )
 
 Redact = Callable[[str], str]
-"""A function that replaces personal data in a text."""
+"""A function that replaces the personal data in a text."""
 
 _WORD: Final = re.compile(r"\s*\S+|\s+")
-# Comparing word lists costs up to the product of their lengths; 4,000 words each way took 0.1 s here.
+# The time to compare word lists grows with the product of their lengths: 4,000 words each took 0.1 s here.
 _MAX_WORDS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Code points ``start`` to ``end`` (exclusive) are shown as ``replacement``. ``found``: a grader found them."""
+    """Shows ``replacement`` for code points ``start`` to ``end`` (exclusive). If ``found``, a grader found them."""
 
     start: int
     end: int
@@ -45,16 +45,16 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Words that a grader found to be personal data, and their kind."""
+    """Words that a grader found to be personal data, and the kind of this data."""
 
     text: str
     label: str
 
 
 def collect_secrets(result: CaseResult) -> tuple[Secret, ...]:
-    """Collect the words that graders found to be personal data, longest first.
+    """Collect the words that graders found to be personal data, the longest first.
 
-    The same words may occur in other texts, so they are masked everywhere.
+    Other texts may contain the same words, so these words are masked in all texts.
     """
     texts = _list_texts(result.result)
     secrets = {
@@ -87,7 +87,7 @@ def _list_texts(response: ProbeResult) -> dict[str, str]:
 
 
 def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
-    """Mask the words that graders found, then redact the rest."""
+    """Mask the words that graders found, then redact the rest of the text."""
     return redact(apply_masks(text, _find_secret_masks(text, secrets)))
 
 
@@ -97,7 +97,7 @@ def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
 
 
 def find_masks(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Mask, ...]:
-    """Find all parts of ``text`` to mask, in order and without overlap, as `redact_case_text` masks them."""
+    """Find all parts of ``text`` that `redact_case_text` masks, in order and without overlap."""
     secret_masks = _find_secret_masks(text, secrets)
     hidden = apply_masks(text, secret_masks)
     redacted = redact(hidden)
@@ -118,14 +118,14 @@ def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]
 
 
 def _map_to_raw(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
-    """Map a change in the text with masked secrets to the raw text."""
+    """Convert a change in the text with masked secrets to its positions in the raw text."""
     start = _map_place_to_raw(change.start, secret_masks, at_end=False)
     return Mask(start, _map_place_to_raw(change.end, secret_masks, at_end=True), change.replacement)
 
 
 def _map_place_to_raw(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
-    """Map a place to the raw text; a place inside a label moves to the edge of its mask."""
-    offset = 0  # the extra length of the raw text up to here
+    """Convert a position to the raw text. A position inside a label becomes the nearest edge of its mask."""
+    offset = 0  # how much longer the raw text is up to this position
     for mask in secret_masks:
         first = mask.start - offset
         if place <= first:
@@ -137,7 +137,7 @@ def _map_place_to_raw(place: int, secret_masks: Sequence[Mask], *, at_end: bool)
 
 
 def apply_masks(text: str, masks: Sequence[Mask]) -> str:
-    """Return the text with its masks applied."""
+    """Return the text with the masks applied."""
     parts: list[str] = []
     at = 0
     for mask in masks:
@@ -147,7 +147,7 @@ def apply_masks(text: str, masks: Sequence[Mask]) -> str:
 
 
 def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) -> str:
-    """Return code points ``start`` to ``end`` of the text, masked. A mask at an edge is shown completely."""
+    """Return code points ``start`` to ``end`` of the text, masked. A mask at an edge is always complete."""
     inside = [mask for mask in masks if mask.start < end and start < mask.end]
     first = min([start, *(mask.start for mask in inside)])
     last = max([end, *(mask.end for mask in inside)])
@@ -156,7 +156,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
-    """Find the parts that a redaction replaced; ``None`` if the texts are too long to compare."""
+    """Find the parts that a redaction replaced. ``None`` if the texts are too long to compare."""
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MAX_WORDS:
         return None
@@ -169,7 +169,7 @@ def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
 
 
 def _trim_change(raw: str, start: int, end: int, instead: str) -> Mask:
-    """Remove white space and punctuation that both texts share from the ends of a change."""
+    """Remove white space and punctuation at the ends of a change that both texts have."""
     while start < end and instead and raw[start] == instead[0] and not raw[start].isalnum():
         start, instead = start + 1, instead[1:]
     while start < end and instead and raw[end - 1] == instead[-1] and raw[end - 1] in " \t\n.,;:!?।":
@@ -178,7 +178,7 @@ def _trim_change(raw: str, start: int, end: int, instead: str) -> Mask:
 
 
 def _merge_masks(masks: Iterable[Mask]) -> tuple[Mask, ...]:
-    """Merge overlapping masks; the merged mask has the graders' labels if a grader found any of them."""
+    """Merge masks that overlap. If a grader found any of them, the merged mask has the grader's label."""
     joined: list[Mask] = []
     for mask in sorted(masks, key=lambda mask: (mask.start, mask.end)):
         if joined and mask.start < joined[-1].end:
@@ -209,7 +209,7 @@ class PieceKind(StrEnum):
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
     WANTED = "wanted"
-    """The part of the gold that a grader searched for."""
+    """The part of the gold that a grader searched for in the answer."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -217,7 +217,7 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text, with how it is shown and its label."""
+    """A part of a text, how it is shown, and its label."""
 
     kind: PieceKind
     text: str
@@ -227,7 +227,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMark:
-    """Evidence in a text: its place, its label, and how it is shown."""
+    """Evidence in a text: its position, its label, and how it is shown."""
 
     start: int
     end: int
@@ -236,7 +236,7 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence of all verdicts in one text, without overlap. Evidence of failures has priority."""
+    """Collect the evidence of all verdicts in one text, without overlaps. Evidence of failures has priority."""
     marks = [
         EvidenceMark(
             span.start,
@@ -268,9 +268,9 @@ def _choose_kind(span: Span, grade: Judged) -> PieceKind:
 def split_into_pieces(
     text: str, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> tuple[Piece, ...]:
-    """Split the text into pieces: its first ``limit`` characters, and the surroundings of later evidence.
+    """Split the text into pieces: its first ``limit`` characters, and the text around later evidence.
 
-    A text that is left out becomes a piece with its length.
+    An omitted text becomes a piece with its length.
     """
     pieces: list[Piece] = []
     at = 0
@@ -291,7 +291,7 @@ def _build_left_out_piece(count: int) -> Piece:
 def _choose_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose the parts that are shown: the beginning, and some text around later evidence. No part cuts a mask."""
+    """Choose the parts that are shown: the beginning, and text around later evidence. No part splits a mask."""
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -336,7 +336,7 @@ def _split_window(
 
 
 def _build_masked_pieces(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
-    """Build the piece of a mask, with the label of the evidence that it hides; none for an empty replacement."""
+    """Build the piece for a mask, with the label of the evidence that it hides. Empty for an empty replacement."""
     if not mask.replacement:
         return []
     label = next((mark.label for mark in marks if mark.start < mask.end and mask.start < mark.end), "")
@@ -358,7 +358,7 @@ def _split_by_marks(text: str, start: int, end: int, marks: Sequence[EvidenceMar
 
 
 def _build_pieces(text: str, kind: PieceKind, label: str) -> list[Piece]:
-    """Build pieces, with invisible characters as separate pieces. The last visible piece gets the label."""
+    """Build pieces. Each invisible character is a piece of its own. The last visible piece gets the label."""
     pieces: list[Piece] = []
     unlabelled = True
     for run, hidden in reversed(list(split_at_invisible_characters(text))):
@@ -375,7 +375,7 @@ Pieces = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextMarker:
-    """Mask, mark and cut all texts of a case with the same secrets and limit."""
+    """Masks, marks and cuts all texts of a case, with the same secrets and the same limit."""
 
     redact: Redact
     secrets: tuple[Secret, ...]
@@ -393,9 +393,9 @@ class TextMarker:
     def build_part_pieces(
         self, text: str, channel: Channel | str, grades: Sequence[Grade], start: int, end: int
     ) -> Pieces:
-        """Return the pieces of code points ``start`` to ``end`` of a text, with the evidence there.
+        """Return the pieces for code points ``start`` to ``end`` of a text, with the evidence in this part.
 
-        Personal data is masked if it is found in the whole text or in the part alone.
+        Personal data is masked if it is found either in the whole text or in this part alone.
         """
         part = text[start:end]
         own = find_masks(part, self.secrets, self.redact)
@@ -416,9 +416,9 @@ class TextMarker:
 
 
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
-    """Give a mask the replacement of the mask that it overlaps.
+    """Give a mask the replacement of the mask that overlaps it.
 
-    Its own replacement may contain text outside the part.
+    The mask's own replacement may contain text from outside this part.
     """
     instead = next(
         (

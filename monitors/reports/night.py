@@ -1,4 +1,4 @@
-"""Build the report of a nightly run on live traffic, as a page and as Markdown."""
+"""Builds the report of a nightly run on live traffic, as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_EXAMPLE_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class RateText:
-    """A rate in words: its ``share``, and the ``rest`` of the sentence."""
+    """A rate in words. ``share`` is the rate, and ``rest`` is the rest of the sentence."""
 
     name: str
     share: str
@@ -34,7 +34,7 @@ class RateText:
 
 @dataclass(frozen=True, slots=True)
 class CensusText:
-    """What rules found in all conversations, for one kind of finding, with a redacted example."""
+    """What rules found in all conversations for one kind of finding, with a redacted example."""
 
     name: str
     count: str
@@ -45,7 +45,7 @@ class CensusText:
 
 @dataclass(frozen=True, slots=True)
 class NightText:
-    """The sentences of a report. ``lines`` are the same results for the terminal."""
+    """The sentences of a report. ``lines`` contain the same results for the terminal."""
 
     rates: tuple[RateText, ...]
     census: tuple[CensusText, ...]
@@ -55,7 +55,7 @@ class NightText:
 
 @dataclass(frozen=True, slots=True)
 class NightPage:
-    """The content of the page. ``transcripts`` are the worst of ``failed_total`` failed conversations."""
+    """The content of the page. ``transcripts`` shows the worst of the ``failed_total`` failed conversations."""
 
     report: NightlyReport
     state: str
@@ -76,9 +76,10 @@ def write_night_reports(
     redact: Redact,
     settings: ReportsSettings,
 ) -> None:
-    """Write ``report.html`` and ``results.md`` of a nightly run into its folder, each atomically.
+    """Write ``report.html`` and ``results.md`` of a nightly run into its folder. Each file is written atomically.
 
-    ``redact`` masks personal data. Raises ``WarehouseUnwritable`` with the file if the folder cannot be written.
+    ``redact`` masks personal data. If the folder cannot be written, raises ``WarehouseUnwritable`` with the file's
+    name.
     """
     failed, paths = select_cases_by_outcome(cases, CaseOutcome.FAILED), build_report_paths(folder)
     markdown = _build_night_markdown(report, failed, text, redact, settings.max_markdown_failures)

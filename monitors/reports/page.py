@@ -1,6 +1,6 @@
-"""Build ``report.html``: a whole run in one file, without scripts and without requests.
+"""Builds ``report.html``: a whole run in one file, without scripts and without requests.
 
-The template reads the records below.
+The template reads the records in this module.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _MAX_LINKS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class NamedCases:
-    """Links to cases. ``more`` cases are not named; ``total`` counts all."""
+    """Links to cases. ``more`` counts the cases that are not named, and ``total`` counts all cases."""
 
     links: tuple[CaseLink, ...]
     more: int
@@ -96,7 +96,7 @@ class NamedCases:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """The cases of one severity that both runs asked, with links to those that changed."""
+    """The cases of one severity that both runs asked, with links to the cases that changed."""
 
     row: ChangeRow
     failing: NamedCases
@@ -116,7 +116,7 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True)
 class FlakyView:
-    """A case that was right only in some askings."""
+    """A case that was right only some of the times it was asked."""
 
     link: CaseLink
     text: str
@@ -137,7 +137,7 @@ class Proof:
 
 
 def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
-    """Build the sections behind the verdict; ``anchors`` maps case ids to their places on the page."""
+    """Build the sections with the facts behind the verdict. ``anchors`` maps case ids to anchors on the page."""
     sentences = [f"The same questions, {format_language_gap(gap)}." for gap in report.parity]
     best = format_best_path(report.metrics)
     return Proof(
@@ -179,7 +179,7 @@ def _build_named_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> N
 
 @dataclass(frozen=True, slots=True)
 class ReasonView:
-    """A reason with links to its cases; ``more`` counts the cases that are not named."""
+    """A reason with links to its cases. ``more`` counts the cases that are not named."""
 
     kind: str
     text: str
@@ -188,10 +188,10 @@ class ReasonView:
     more: int
 
 
-# Shares its fields with CaseView because its texts are single lines of a table.
+# The fields are not in a base class with CaseView, because these texts are single lines in a table.
 @dataclass(frozen=True, slots=True)
 class FailedRow:
-    """A failing case in one line. ``anchor`` is empty if its transcript is not on the page."""
+    """A failed case as one line. ``anchor`` is empty if the page does not have its transcript."""
 
     id: str
     anchor: str
@@ -206,7 +206,7 @@ class FailedRow:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """The number of failing cases with a failure kind."""
+    """How many failed cases have this failure kind."""
 
     text: str
     count: int
@@ -214,7 +214,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class BriefRow:
-    """A case in one line, without its texts."""
+    """A case as one line, without its texts."""
 
     id: str
     anchor: str
@@ -226,10 +226,10 @@ class BriefRow:
 
 @dataclass(frozen=True, slots=True)
 class IssuesSection:
-    """The page's sections about issues and an agent's reports.
+    """The page's sections on issues and on an agent's reports.
 
-    ``labels`` are the words for questions and replies. ``criteria`` maps each criterion to its label and the
-    share of issues that meet it; ``criteria_text`` says the same in one line.
+    ``labels`` are the words for questions and replies. ``criteria`` maps each criterion to its label and to the
+    share of issues that meet it. ``criteria_text`` says the same as one line.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -285,7 +285,7 @@ class ReportPage:
 _MAX_REASON_LINKS: Final = 12
 _MAX_BRIEF_CHARACTERS: Final = 120
 _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
-# User and password before the host, and a token in the query, are removed.
+# User and password before the host, and a token in the query string, are removed.
 _SECRETS_IN_URL: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 
@@ -365,7 +365,7 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
 
 
 def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Split into the cases that were not asked because the app was down, and the others, which have evidence."""
+    """Separate the cases that were not asked because the app was down. The other cases have evidence."""
     not_asked: list[CaseResult] = []
     silent: list[CaseResult] = []
     for result in no_answers:
@@ -376,14 +376,14 @@ def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResu
 
 
 def _separate_issue_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Split the correct cases into at most ``limit`` reports on issues, which are shown in full, and the others."""
+    """Separate at most ``limit`` correct reports on issues from the other correct cases. They are shown in full."""
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
 def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
-    """Map case ids to their places on the page. Of several askings, the worst one counts."""
+    """Map case ids to anchors on the page. If a case was asked several times, the worst result counts."""
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:
@@ -406,7 +406,7 @@ def build_failed_row(
     flaky: Sequence[FlakyCase] = (),
     shown: bool,
 ) -> FailedRow:
-    """Build the row of a failed case; ``shown``: the page has its transcript."""
+    """Build the row of a failed case. ``shown`` is true if the page has its transcript."""
     assessment, safe = result.assessment, build_case_redactor(result, redact)
     return FailedRow(
         id=result.case.id,
@@ -448,7 +448,7 @@ def _build_report_rows(
 
 
 def count_failure_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
-    """Count the failing cases by kind, in the order of the failures: the worst kind first."""
+    """Count the failed cases by kind. The worst kind comes first, as in the list of failures."""
     counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
     return tuple(KindCount(FAILURE_WORDS[kind], count) for kind, count in counts.items())
 
@@ -467,5 +467,5 @@ def _build_brief_row(result: CaseResult) -> BriefRow:
 
 
 def render_report_html(page: ReportPage) -> Iterator[str]:
-    """Render the page in pieces."""
+    """Render the page piece by piece."""
     return render_document("report.html.j2", page=page, report=page.report)

@@ -1,4 +1,4 @@
-"""Format the comparison, detectable drops, the balance and the mutation score in words, for every report."""
+"""Formats the comparison, detectable drops, the balance and the mutation score in words, for every report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
+"""Minimum number of cases in both runs.
+
+With fewer, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
 """
 _MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs for a result"}
 _LANGUAGE_NAMES: Final = {
@@ -44,7 +46,7 @@ DIRECTION_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score in both runs."""
+    """One score of both runs."""
 
     name: str
     before: str
@@ -55,7 +57,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """The cases of one severity that both runs asked, or of all severities."""
+    """The cases of one severity, or of all severities, that both runs asked."""
 
     severity: Severity | None
     text: str
@@ -81,7 +83,7 @@ class DetectableDropRow:
 
 @dataclass(frozen=True, slots=True)
 class BalanceRow:
-    """A group with the number of cases for each of its values, such as ``("3", "11")``."""
+    """A group of cases, with the number of cases for each of its values, such as ``("3", "11")``."""
 
     group: str
     counts: tuple[tuple[str, str], ...]
@@ -135,14 +137,14 @@ def _format_shared_outcome(comparison: Comparison, recheck: Recheck | None) -> s
 
 
 def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Count the newly failing cases that failed in every recheck; 0 if any of them was right once."""
+    """Count the newly failing cases that failed in every recheck. 0 if one of them was right at least once."""
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
     return len(always_failing) if len(always_failing) == len(counts) else 0
 
 
 def format_changes_since_unaccepted_run(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
-    """Say what changed since a run that was not accepted as the baseline; empty without common cases."""
+    """Say what changed since a run that was not accepted as the baseline. Empty if the runs share no cases."""
     if not comparison.refused or not comparison.shared:
         return ()
     shared = plural(comparison.shared, "case")
@@ -158,7 +160,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Say why this run cannot fail because of a regression; empty if it can."""
+    """Say why this run cannot fail because of a regression. Empty if it can."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -174,12 +176,12 @@ def explain_missing_regression_check(report: RunReport) -> str:
 
 
 def format_p_value(p_value: float) -> str:
-    """Format a p-value: ``p = 0.031``, and ``p < 0.0001`` below that."""
+    """Format a p-value, such as ``p = 0.031``. Smaller values become ``p < 0.0001``."""
     return f"p < {_MIN_P_SHOWN:.4f}" if p_value < _MIN_P_SHOWN else f"p = {p_value:.2g}"
 
 
 def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
-    """Build rows for both scores, and for the average rating if both runs have one."""
+    """Build rows for both scores and, if both runs have one, for the average rating."""
     rows = [
         _build_score_row("weighted", comparison.weighted_before, comparison.weighted_now),
         _build_score_row("flat", comparison.flat_before, comparison.flat_now),
@@ -217,7 +219,7 @@ def _format_three_decimals(value: float | None) -> str:
 
 
 def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
-    """Build the rows of changes by severity, severest first."""
+    """Build the rows of changes by severity, the highest first."""
     return tuple(
         ChangeRow(
             severity=change.severity,
@@ -233,7 +235,7 @@ def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
 
 
 def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow, ...]:
-    """Build the rows of detectable drops, severest first."""
+    """Build the rows of detectable drops, the highest severity first."""
     return tuple(
         DetectableDropRow(
             severity=drop.severity,
@@ -249,7 +251,10 @@ def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow,
 
 
 def _format_may_fail(drop: DetectableDrop) -> str:
-    """Format the largest share of cases that may fail. Without any failure, it is about 3 divided by the cases."""
+    """Format the largest share of cases that may fail.
+
+    Without any failure, this is about 3 divided by the cases.
+    """
     if not drop.cases:
         return "anything"
     exact = f"up to {format_percent(drop.failing_at_most)}"
@@ -257,7 +262,7 @@ def _format_may_fail(drop: DetectableDrop) -> str:
 
 
 def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
-    """Build rows for severity, theme, type and language; zero counts are shown only for severities and themes."""
+    """Build rows by severity, theme, type and language. Zero counts are shown only for severities and themes."""
     rows: list[BalanceRow] = []
     for group, text in _GROUP_WORDS.items():
         counts = tuple(
@@ -283,7 +288,7 @@ def _format_points(share: float) -> str:
 
 
 def format_best_path(metrics: Sequence[Metric]) -> str:
-    """Name the best path and whether chance may explain its lead; empty with fewer than two paths."""
+    """Name the best path, and whether chance may explain its lead. Empty with fewer than two paths."""
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
@@ -298,7 +303,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Say that there is no run to compare with."""
+    """Say that there is no earlier run to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )
@@ -306,7 +311,7 @@ def format_no_baseline(report: RunReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreRow:
-    """How many wrong replies of one kind were caught."""
+    """How many wrong replies of one kind the graders detected."""
 
     name: str
     mutants: str
@@ -318,7 +323,7 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section about wrong replies. ``hurts`` is true if a wrong reply passed as right."""
+    """The section on wrong replies. ``hurts`` is true if a wrong reply passed as right."""
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]
@@ -326,7 +331,7 @@ class MutationScoreView:
 
 
 def build_mutation_view(report: RunReport) -> MutationScoreView | None:
-    """Build the section of a run; ``None`` if no mutants were tried."""
+    """Build the section of a run on wrong replies, or ``None`` if no mutants were tried."""
     mutation_score = report.mutation_score
     if mutation_score is None:
         return None

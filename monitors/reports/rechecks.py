@@ -1,4 +1,4 @@
-"""Format the results of asking failed cases again: one line for a message, one line for each case in a report."""
+"""Formats the results of asking failed cases again: one line in a message, one line per case in a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASKED_AGAIN_LABEL: Final = "Asked again:"
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report for the results of asking failed cases again."""
 _MAX_CASES_NAMED: Final = 3
-"""A message names at most this many cases. It counts more cases by how they behaved."""
+"""Maximum number of cases that a message names. If there are more, it counts them by how they behaved."""
 _COMMIT_CHARACTERS: Final = 12
 
 
@@ -33,11 +33,11 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
     _Tendency.ALWAYS_RIGHT: ("is right every time", "are right every time"),
     _Tendency.UNKNOWN: ("had no answer that could be graded", "had no answer that could be graded"),
 }
-"""The words for one case and for several."""
+"""The words for each tendency: for one case, and for several cases."""
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then the cases that were not asked and why; empty without a recheck."""
+    """Return a line for each case, then which cases were not asked and why. Empty if there was no recheck."""
     if recheck is None:
         return ()
     return (
@@ -47,9 +47,9 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """Return one line about these cases, or about all; empty if none of them was asked again.
+    """Return one line about these cases, or about all cases. Empty if none of them was asked again.
 
-    If the recheck started but got no answer, the line says why.
+    If the recheck started but got no answers, the line says why.
     """
     cases = [case for case in recheck.cases if case_ids is None or case.case_id in case_ids] if recheck else []
     if recheck is None or not cases:
@@ -67,7 +67,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
 
 
 def format_recheck_count(count: RecheckCount) -> str:
-    """Format the results of a case: ``fails 2 of 5``, or ``right 4 of 5, 1 without an answer``."""
+    """Format the results of a case, such as ``fails 2 of 5`` or ``right 4 of 5, 1 without an answer``."""
     if not count.asked:
         return "not asked"
     outcome = f"fails {count.failed:,}" if count.failed else f"right {count.right:,}"
@@ -117,7 +117,7 @@ def _format_previous_build(previous: PreviousBuild) -> str:
 
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
-    """Format the results of several cases: by name for a few cases, else as counts."""
+    """Format the results of several cases: by name if they are few, or else as counts."""
     if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
         return every + format_recheck_count(next(iter(counts.values())))

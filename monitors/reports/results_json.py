@@ -1,8 +1,8 @@
-"""Write and read ``results.json``: a whole run for programs, which the gate also reads.
+"""Writes and reads ``results.json``: a whole run for programs. The gate reads it too.
 
-The file has one line for each case, so that ``diff`` can compare runs. Its texts are not redacted, and it never
-leaves the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of
-applications' hallucination logs.
+The file has one line for each case, so that ``diff`` can compare runs. Its texts are not redacted, so it must not
+leave the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of applications'
+hallucination logs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from monitors.reports.marked_text import (
 _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
 
 
-# Shares its fields with BlockedReply and LogFields because no field may be missing in our own log.
+# The fields are not in a base class with BlockedReply and LogFields, because no field may be missing in Lookout's
+# log.
 class HallucinationLine(Record):
     """A line of ``hallucinations.jsonl``. Texts are redacted.
 
     The first six fields are those of applications' logs. ``unsupported_claims`` are the parts of the answer that
-    graders marked as wrong. ``policy_ids`` is the case's cluster.
+    graders marked as wrong. ``policy_ids`` contains the case's cluster.
     """
 
     ts: UtcTime
@@ -54,7 +55,7 @@ class HallucinationLine(Record):
 
 
 def format_hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> Iterator[str]:
-    """Yield the lines of ``hallucinations.jsonl``, worst failure first, each ending in a newline."""
+    """Yield the lines of ``hallucinations.jsonl``, the worst failure first. Each ends with a line break."""
     for result in select_cases_by_outcome(cases, CaseOutcome.FAILED):
         yield _build_hallucination_line(report, result, redact).model_dump_json() + "\n"
 
@@ -102,7 +103,7 @@ def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], r
 
 
 FORMAT: Final = 1
-"""The version of the file format. Increase it if older versions of Lookout can no longer read the file."""
+"""The version of the file's format. Increase it if older versions of Lookout can no longer read the file."""
 
 
 class Results(Record):
@@ -114,7 +115,7 @@ class Results(Record):
 
 
 class _Header(Record):
-    """The field that distinguishes a results file from another JSON file."""
+    """The field that shows that a JSON file is a results file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -130,10 +131,10 @@ def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Itera
 
 
 def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """Read the run in the ``results.json`` at ``path``.
+    """Read a run from the ``results.json`` at ``path``.
 
-    Raises ``ConfigError`` with the file, the key and the accepted value if the file cannot be read, has another
-    format, or if its parts do not belong to the same run.
+    Raises a ``ConfigError`` with the file, the key and the accepted value if the file cannot be read, has another
+    format, or contains parts of different runs.
     """
     content = _read_file_content(path)
     _require_known_format(path, content)
@@ -146,9 +147,9 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
 
 
 def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
-    """Read the cases that are not correct, line by line.
+    """Read the cases that are not correct, one line at a time.
 
-    Only for files of this version. Raises `OSError` and `ValidationError` for other files.
+    The file must be of this version of Lookout. Raises `OSError` and `ValidationError` for other files.
     """
     with path.open("rb") as lines:
         cases = (
@@ -192,7 +193,7 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
 
 
 def _describe_type(value: object) -> str:
-    """Name the type of a value. The value itself may be an answer to a user."""
+    """Name the type of a value. The value itself is not quoted, because it may be an answer to a user."""
     return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 

@@ -1,4 +1,4 @@
-"""Settings of the reports."""
+"""The settings of the reports."""
 
 from __future__ import annotations
 

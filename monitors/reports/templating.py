@@ -1,4 +1,4 @@
-"""Load the templates and the style sheet of the report and the site."""
+"""Loads the templates and the style sheet of the report and the site."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
 
 
 def build_template_environment(*packages: str) -> Environment:
-    """Build the environment for templates of ``packages``. It escapes values and refuses unknown names."""
+    """Build the environment for the templates in ``packages``.
+
+    It escapes values and raises errors for unknown names.
+    """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, _PACKAGE)]),
         autoescape=True,
@@ -56,14 +59,14 @@ def build_template_environment(*packages: str) -> Environment:
 
 
 def render_document(name: str, **values: object) -> Iterator[str]:
-    """Render a whole page, a template that extends ``document.html.j2``, in pieces.
+    """Render a whole page piece by piece. Its template extends ``document.html.j2``.
 
     All values are escaped. The page's security policy allows only its own style sheet and embedded pictures.
     """
     style = load_style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    # The style sheet is Lookout's own file, not a value.
+    # The style sheet is Lookout's own file, so it is safe without escaping.
     return _load_templates().get_template(name).generate(**values, style=Markup(style), policy=policy)  # noqa: S704 - see above
 
 

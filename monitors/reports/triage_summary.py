@@ -1,6 +1,6 @@
-"""Format the four figures on an agent's reports: accuracy, usefulness, questions and efficiency.
+"""Formats the four figures on an agent's reports: accuracy, usefulness, questions and efficiency.
 
-A figure that is not known shows the reason. A change is shown only if both runs have the figure.
+For an unknown figure, the reason is shown. A change is shown only if both runs have the figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A figure in both runs, in words. ``hurts`` is true if it got worse."""
+    """A figure in both runs, in words. ``hurts`` is true if the figure got worse."""
 
     what: str
     before: str
@@ -34,17 +34,17 @@ class Movement:
 
     @property
     def changed(self) -> bool:
-        """Whether the formatted figures differ."""
+        """Return whether the figures differ after formatting."""
         return self.before != self.now
 
     @property
     def text(self) -> str:
-        """The full text: ``usefulness 4.3 → 3.8``, ``triage accuracy unchanged``."""
+        """The complete text, such as ``usefulness 4.3 → 3.8`` or ``triage accuracy unchanged``."""
         return f"{self.what} {self.figures}"
 
     @property
     def figures(self) -> str:
-        """The figures alone: ``4.3 → 3.8``, ``unchanged``."""
+        """The figures without their name, such as ``4.3 → 3.8`` or ``unchanged``."""
         return f"{self.before} → {self.now}" if self.changed else "unchanged"
 
 
@@ -52,7 +52,7 @@ class Movement:
 class Dimension:
     """One of the four figures.
 
-    If ``known`` is false, ``detail`` says why there is no figure. ``moved`` is ``None`` without a baseline.
+    If ``known`` is false, ``detail`` says why the figure is unknown. ``moved`` is ``None`` without a baseline.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """The change on shared issues: ``4.3 → 3.8 on 12 shared issues``; empty if unknown."""
+        """The change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if it is unknown."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text
@@ -71,7 +71,7 @@ class Dimension:
 
 
 def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """Build the four figures; empty for a run without issues."""
+    """Build the four figures. Empty for a run without issues."""
     if report.triage is None:
         return ()
     return (
@@ -83,7 +83,7 @@ def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
 
 
 def format_dimensions(report: RunReport) -> str:
-    """Format the changes, or the figures: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``."""
+    """Format the changes or the figures, such as ``Usefulness 4.3 → 3.8, triage accuracy unchanged``."""
     available = [dimension for dimension in build_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]
     unchanged = [dimension.moved.text for dimension in available if dimension.moved and not dimension.moved.changed]
@@ -92,7 +92,7 @@ def format_dimensions(report: RunReport) -> str:
 
 
 def format_dimension_table(report: RunReport) -> Iterator[str]:
-    """Format the four figures as a Markdown table; empty for a run without issues."""
+    """Format the four figures as a Markdown table. Empty for a run without issues."""
     rows = build_dimensions(report)
     compared = any(row.moved for row in rows)
     if rows:
@@ -112,7 +112,7 @@ def list_criteria_shares(report: RunReport) -> Mapping[Criterion, tuple[str, str
 
 
 def format_criteria(report: RunReport) -> str:
-    """``helpful 18/20, complete 15/20, accurate 19/20``; empty if no judge was asked for them."""
+    """Format the criteria: ``helpful 18/20, complete 15/20, accurate 19/20``. Empty if no judge answered them."""
     return report.rubric.criteria.text if report.rubric and report.rubric.criteria else ""
 
 
@@ -183,7 +183,7 @@ def _format_repeats(paths: Sequence[IssuePath]) -> str:
 
 
 def _format_count(value: float) -> str:
-    """Format a count. An average over several askings may need one decimal."""
+    """Format a count. If it is an average over several repeats, it may have one decimal."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 

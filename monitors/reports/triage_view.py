@@ -1,6 +1,6 @@
-"""Build the view of one report on an issue: each part beside the reference, and the agent's steps.
+"""Builds the view of one report on an issue: each part beside the reference, and the agent's steps.
 
-Texts are masked, marked and cut like answers. A missing part is shown as missing.
+Texts are masked, marked and cut in the same way as answers. A missing part is shown as missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from monitors.reports.invisible import write_invisible_as_code_points
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_case_redactor
 
 MAX_FILES_SHOWN: Final = 12
-"""Files of one kind that are shown; the next ones are folded, up to `MAX_FILES`."""
+"""Maximum number of files of each kind that are shown. Further files, up to `MAX_FILES`, are folded."""
 MAX_FILES: Final = 200
 MAX_STEPS_SHOWN: Final = 10
 _PATH_CHARACTERS: Final = 300
@@ -47,7 +47,7 @@ _JSON_CHARACTERS: Final = 700
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the report beside the reference. ``right`` is ``None`` if references do not have the part."""
+    """A part of the report beside the reference. ``right`` is ``None`` if references do not have this part."""
 
     name: str
     said: Pieces
@@ -57,7 +57,7 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file that the report or the reference names. ``unknown``: it is not in the repository."""
+    """A file that the report or the reference names. ``unknown`` is true if the repository does not have it."""
 
     path: Pieces
     unknown: bool
@@ -65,7 +65,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that were found, missed or extra. ``folded`` ones come after ``shown``; ``more`` are only counted."""
+    """Files that were found, missed or extra. ``shown`` come first, then ``folded``. ``more`` counts the rest."""
 
     kind: str
     title: str
@@ -75,13 +75,13 @@ class FileGroup:
 
     @property
     def total(self) -> int:
-        """The number of all files in the group."""
+        """How many files the group has."""
         return len(self.shown) + len(self.folded) + self.more
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """A criterion of usefulness, with the deciding words of the report and the reason."""
+    """A criterion of usefulness, with the words in the report that decided, and the reason."""
 
     label: str
     met: bool
@@ -91,7 +91,7 @@ class CriterionView:
 
 @dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating from 1 to 5, or 0 with the reason. ``problem`` says why ``criteria`` is empty."""
+    """The judge's rating from 1 to 5, or 0 with the reason. If ``criteria`` is empty, ``problem`` says why."""
 
     rating: int
     text: str
@@ -103,7 +103,7 @@ class RatingView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step. ``repeats`` is the number of the earlier step that it repeats, or 0."""
+    """A step. ``repeats`` is the number of the earlier step that this step repeats, or 0."""
 
     number: int
     name: Pieces
@@ -114,7 +114,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A question of the agent with its answer. ``scripted``: the answer is from the suite."""
+    """A question by the agent, and its answer. ``scripted`` is true if the suite contains the answer."""
 
     question: Pieces
     answer: Pieces
@@ -123,7 +123,7 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class PathView:
-    """The agent's steps: a sentence, a graphic and a list. Without known steps, only the sentence."""
+    """The agent's steps: a sentence, a graphic and a list. If the steps are unknown, there is only the sentence."""
 
     text: Pieces
     drawing: Markup | None
@@ -150,7 +150,7 @@ class TriageView:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A report in one line. Empty texts are unknown."""
+    """A report as one line. Empty texts are unknown."""
 
     id: str
     anchor: str
@@ -168,7 +168,7 @@ class ReportRow:
 def build_report_row(
     result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str, counted: float | None = None
 ) -> ReportRow:
-    """Build the line of a report. A rating in brackets is not from a judge, but counts in the average."""
+    """Build the line of a report. A rating in brackets counts in the average, but is not from a judge."""
     assessment, response = result.assessment, result.result
     report = read_report(response.graded_text) if isinstance(response, Exchange) else TriageReport()
     right = task.reference.severity
@@ -194,14 +194,14 @@ def build_report_row(
 
 
 def _format_criteria_marks(grade: Grade | None, counted: float | None) -> Mapping[Criterion, str]:
-    """Return ✓ or ✕ for each criterion; in brackets if it is not from a judge."""
+    """Return ✓ or ✕ for each criterion. The signs are in brackets if they are not from a judge."""
     if isinstance(grade, Judged):
         return {criterion.name: "✓" if criterion.score else "✕" for criterion in grade.criteria}
     return {} if counted is None else dict.fromkeys(Criterion, "(✕)")
 
 
 def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
-    """Return the judge's answer to each criterion, with quote and reason."""
+    """List the judge's answers to all criteria, with quotes and reasons."""
     grade = find_rating_grade(result.assessment)
     if not isinstance(grade, Judged):
         return ["✕ not a report"] * len(Criterion)
@@ -212,7 +212,7 @@ def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
 
 
 def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, safe: Redact) -> str:
-    """Return the redacted quote and reason of a criterion: ``“Check it.”: names no file``."""
+    """Describe a criterion by its redacted quote and reason: ``“Check it.”: names no file``."""
     quote = "".join(
         piece.text for piece in _mark_quote(criterion, response, TextMarker(safe, (), _CAUSE_CHARACTERS))
     )
@@ -247,7 +247,7 @@ def _format_steps_briefly(evidence: Evidence, reference: TriageReference) -> str
 
 
 def _format_severity_briefly(reported: IssueSeverity | None, right: IssueSeverity | None) -> str:
-    """Format a severity: ``high``; ``low, is high`` if the report's severity is wrong."""
+    """Format a severity, such as ``high``, or ``low, is high`` if the report's severity is wrong."""
     if right is None or reported is right:
         return reported or ""
     return f"{reported or 'none'}, is {right}"
@@ -262,13 +262,13 @@ OUTCOME_LABELS: Final = {
 
 
 def extract_asked_text(result: CaseResult) -> str:
-    """Return the question, or the title of an issue."""
+    """Return the question, or for an issue its title."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
 
 def extract_reply_text(result: CaseResult) -> str:
-    """Return the reply, or the root cause of a report. It is not redacted."""
+    """Return the reply, or for a report its root cause. The text is not redacted."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
     return (read_report(text).root_cause or text) if result.case.triage is not None else text
@@ -276,7 +276,7 @@ def extract_reply_text(result: CaseResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaseLabels:
-    """The words for cases: questions with answers, or issues with reports."""
+    """The words for cases: for questions and answers, or for issues and reports."""
 
     asked: str = "asked"
     answered: str = "answered"
@@ -294,18 +294,18 @@ def choose_case_labels(result: CaseResult) -> CaseLabels:
 
 
 def has_only_issues(cases: Iterable[CaseResult]) -> bool:
-    """Whether all cases are issues, so that metrics about answers do not apply."""
+    """Return whether all cases are issues. Then metrics about answers do not apply."""
     return {case.case.triage is not None for case in cases} == {True}
 
 
 def choose_labels(cases: Iterable[CaseResult]) -> CaseLabels:
-    """Return the words for a list of cases; those for both if it has questions and issues."""
+    """Return the words for a list of cases. If it has both questions and issues, the words cover both."""
     kinds = {case.case.triage is not None for case in cases}
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
 
 
 def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | None = None) -> TriageView | None:
-    """Build the view; ``None`` for a case that is not an issue. ``counted`` is its rating in the run's average."""
+    """Build the view, or ``None`` if the case is not an issue. ``counted`` is its rating in the run's average."""
     task = result.case.triage
     if task is None:
         return None
@@ -337,7 +337,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
 def _build_report_pieces(
     text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
 ) -> Pieces:
-    """Mark the raw report. JSON is cut earlier, because its content is also shown in words."""
+    """Mark the raw report. A JSON report is cut earlier, because its content is also shown in words."""
     if isinstance(response, NoAnswer):
         return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
@@ -348,7 +348,7 @@ def _build_report_pieces(
 
 @dataclass(frozen=True, slots=True)
 class _QuoteMarker:
-    """Marks the judge's quotes in a part of the graded text."""
+    """Marks the judge's quotes in one part of the graded text."""
 
     text: str
     came: Exchange | NoAnswer
@@ -356,7 +356,7 @@ class _QuoteMarker:
     marker: TextMarker
 
     def build_quoted_part(self, text: str | None) -> Pieces:
-        """Return the part with its quotes marked, if the text contains the part exactly."""
+        """Return the part with its quotes marked, if the text contains exactly this part."""
         if not text:
             return ()
         start = self.text.find(text)
@@ -383,7 +383,7 @@ def _build_part_rows(
 
 
 def _compare_severity(report: TriageReport, reference: TriageReference) -> str:
-    """Return ``right``, ``one level off`` or ``wrong``; empty if one of the severities is missing."""
+    """Return ``right``, ``one level off`` or ``wrong``. Empty if a severity is missing."""
     if report.severity is None or reference.severity is None:
         return ""
     order = list(IssueSeverity)
@@ -430,7 +430,7 @@ def _format_files(agreed: FileAgreement, report: TriageReport, reference: Triage
 
 
 def find_rating_grade(assessment: Assessment) -> Grade | None:
-    """Return the judge's grade of usefulness, or its abstention; ``None`` if no judge was asked."""
+    """Find the judge's grade of usefulness, or its abstention. ``None`` if no judge was asked."""
     grades = [grade for grade in assessment.grades if grade.aspect is Aspect.USEFULNESS]
     rated = [grade for grade in grades if isinstance(grade, Judged) and grade.rubric is not None]
     return rated[-1] if rated else grades[-1] if grades else None
@@ -458,7 +458,7 @@ def _build_criterion(
 
 
 def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
-    """Build the view of the steps, each repeat with the step that it repeats."""
+    """Build the view of the steps. Each repeated step has the number of the step that it repeats."""
     evidence = result.result.evidence
     repeats = find_repeated_steps(evidence.steps)
     text = marker.build_plain_pieces(
@@ -471,7 +471,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     )
     boxes = tuple(StepBox(step.kind is StepKind.AGENT, repeats.get(at)) for at, step in enumerate(evidence.steps))
     views = tuple(_build_step_view(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
-    is_short = len(views) <= MAX_STEPS_SHOWN + 2  # two folded rows are not worth a click
+    is_short = len(views) <= MAX_STEPS_SHOWN + 2  # folding only two rows is not worth a click
     return PathView(
         text=text,
         drawing=render_path_strip(boxes, lines),
@@ -482,7 +482,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return the number of boxes before the end of this number of steps (or counted hops); ``None`` if unknown."""
+    """Return how many boxes come before the end of this number of steps or counted hops. ``None`` if unknown."""
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after
     agents = [at for at, step in enumerate(evidence.steps) if step.kind is StepKind.AGENT]
@@ -505,13 +505,13 @@ def _list_legend(boxes: Sequence[StepBox], lines: StepLines) -> Iterator[str]:
 
 
 STEPS_GRADER: Final = "steps"
-"""The grader of the path; the agent's questions have another one."""
+"""The name of the grader for the path. Another grader grades the agent's questions."""
 
 
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield what the grader says about the steps, or the number of steps."""
+    """Yield what the grader says about the steps. Without a verdict, yield the number of steps."""
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
         yield "Lookout did not see the agent's steps"

@@ -1,4 +1,4 @@
-"""Write all reports of one run into its folder."""
+"""Writes all reports of one run into its folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CACHE_SIZE: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """The paths of a run's reports. People open ``html``."""
+    """The paths of a run's reports. ``html`` is the report for people."""
 
     html: Path
     markdown: Path
@@ -33,7 +33,7 @@ class ReportPaths:
 
 
 def build_report_paths(folder: Path) -> ReportPaths:
-    """Return the paths of the reports in a run's folder, whether they exist or not."""
+    """Return the paths of the reports in a run's folder, even if the files do not exist."""
     return ReportPaths(
         html=folder / "report.html",
         markdown=folder / "results.md",
@@ -53,15 +53,15 @@ def write_reports(
     incidents: Sequence[Incident] = (),
     previous: RunReport | None = None,
 ) -> ReportPaths:
-    """Write every report of a run into its folder, and return their paths.
+    """Write every report of a run into its folder. Return the paths of the reports.
 
-    ``redact`` masks personal data in all reports but ``results.json``. ``incidents`` say since which deploy a
-    case fails. ``previous`` is the run before. Each file appears complete or not at all. ``results.json`` is
+    ``redact`` masks personal data in all reports except ``results.json``. ``incidents`` say since which deploy a
+    case fails. ``previous`` is the previous run. Each file appears complete or not at all. ``results.json`` is
     written first, because the other reports can be built from it. Raises ``WarehouseUnwritable`` if the folder
     cannot be written.
     """
     used_settings = settings or ReportsSettings()
-    cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports show the same texts
+    cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports contain the same texts
     paths = build_report_paths(folder)
     write_atomically(paths.json, format_results_json(report, cases))
     write_atomically(paths.hallucinations, format_hallucination_lines(report, cases, redact=cached_redact))
