@@ -29,7 +29,7 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""Maximum number of repeats that are drawn as arcs. More arcs would be unreadable, so none is drawn."""
+"""Maximum number of repeats that are shown as arcs. More arcs would be unreadable, so none is shown."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
@@ -114,7 +114,7 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After which steps a line is drawn: at the end of the shortest path, and at the limit."""
+    """After which steps a line is shown: at the end of the shortest path, and at the limit."""
 
     shortest: int | None
     limit: int | None
