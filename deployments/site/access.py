@@ -145,7 +145,7 @@ def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenSto
 
 @dataclass
 class AttemptLimit:
-    """Limits how many wrong tokens are accepted in a period, from each address and in total.
+    """Limits the number of wrong tokens in a period, from each address and in total.
 
     The total limit does not apply to an address that has sent a good token. Therefore an attacker with many
     addresses cannot lock out the people on call.

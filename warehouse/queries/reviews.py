@@ -79,7 +79,7 @@ def load_spot_checks(
 ) -> tuple[SpotCheck, ...]:
     """Load sampled answers with their texts and verdicts, in the given order.
 
-    Answers without a text are skipped.
+    Answers with removed texts are skipped.
     """
     wanted = [sampled_answer.answer_id.model_dump() for sampled_answer in sampled]
     rows = _query_rows(
