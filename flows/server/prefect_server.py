@@ -121,8 +121,8 @@ def connect_or_start(
 
     A URL in the configuration has priority over ``PREFECT_API_URL``, and this over a local server. A configured
     server that does not answer is an error, because a second, empty server would hide the fault. If the start takes
-    time, ``write_line`` gets a line, and another one every 30 seconds. ``stays`` is false if the caller stops the
-    server itself.
+    time, ``write_line`` gets a line, and another one every 30 seconds. ``outlives`` is false if the caller stops
+    the server itself.
     """
     home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
@@ -447,7 +447,7 @@ def is_local_address(url: str) -> bool:
 
 
 def _choose_port(port_before: int | None) -> int:
-    """Choose a port: ``known``, or Prefect's usual port, or the next port that no process uses.
+    """Choose a port: ``port_before``, or Prefect's usual port, or the next port that no process uses.
 
     A server that was just killed occupies its port for a moment.
     """

@@ -19,7 +19,7 @@ def iterate_known_ids(
 ) -> Iterator[int]:
     """Yield ids of conversations that a nightly run has taken and that were completed at ``since`` or later.
 
-    Conversations of the run ``but`` are skipped. Each id becomes a 64-bit number (the first eight bytes of its MD5,
+    Conversations of ``except_run`` are skipped. Each id becomes a 64-bit number (the first eight bytes of its MD5,
     lowest byte first), so that millions of ids fit into a few megabytes. The numbers are in ascending order.
     """
     with store.database.open_for_reading(wait_s) as connection:
