@@ -56,7 +56,7 @@ MAX_PER_LEVEL: Final = 10
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
-class Level(StrEnum):
+class AnnotationLevel(StrEnum):
     """The level of an annotation."""
 
     ERROR = "error"
@@ -71,7 +71,7 @@ class Annotation(Record):
     redacted.
     """
 
-    level: Level
+    level: AnnotationLevel
     title: str
     text: str
     file: str | None = None
@@ -83,7 +83,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
     If there are more than ten, the tenth annotation says how many are missing.
     """
-    for level in Level:
+    for level in AnnotationLevel:
         same = [annotation for annotation in annotations if annotation.level is level]
         if len(same) <= MAX_PER_LEVEL:
             yield from map(format_command, same)
@@ -126,7 +126,7 @@ API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
 """Values of the variable ``CI`` for a process that does not run in CI."""
-HEADS: Final = "refs/heads/"
+BRANCH_REF_PREFIX: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
 _URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
@@ -227,7 +227,7 @@ class _WorkflowEvent(GitHubRecord):
         For a comment, the commit in the event is the head of the main branch, so it is not used.
         """
         ref = environment.get("GITHUB_REF", "")
-        branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
+        branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(BRANCH_REF_PREFIX) else None)
         target = environment.get("GITHUB_BASE_REF") or None
         commit = self.commit
         if self.pull_request:
@@ -284,7 +284,7 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
 
 
 def _shorten_ref(ref: str | None) -> str | None:
-    return (ref or "").removeprefix(HEADS) or None
+    return (ref or "").removeprefix(BRANCH_REF_PREFIX) or None
 
 
 def parse_pull_number(ref: str) -> int | None:

@@ -69,14 +69,14 @@ class ReadingCheck:
         self._dataset = dataset
         self._ids: set[str] = set()
 
-    def add(self, identity: str) -> None:
+    def add(self, example_id: str) -> None:
         """Store the id of an example. Raises `SourceUnavailable` if the id came before."""
-        if identity in self._ids:
+        if example_id in self._ids:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: example {identity} occurs twice, so another example may be "
+                f"reading dataset {self._dataset!r}: example {example_id} occurs twice, so another example may be "
                 "missing; run the command again"
             )
-        self._ids.add(identity)
+        self._ids.add(example_id)
 
     def check_total(self, total: int | None) -> None:
         """Raise `SourceUnavailable` if fewer examples came than the platform reports."""
