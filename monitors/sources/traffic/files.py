@@ -54,7 +54,7 @@ class ByteStream(Protocol):
         ...
 
 
-class Unpacked:
+class UnpackedStream:
     """Decompress a stream. If it is incomplete, all its data is returned before ``EOFError``."""
 
     def __init__(self, packed: IO[bytes]) -> None:
@@ -278,7 +278,7 @@ class FileTrafficSource:
                 yield from self._read_rows(file, packed=packed)
             else:
                 with self._open_file(file) as stream:
-                    yield from self._read_stream(Unpacked(stream) if packed else stream, file.name, kind)
+                    yield from self._read_stream(UnpackedStream(stream) if packed else stream, file.name, kind)
         except (SourceUnavailable, ConfigError):
             raise
         except AccessDenied as error:
@@ -351,7 +351,7 @@ class FileTrafficSource:
             tempfile.NamedTemporaryFile(prefix="lookout-", suffix=".parquet") as copy,
             self._open_file(file) as stream,
         ):
-            self._copy_stream(Unpacked(stream) if packed else stream, copy, file.name)
+            self._copy_stream(UnpackedStream(stream) if packed else stream, copy, file.name)
             yield Path(copy.name)
 
     def _copy_stream(self, stream: ByteStream, copy: Any, name: str) -> None:
