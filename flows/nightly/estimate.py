@@ -24,6 +24,7 @@ from monitors.judge.canaries import count_canaries
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
 from monitors.judge.prompt import Task, load_instructions
 from monitors.judge.settings import JudgeSettings
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import (
     DriftCount,
@@ -275,7 +276,7 @@ class NightlyEstimates:
         )
         text = f"{NO_FACT_TEXT}{among}"
         if graded:
-            text = f"facts were checked in only {graded:,} of {sampled:,} sampled conversations"
+            text = f"facts were checked in only {graded:,} of {plural(sampled, 'sampled conversation')}"
         there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 

@@ -14,6 +14,7 @@ from typing import Annotated, Protocol
 from pydantic import Field, JsonValue
 
 from monitors.errors import SourceUnavailable
+from monitors.plural import plural
 from monitors.records.base import Identifier, Record, UtcTime
 
 Json = dict[str, JsonValue]
@@ -82,8 +83,8 @@ class ReadingCheck:
         """Raise `SourceUnavailable` if fewer examples came than the platform reports."""
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples arrived; run the "
-                "command again"
+                f"reading dataset {self._dataset!r}: {len(self._ids)} of {plural(total, 'example')} arrived; run "
+                "the command again"
             )
 
 

@@ -30,6 +30,7 @@ from monitors.platforms.langfuse.client import (
     classify_failure,
 )
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Json, Score
+from monitors.plural import plural
 from monitors.retry import TryAgain, retry_with_pauses
 
 ID_NAMESPACE: Final = uuid.UUID("3f6a3c0e-9a55-5d5b-8f0e-2a9d7c1b64e1")
@@ -109,7 +110,9 @@ class LangfuseExperiments:
         partial = reply.partial_success
         if partial is not None and partial.rejected_spans:
             raise self._client.build_unavailable_error(
-                doing, f"{partial.rejected_spans} of {len(spans)} rows were refused: {partial.error_message[:300]}"
+                doing,
+                f"the server refused {partial.rejected_spans} of {plural(len(spans), 'row')}: "
+                f"{partial.error_message[:300]}",
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from monitors.errors import BrowserMissing, ConfigError, ProbeError, SourceUnavailable
+from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.sources.traffic.files import strip_secrets
 from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
@@ -65,7 +66,7 @@ class PageTrafficSource:
                 for record in parse_conversations([item], self._settings.fields, window):
                     yield record
         if opened and failed == opened:
-            raise SourceUnavailable(f"{self.name}: none of the {opened:,} conversations opened")
+            raise SourceUnavailable(f"{self.name}: 0 of {plural(opened, 'conversation')} opened")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
         """Yield the links to conversations on all pages of the list, each link once."""
