@@ -93,7 +93,7 @@ def _format_total_from_both(reconciliation: Reconciliation) -> str:
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both
     total = _format_estimate(reconciliation.total_bad)
-    return f"both found {both:,} bad replies, so there were {total} in all, blocked or not"
+    return f"both found {plural(both, 'bad reply', 'bad replies')}, so there were {total} in all, blocked or not"
 
 
 def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
@@ -110,9 +110,9 @@ def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
         )
     if nightly.bad_replies > nightly.found:
         yield (
-            f"the guard counts replies, and the {nightly.found:,} bad conversations contain "
-            f"{nightly.bad_replies:,} "
-            "bad replies. So the guard's real recall is a little lower"
+            f"the guard counts replies, and {plural(nightly.found, 'bad conversation')} had "
+            f"{plural(nightly.bad_replies, 'bad reply', 'bad replies')}. So the guard's real recall is a little "
+            "lower"
         )
     if counts.overlap.matched:
         yield (

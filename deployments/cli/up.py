@@ -89,7 +89,13 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
             f"the configuration has no [[deploys.triggers]], so Lookout receives no webhooks about deploys{polled}"
         )
     if config.judge is not None:
-        missing = sorted({model.key_from for model in config.judge.models if not variables.get(model.key_from)})
+        missing = sorted(
+            {
+                model.key_variable_or_default
+                for model in config.judge.models
+                if not variables.get(model.key_variable_or_default)
+            }
+        )
         if missing:
             yield (
                 f"the judge is off, because {', '.join(missing)} is not set. Answers that rules cannot grade stay "

@@ -175,7 +175,7 @@ class TerminalProgress:
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
-                f"Lookout continues run {run_id}: {resumed} of {cases} questions already have an answer. To start "
+                f"Lookout continues run {run_id} with {resumed} of {plural(cases, 'answer')}. To start "
                 "a new run instead, use --fresh."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
@@ -421,8 +421,8 @@ def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, f
         console.print(f"\n{why}. Lookout has asked no question yet.")
         return
     console.print(
-        f"\n{why}. {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
-        + ("The same command would ask all questions again." if fresh else GOES_ON)
+        f"\n{why}. Lookout stored {progress.answered} of {plural(progress.cases, 'answer')} of run "
+        f"{progress.run_id}. " + ("The same command would ask all questions again." if fresh else GOES_ON)
     )
 
 

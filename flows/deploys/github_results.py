@@ -23,8 +23,8 @@ from monitors.github.pull_requests import (
     is_git_commit,
     post_comment,
     read_change,
+    set_final_status,
     set_pending_status,
-    settle_status,
 )
 from monitors.records.runs import CaseResult, RunReport, Verdict
 from monitors.records.targets import GitChange, PullRequest
@@ -100,7 +100,7 @@ class GitHubDestination:
             link=self.log or self._build_github_page_url(commit),
             run_id=run_id,
         )
-        post = set_pending_status if state is State.PENDING else settle_status
+        post = set_pending_status if state is State.PENDING else set_final_status
         return await self._call_and_return_errors(lambda api: post(api, status))
 
     def _build_github_page_url(self, commit: str) -> str:

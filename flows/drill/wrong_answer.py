@@ -44,6 +44,7 @@ from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.plural import plural
 from monitors.probes.runner import Question, probe_questions
 from monitors.probes.settings import BROWSER_VARIABLE, CapturePolicy, ProbeSettings
 from monitors.records.base import Severity
@@ -296,7 +297,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
         waiting, oldest = await asyncio.to_thread(count_other_alerts_to_send, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
-            f"the message is still in the outbox: {waiting} messages are before it{since}",
+            f"the message is still in the outbox, behind {plural(waiting, 'message')}{since}",
             "lookout sql 'from unsent_alerts'",
         )
     return "the message was stored and removed from the outbox"

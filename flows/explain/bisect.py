@@ -28,6 +28,7 @@ from monitors.explain.builds import (
     BuildAnswer,
 )
 from monitors.goldset.load import hash_cases
+from monitors.plural import plural
 from monitors.probes.readiness import wait_until_ready
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer
@@ -324,5 +325,5 @@ class BuildBisection:
         if best.probability >= SETTLED_PROBABILITY:
             return "the answers do not show both a right and a wrong build"
         if self.asked >= self.budget:
-            return f"the budget of {self.budget} questions is used up"
+            return f"the budget of {plural(self.budget, 'question')} is used up"
         return "further questions would not give more information"

@@ -27,7 +27,7 @@ from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.operator_actions import CaseDraft
 from monitors.sources.traffic.settings import Fields
-from monitors.sources.traffic.turns import parse_turns
+from monitors.sources.traffic.turns import find_turns
 
 OnProgress = Callable[[int], None]
 """Called with the number of entries that were read or written since the last call."""
@@ -199,8 +199,8 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
     ``replied`` is the application's own reply. If the person expects another answer, the person's answer becomes
     the gold, and the application's reply becomes the bad reply.
     """
-    # An entry may have no answer, but `parse_turns` needs the field.
-    turns = parse_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
+    # An entry may have no answer, but `find_turns` needs the field.
+    turns = find_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:
         return None
@@ -270,6 +270,6 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
 def _find_reply_in_trace(trace: Trace) -> str | None:
     for run in trace.runs:
         if run.get("is_root") or run.get("id") == trace.id:
-            turns = parse_turns(run, Fields())
+            turns = find_turns(run, Fields())
             return turns[-1].reply_text.strip() or None if turns else None
     return None

@@ -47,7 +47,7 @@ from monitors.judge.model import (
     JudgePrompt,
     ModelReply,
     Stop,
-    build_price,
+    build_price_function,
     find_price,
 )
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
@@ -74,7 +74,7 @@ class MeteredModel:
         `VerdictUnreadable` for an incomplete reply. Also raises `JudgeUnavailable` and `JudgeMisconfigured`.
         """
         with self.account.reserve(self.model.name, prompt):
-            reply = await self.model.verdict(prompt)
+            reply = await self.model.request_reply(prompt)
             self.account.pay(self.model.name, reply.usage)
         if reply.stop is Stop.REFUSED:
             raise JudgeRefused(f"{reply.answered_by} declined this request")
@@ -113,7 +113,7 @@ async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str]
 ) -> AsyncGenerator[MeteredModel]:
     """Open the model with an account for its cost. Raises `ConfigError` if the model's key is missing."""
-    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
+    account = Account(build_price_function(settings.prices), limit_usd=settings.limit_usd)
     async with build_judge_client(chosen, settings, environment) as model:
         yield MeteredModel(model, account)
 
@@ -219,7 +219,7 @@ def reject_if_gold_fails(
 def _build_draft_prompt(
     document: Document, wanted: DraftDefaults, others: Sequence[GoldCase], nonce: str
 ) -> JudgePrompt:
-    fenced = fence_text(document.text, nonce, part=TextSource.SOURCE, limit_characters=MAX_DOCUMENT_CHARACTERS)
+    fenced = fence_text(document.text, nonce, part=TextSource.SOURCE, max_characters=MAX_DOCUMENT_CHARACTERS)
     asked_before = [case.question for case in others if case.provenance.document == document.name][-40:]
     asked_fence = fence_text("\n".join(asked_before), nonce, part=TextSource.QUESTION) if asked_before else None
     material = _DRAFT_LAYOUT.format(

@@ -375,7 +375,8 @@ def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> Muta
             detection=MutationVerdict.DETECTED,
             reason=f"there is no real bad reply; all {caught} generated wrong replies fail",
         )
-    reason = f"there is no real bad reply, and only {caught} of {len(mutants)} generated wrong replies fail"
+    tried = plural(len(mutants), "generated wrong reply", "generated wrong replies")
+    reason = f"there is no real bad reply, and only {caught} of {tried} failed"
     return MutationOutcome(detection=MutationVerdict.UNDECIDABLE, reason=reason)
 
 

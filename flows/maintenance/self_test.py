@@ -27,7 +27,7 @@ from monitors.errors import MonitorError, NotifyError
 from monitors.judge.canaries import Canary, make_canaries
 from monitors.judge.consensus import Cost, PanelRuling, Ruling
 from monitors.judge.judge import Account, build_canary_case
-from monitors.judge.model import build_price
+from monitors.judge.model import build_price_function
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -223,7 +223,7 @@ async def _check_judge_on_known_answers(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> JudgeOutcome:
-    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
+    account = Account(build_price_function(settings.prices), limit_usd=settings.limit_usd)
     single_plan = plan.model_copy(update={"settings": settings.model_copy(update={"models": (model_settings,)})})
     canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
     async with open_judge(single_plan, environment, account, nonce) as judge:
@@ -241,10 +241,10 @@ def _build_judge_outcome(
     missed = [
         canary
         for canary, ruling in ruling_by_canary.items()
-        if isinstance(ruling, PanelRuling) and ruling.decision.passed is not canary.right
+        if isinstance(ruling, PanelRuling) and ruling.decision.passed is not canary.is_right
     ]
     text = "; ".join(
-        "it failed the right answer" if canary.right else "it passed the wrong answer" for canary in missed
+        "it failed the right answer" if canary.is_right else "it passed the wrong answer" for canary in missed
     )
     return JudgeOutcome(
         model=model,

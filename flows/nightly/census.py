@@ -32,7 +32,7 @@ from monitors.alerts.redact import make_excerpt
 from monitors.graders.traffic_panel import CensusFinding
 from monitors.records.nightly import CensusExample, CensusKind, CensusRate
 from monitors.records.traffic import Conversation
-from monitors.sources.intake import Intake, Offer
+from monitors.sources.intake import Intake, IntakeDecision
 from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
@@ -200,16 +200,16 @@ class SourceCensus:
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
         self.intake, self.candidates = Intake(known_ids), candidates
-        self.counts = dict.fromkeys(Offer, 0)
+        self.counts = dict.fromkeys(IntakeDecision, 0)
         self._names: list[str] = []
         self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
         self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
         """The first conversations with each failure kind."""
 
-    def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
+    def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
         """Record the result of a conversation. The order of calls must be that in which ``intake`` took them."""
-        if offer is Offer.REPLACED:
+        if offer is IntakeDecision.REPLACED:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:
             self._names.append(verdict.stratum)

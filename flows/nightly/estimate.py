@@ -24,6 +24,7 @@ from monitors.judge.canaries import count_canaries
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
 from monitors.judge.prompt import Task, load_instructions
 from monitors.judge.settings import JudgeSettings
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import (
     DriftCount,
@@ -47,7 +48,7 @@ from monitors.records.traffic import Conversation, SampledConversation, StratumC
 from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate
 from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates
 from monitors.stats.agreement import Confusion
-from monitors.stats.drift import observe, restart_if_recovered, start_test, summarise_drift
+from monitors.stats.drift import add_nightly_run, restart_if_recovered, start_drift_test, summarise_drift
 from monitors.stats.ratings import Rated, compute_rating_mean
 from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
 
@@ -275,7 +276,7 @@ class NightlyEstimates:
         )
         text = f"{NO_FACT_TEXT}{among}"
         if graded:
-            text = f"facts were checked in only {graded:,} of {sampled:,} sampled conversations"
+            text = f"facts were checked in only {graded:,} of {plural(sampled, 'sampled conversation')}"
         there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 
@@ -463,10 +464,10 @@ def update_drift(
         and state_before.alarm is not None
         and due_at - state_before.alarm.raised >= DRIFT_REFERENCE_AFTER
     ):
-        state_before = start_test(state_before.graded_by, NEW_REFERENCE_REASON)
+        state_before = start_drift_test(state_before.graded_by, NEW_REFERENCE_REASON)
     failures, graded = compute_sequential_counts(failed)
     state = restart_if_recovered(
-        observe(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
+        add_nightly_run(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
     )
     return state, summarise_drift(state)
 

@@ -178,7 +178,8 @@ def format_rate_text(rate: Rate, reviews: int = 0) -> str:
 def _format_facts(report: NightlyReport) -> str:
     facts = report.facts
     return (
-        f"facts checked in {facts.total:,} of {facts.replies:,} sampled replies: {facts.by_judge:,} by the judge, "
+        f"facts checked in {facts.total:,} of {plural(facts.replies, 'sampled reply', 'sampled replies')}: "
+        f"{facts.by_judge:,} by the judge, "
         f"{facts.by_gold:,} by rules against the gold set"
     )
 

@@ -21,11 +21,16 @@ from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel, UnseenCitations, has_answer
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
-from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, abstain_judge, grade_ruling
+from monitors.judge.consensus import JUDGE_OFF, JudgeCase, PanelRuling, build_judge_abstention, build_judge_grade
 from monitors.judge.judge import Account, Judge, JudgedGroup
-from monitors.judge.model import build_price
-from monitors.judge.precheck import build_judge_case, build_request_id, grade_by_rule, is_replaced
-from monitors.judge.precheck import is_open as is_report_open
+from monitors.judge.model import build_price_function
+from monitors.judge.precheck import (
+    build_judge_case,
+    build_request_id,
+    grade_by_rule,
+    is_first_verdict_necessary,
+    is_replaced_by,
+)
 from monitors.judge.prompt import Subject, Task, build_subject, load_instructions
 from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Identifier, Record, Severity
@@ -270,11 +275,11 @@ async def judge_traffic(
         turn for turn in open_turns if not (plan.why_off or _explain_why_judge_cannot_grade(turn, gold_cases))
     ]
     unasked = [turn for turn in open_turns if plan.why_off or _explain_why_judge_cannot_grade(turn, gold_cases)]
-    off = f"{OFF}: {plan.why_off}" if plan.why_off else ""
+    off = f"{JUDGE_OFF}: {plan.why_off}" if plan.why_off else ""
     judged_results = [
         _add_grade_to_turn(
             turn,
-            abstain_judge(
+            build_judge_abstention(
                 off or _explain_why_judge_cannot_grade(turn, gold_cases), task=_build_judge_subject(turn).task
             ),
         )
@@ -283,17 +288,17 @@ async def judge_traffic(
     reasons = tuple(filter(None, (_explain_why_judge_cannot_grade(turn, gold_cases) for turn in open_turns)))
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
-        spent = Account(build_price(()), limit_usd=None)
+        spent = Account(build_price_function(()), limit_usd=None)
         return NightlyJudging(
             judging=_build_judging_figures(plan, turns, open_turns, spent, (), unaskable=reasons)
         ), tuple(judged_results)
-    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
+    account = Account(build_price_function(settings.prices), limit_usd=settings.limit_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     for turn in askable:
         ruling = rulings[_build_request_id(turn)]
-        result = _add_grade_to_turn(turn, grade_ruling(ruling, turn.exchange))
+        result = _add_grade_to_turn(turn, build_judge_grade(ruling, turn.exchange))
         unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
         judged_results.append(result.with_assessment(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed)))
     judging = _build_judging_figures(
@@ -327,14 +332,14 @@ def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldC
 def is_without_judge_verdict(grade: Grade) -> bool:
     """Return whether a judge was asked for this grade and gave no verdict."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
-    return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(OFF)
+    return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(JUDGE_OFF)
 
 
 def is_open(turn: GradedTurn) -> bool:
     """Return whether only a judge can grade the reply, and no judge was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
-    waits = is_report_open(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
+    waits = is_first_verdict_necessary(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
     return waits and not asked
 
 
@@ -361,7 +366,7 @@ async def _judge_by_task(
         if settings.nightly_batches:  # a batch costs half the price
             policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
             outcome = await judge_by_batch(
-                judge, cases, gold, seed=group_seed, group_size=size, patience=policy, monotonic=time.monotonic
+                judge, cases, gold, seed=group_seed, group_size=size, poll_policy=policy, monotonic=time.monotonic
             )
             groups += outcome.groups
             missing += outcome.missing
@@ -391,7 +396,7 @@ def _build_request_id(turn: GradedTurn) -> str:
 def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     """Add a grade to a reply and assess it again. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, turn.exchange
-    grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
+    grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced_by(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
     rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if rule_failure is not None:
@@ -437,7 +442,7 @@ def _build_judging_figures(
         output_tokens=account.total.output_tokens,
         cost_usd=account.total.usd,
         budget_usd=plan.settings.limit_usd if plan.settings else None,
-        budget_reached=account.is_reached,
+        budget_reached=account.is_limit_reached,
         unpriced_models=plan.settings.unpriced_models if plan.settings else (),
         not_by_batch=not_by_batch,
     )

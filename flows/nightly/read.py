@@ -14,7 +14,7 @@ from flows.nightly.format import SOURCE_WARNING_KINDS
 from monitors.errors import SourceUnavailable
 from monitors.records.nightly import NightlyReport
 from monitors.records.traffic import Conversation, SourceWarning, UnusableReason, Watermark
-from monitors.sources.intake import IntakeWindow, Offer, advance_watermark, compute_intake_window
+from monitors.sources.intake import IntakeDecision, IntakeWindow, advance_watermark, compute_intake_window
 from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
@@ -49,8 +49,8 @@ class NightlyRead:
         """Add the result of reading one source."""
         self.tallies[name] = read.tally
         self.candidates.merge(read.tally.candidates)
-        self.known += read.tally.counts[Offer.TAKEN_EARLIER]
-        self.repeated += read.tally.counts[Offer.DUPLICATE] + read.tally.counts[Offer.REPLACED]
+        self.known += read.tally.counts[IntakeDecision.TAKEN_EARLIER]
+        self.repeated += read.tally.counts[IntakeDecision.DUPLICATE] + read.tally.counts[IntakeDecision.REPLACED]
         changed = read.tally.intake.build_warnings()
         self.issues = _select_first_warnings([*self.issues, *read.issues, *changed])
         self.issue_count += read.issue_count + len(changed)
@@ -68,7 +68,7 @@ class SourceRead:
 
     async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
         """Read the whole source and classify each new conversation. Raises `SourceUnavailable`."""
-        waiting: deque[tuple[Conversation, Offer]] = deque()
+        waiting: deque[tuple[Conversation, IntakeDecision]] = deque()
         chunks = self._read_conversation_chunks(source, span, waiting)
         async with aclosing(pool.classify(chunks)) as given:
             async for _, verdicts in given:
@@ -76,7 +76,7 @@ class SourceRead:
                     self.tally.record(*waiting.popleft(), verdict)
 
     async def _read_conversation_chunks(
-        self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
+        self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, IntakeDecision]]
     ) -> AsyncIterator[Sequence[bytes]]:
         chunk: list[bytes] = []
         async for item in source.read_conversations(span.since, span.until):
@@ -91,7 +91,7 @@ class SourceRead:
             written = item.model_dump_json().encode()
             offer = self.tally.intake.offer(item, written)
             self.tally.counts[offer] += 1
-            if offer in (Offer.TAKEN, Offer.REPLACED):
+            if offer in (IntakeDecision.TAKEN, IntakeDecision.REPLACED):
                 waiting.append((item, offer))
                 chunk.append(written)
             if len(chunk) == CHUNK_SIZE:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from monitors.records.reconciliation import NO_LOG, Reconciliation, Unknown
 from monitors.stats.agreement import compute_effective_counts
-from monitors.stats.capture_recapture import reconcile
+from monitors.stats.capture_recapture import reconcile_counts
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 from warehouse.queries.reconcile import count_for_reconciliation
 from warehouse.queries.reviews import list_reviewed_answers
@@ -28,7 +28,7 @@ def reconcile_detectors(
         for answer in list_reviewed_answers(store, target=target, wait_s=wait_s)
         if answer.lineage in judges
     ]
-    return reconcile(counts, compute_effective_counts(graded))
+    return reconcile_counts(counts, compute_effective_counts(graded))
 
 
 def mark_log_figures_unknown(reconciliation: Reconciliation) -> Reconciliation:

@@ -26,7 +26,7 @@ from monitors.gate.evaluate import RunFacts
 from monitors.gate.repeatability import compute_repeatability, pair_consecutive_asks
 from monitors.judge.consensus import Ruling
 from monitors.judge.judge import Account, JudgedGroup
-from monitors.judge.model import build_price
+from monitors.judge.model import build_price_function
 from monitors.judge.precheck import needs_judge
 from monitors.plural import plural
 from monitors.probes.readiness import is_same_commit, wait_until_ready
@@ -200,7 +200,8 @@ class _Judging:
         self._queue: JudgeQueue | None = None
         settings = context.judge.settings
         self._account = Account(
-            build_price(settings.prices if settings else ()), limit_usd=settings.limit_usd if settings else None
+            build_price_function(settings.prices if settings else ()),
+            limit_usd=settings.limit_usd if settings else None,
         )
 
     async def __aenter__(self) -> Self:

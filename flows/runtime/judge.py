@@ -41,8 +41,14 @@ def build_judge_plan(settings: JudgeSettings | None, target: Target, environment
         target=f"target {target.name!r}", family=target.model_family, additions=dict(settings.families)
     )
     for model in settings.models:
-        family_policy.refuse(model.model)
-    missing = sorted({model.key_from for model in settings.models if not environment.get(model.key_from)})
+        family_policy.require_allowed(model.model)
+    missing = sorted(
+        {
+            model.key_variable_or_default
+            for model in settings.models
+            if not environment.get(model.key_variable_or_default)
+        }
+    )
     why_off = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
     return JudgePlan(settings=settings, family_policy=family_policy, why_off=why_off)
 
@@ -73,16 +79,16 @@ def build_judge_client(
     environment: Mapping[str, str],
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
     """Build the client of one configured model. Raises `ConfigError` if its key is not set."""
-    key = environment.get(model.key_from)
+    key = environment.get(model.key_variable_or_default)
     if not key:
-        raise ConfigError(f"{model.key_from} is not set: the model {model.model} has no key")
+        raise ConfigError(f"{model.key_variable_or_default} is not set: the model {model.model} has no key")
     match model.provider:
         case JudgeProvider.ANTHROPIC:
             return anthropic_client.AnthropicJudge(
                 model.model,
                 api_key=key,
-                base_url=model.base_url or anthropic_client.ADDRESS,
-                patience=settings.patience,
+                base_url=model.base_url or anthropic_client.API_ADDRESS,
+                retry_policy=settings.retry_policy,
                 effort=settings.effort,
                 cache_ttl=settings.cache_ttl,
             )
@@ -90,8 +96,8 @@ def build_judge_client(
             return openai_client.OpenAIJudge(
                 model.model,
                 api_key=key,
-                base_url=model.base_url or openai_client.ADDRESS,
-                patience=settings.patience,
+                base_url=model.base_url or openai_client.API_ADDRESS,
+                retry_policy=settings.retry_policy,
             )
         case _:
             assert_never(model.provider)

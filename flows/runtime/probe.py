@@ -15,7 +15,7 @@ from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.choose import build_driver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.job.driver import JobTraces, Script, answer_no_question
+from monitors.probes.job.driver import FindScriptedAnswer, JobTraces, answer_no_question
 from monitors.probes.pace import CpuTimes, Pace, build_pace
 from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import GoldCase
@@ -36,7 +36,7 @@ def open_driver(
     environment: Mapping[str, str],
     login: Login | None = None,
     traces: JobTraces | None = None,
-    script: Script = answer_no_question,
+    script: FindScriptedAnswer = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """Open the driver that asks an application. Raises `ConfigError` for a header without a value."""
     headers = build_probe_headers(settings, environment)
@@ -52,7 +52,7 @@ def open_driver(
     )
 
 
-def build_scripted_replies(cases: Sequence[GoldCase]) -> Script:
+def build_scripted_replies(cases: Sequence[GoldCase]) -> FindScriptedAnswer:
     """Build a function that answers an agent's questions with the texts in ``when_asked`` of these cases."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 

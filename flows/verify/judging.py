@@ -18,10 +18,17 @@ from flows.alerting.faults import Fault
 from flows.runtime.judge import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess_case
-from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstain_judge, grade_ruling
+from monitors.judge.consensus import JUDGE_OFF, Cost, PanelRuling, Ruling, build_judge_abstention, build_judge_grade
 from monitors.judge.judge import Account, Judge, JudgedGroup
-from monitors.judge.model import build_price
-from monitors.judge.precheck import PRECHECK, build_judge_case, grade_by_rule, is_open, is_replaced, needs_judge
+from monitors.judge.model import build_price_function
+from monitors.judge.precheck import (
+    PRECHECK,
+    build_judge_case,
+    grade_by_rule,
+    is_first_verdict_necessary,
+    is_replaced_by,
+    needs_judge,
+)
 from monitors.judge.prompt import Task
 from monitors.judge.settings import JudgeScope
 from monitors.plural import plural
@@ -155,7 +162,8 @@ class JudgeStage:
         self._groups = 0
         settings = self._plan.settings
         self._account = Account(
-            build_price(settings.prices if settings else ()), limit_usd=settings.limit_usd if settings else None
+            build_price_function(settings.prices if settings else ()),
+            limit_usd=settings.limit_usd if settings else None,
         )
 
     async def __aenter__(self) -> Self:
@@ -202,12 +210,12 @@ class JudgeStage:
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
-        by_rule = grade_by_rule(case, exchange) if is_open(assessment) else None
+        by_rule = grade_by_rule(case, exchange) if is_first_verdict_necessary(assessment) else None
         if by_rule is not None:
             await self._save(case, exchange, add_grade(grades, by_rule))
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
-            off = abstain_judge(f"{OFF}: {self._plan.why_off}", task=task)
+            off = build_judge_abstention(f"{JUDGE_OFF}: {self._plan.why_off}", task=task)
             await self._save(case, exchange, add_grade(grades, off))
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assessment)
@@ -249,7 +257,7 @@ class JudgeStage:
             by_rule += sum(grade.grader == PRECHECK for grade in result.assessment.grades)
             spoken += len(judge_grades)
             judged += sum(isinstance(grade, Judged) for grade in judge_grades)
-            waiting += is_open(result.assessment) and not judge_grades
+            waiting += is_first_verdict_necessary(result.assessment) and not judge_grades
             if (
                 judge_grades
                 and assess_case(result.case, result.result, _select_rule_grades(result)).outcome
@@ -282,14 +290,14 @@ class JudgeStage:
             output_tokens=cost.output_tokens,
             cost_usd=cost.usd,
             budget_usd=settings.limit_usd if settings else None,
-            budget_reached=self._account.is_reached,
+            budget_reached=self._account.is_limit_reached,
             unpriced_models=settings.unpriced_models if settings else (),
         )
 
 
 def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
     """Return the assessment of an answer with the judge's verdict."""
-    grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
+    grades = add_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return mark_unconfirmed(assess_case(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
@@ -301,8 +309,8 @@ def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment
 
 
 def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
-    """Return the grades with ``added``. It replaces an earlier grade by the same grader."""
-    return (*(grade for grade in grades if not is_replaced(grade, added)), added)
+    """Return the grades with ``added``, which replaces an earlier grade of the same grader."""
+    return (*(grade for grade in grades if not is_replaced_by(grade, added)), added)
 
 
 def _select_rule_grades(result: CaseResult) -> Sequence[Grade]:

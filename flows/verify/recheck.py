@@ -31,10 +31,10 @@ from monitors.explain.recheck import (
     select_severe_failures,
 )
 from monitors.gate.assess import assess_case
-from monitors.judge.consensus import Cost, Ruling, grade_ruling
+from monitors.judge.consensus import Cost, Ruling, build_judge_grade
 from monitors.judge.judge import Account
-from monitors.judge.model import build_price
-from monitors.judge.precheck import is_open
+from monitors.judge.model import build_price_function
+from monitors.judge.precheck import is_first_verdict_necessary
 from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
@@ -241,7 +241,7 @@ class Rechecker:
 
     async def _save_or_queue_for_judge(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
         unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
-        if not (unasked or (is_open(result.assessment) and is_judged(result))):
+        if not (unasked or (is_first_verdict_necessary(result.assessment) and is_judged(result))):
             await asyncio.to_thread(self._store_and_count_answer, place, result, result.assessment)
 
     @asynccontextmanager
@@ -256,14 +256,14 @@ class Rechecker:
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
-        account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
-        # The judge's budget is for the whole run, so the cost so far counts.
+        account = Account(build_price_function(settings.prices), limit_usd=settings.limit_usd)
+        # The judge's budget is that of the whole run, so its cost so far counts.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
         async def save_ruling(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
-            grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
+            grades = add_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
             assessment = assess_case(pending.case, pending.exchange, grades)
             await asyncio.to_thread(self._store_and_count_answer, place, result, assessment)
 

@@ -186,7 +186,7 @@ class LiveRun:
         return self.context.start.commit or self.serving or self.context.start.serving
 
     def describe_limit(self) -> str:
-        """Describe how the run obeyed the application's request limit. Empty if the application has no limit."""
+        """Describe how the run followed the application's request limit; empty if the application has no limit."""
         return self.limit.describe_waits() if self.limit else ""
 
     def load_earlier_results(self) -> None:

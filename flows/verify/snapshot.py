@@ -16,7 +16,7 @@ from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import WarehouseError
 from monitors.explain.run_snapshot import build_snapshot
-from monitors.explain.what_changed import ADDRESS, GATE
+from monitors.explain.what_changed import ADDRESS_PART, GATE_PART
 from monitors.records.runs import Baseline, RunReport, Verdict
 from monitors.records.snapshots import RunSnapshot
 from warehouse.queries.runs import find_baseline_run, find_deploy_time
@@ -48,9 +48,9 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
 def hash_settings(context: RunContext) -> Mapping[str, str]:
     """Hash each part of the configuration that affects the verdict. The keys are names in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
-        GATE: context.config.gate,
+        GATE_PART: context.config.gate,
         "target": context.target,
-        ADDRESS: context.target.address,
+        ADDRESS_PART: context.target.address,
         "probe": context.configured.probe,
     }
     hashes = {name: _hash_part(part) for name, part in parts.items()}

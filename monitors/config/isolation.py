@@ -64,10 +64,11 @@ def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapp
     """Yield a text for each judge that uses a production key."""
     for model in judge.models if judge is not None else ():
         for named in judge.production_key_variables if judge is not None else ():
-            own_key = environment.get(model.key_from)
-            if named == model.key_from or (own_key and environment.get(named) == own_key):
-                same = "is" if named == model.key_from else f"has the same value as {named},"
-                yield f"{model.key_from}, the key of judge {model.model}, {same} the production key: set another"
+            variable = model.key_variable_or_default
+            own_key = environment.get(variable)
+            if named == variable or (own_key and environment.get(named) == own_key):
+                same = "is" if named == variable else f"has the same value as {named},"
+                yield f"{variable}, the key of judge {model.model}, {same} the production key: set another"
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:

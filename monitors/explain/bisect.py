@@ -22,9 +22,9 @@ SETTLED_PROBABILITY: Final = 0.95
 """The search ends if one hypothesis has at least this probability."""
 END_PRIOR: Final = 0.02
 """The prior probability that the build given as good is bad, and also that the one given as bad is good."""
-OTHER_CAUSE: Final = 0.03
+OTHER_CAUSE_PRIOR: Final = 0.03
 """The prior probability that a case broke at another build than the other cases."""
-RANDOM: Final = 0.08
+RANDOM_FAILURE_PRIOR: Final = 0.08
 """The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
 """Minimum expected information of a question in bits. The search ends if all questions are below it."""
@@ -43,8 +43,8 @@ class FailureRates(NamedTuple):
     weight: float
 
 
-_ALWAYS: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
-_RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
+_RANDOM_CASE_RATES: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
+_RANDOM_SUITE_RATES: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 
 
 def _build_rates(
@@ -57,12 +57,12 @@ def _build_rates(
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
     scaled = [rates._replace(weight=rates.weight / total * (1 - random)) for rates in broken]
-    return (*scaled, *(FailureRates(rate, rate, random / len(_ALWAYS)) for rate in _ALWAYS))
+    return (*scaled, *(FailureRates(rate, rate, random / len(_RANDOM_CASE_RATES)) for rate in _RANDOM_CASE_RATES))
 
 
-_LOW: Final = {0.004: 0.9, 0.05: 0.1}
-_HIGH: Final = {0.996: 0.9, 0.9: 0.1}
-_SOME: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
+_RARE_RATES: Final = {0.004: 0.9, 0.05: 0.1}
+_FREQUENT_RATES: Final = {0.996: 0.9, 0.9: 0.1}
+_INTERMITTENT_RATES: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 
 
 class SuiteKind(NamedTuple):
@@ -74,17 +74,17 @@ class SuiteKind(NamedTuple):
 
 
 def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
-    sometimes = {1 - rate: weight for rate, weight in _SOME.items()}
-    at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM)) for rate in _RANDOM)
+    sometimes = {1 - rate: weight for rate, weight in _INTERMITTENT_RATES.items()}
+    at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM_SUITE_RATES)) for rate in _RANDOM_SUITE_RATES)
     return (
-        SuiteKind(0.15, _build_rates(_LOW, _HIGH, random)),
-        SuiteKind(0.38, _build_rates(_LOW, _SOME, random)),
-        SuiteKind(0.4, _build_rates(sometimes, _SOME, random)),
+        SuiteKind(0.15, _build_rates(_RARE_RATES, _FREQUENT_RATES, random)),
+        SuiteKind(0.38, _build_rates(_RARE_RATES, _INTERMITTENT_RATES, random)),
+        SuiteKind(0.4, _build_rates(sometimes, _INTERMITTENT_RATES, random)),
         SuiteKind(0.07, at_random, is_broken=False),
     )
 
 
-KINDS: Final = _build_kinds(RANDOM)
+KINDS: Final = _build_kinds(RANDOM_FAILURE_PRIOR)
 """The possible kinds of suites. The answers to one case are also evidence about the other cases of the suite.
 
 From the first bad build on, cases always fail or sometimes pass. Before that build, cases may sometimes fail. Or
@@ -116,31 +116,31 @@ class BuildSearch:
         if builds <= 1 or cases < 1:
             raise ValueError(f"a search needs at least two builds and one case, got {builds} and {cases}")
         self.builds = builds
-        self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (SINGLE_CASE_KINDS, 0.0)
+        self._kinds, other_cause = (KINDS, OTHER_CAUSE_PRIOR) if cases > 1 else (SINGLE_CASE_KINDS, 0.0)
         self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]
         self._excluded: set[int] = set()
-        self._last: int | None = None
+        self._last_build: int | None = None
 
     def record_answer(self, build: int, case: int, *, failed: bool) -> None:
         """Record whether a case failed on a build."""
         self._answers[case] = self._answers[case].add_answer(build, failed=failed)
-        self._last = build
+        self._last_build = build
 
     def exclude_build(self, build: int) -> None:
         """Exclude a build that cannot be reached or gives no answers. It may still be the first bad one."""
         self._excluded.add(build)
 
     @property
-    def reachable(self) -> tuple[int, ...]:
+    def reachable_builds(self) -> tuple[int, ...]:
         """The builds that are not excluded."""
         return tuple(build for build in range(self.builds) if build not in self._excluded)
 
     def compute_posterior(self) -> tuple[float, ...]:
         """Return the probability of each hypothesis, given the answers; the sum is 1."""
-        return tuple(sum(column) for column in zip(*self._by_kind, strict=True))
+        return tuple(sum(column) for column in zip(*self._joint_posterior, strict=True))
 
     @property
-    def _by_kind(self) -> list[list[float]]:
+    def _joint_posterior(self) -> list[list[float]]:
         """Return the joint probability of each kind of suite and each hypothesis, given the answers."""
         inner = (1 - 2 * END_PRIOR) / (self.builds - 1)
         broken = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
@@ -178,16 +178,16 @@ class BuildSearch:
 
         ``None`` if it is below `MIN_INFORMATION_BITS`.
         """
-        by_kind = self._by_kind
+        by_kind = self._joint_posterior
         questions = [
             BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))
-            for build in self.reachable
+            for build in self.reachable_builds
             for case, answers in enumerate(self._answers)
         ]
         best = max(questions, key=lambda question: question.information, default=None)
         if best is None or best.information < MIN_INFORMATION_BITS:
             return None
-        same_build = [question for question in questions if question.build == self._last]
+        same_build = [question for question in questions if question.build == self._last_build]
         stay = max(same_build, key=lambda question: question.information, default=best)
         return stay if stay.information >= STAY_SHARE * best.information else best
 
@@ -196,12 +196,12 @@ class BuildSearch:
         answers = self._answers[case]
         return sum(
             chance * (1 - share)
-            for row, shares in zip(self._by_kind, answers.share_broken_here, strict=True)
+            for row, shares in zip(self._joint_posterior, answers.share_broken_here, strict=True)
             for chance, share in zip(row, shares, strict=True)
         )
 
 
-class _Fit(NamedTuple):
+class _RateFit(NamedTuple):
     """The likelihood of a case's answers under a hypothesis, and its products with the rates before and after.
 
     ``broken`` is the part of the likelihood from rates that differ before and after.
@@ -236,7 +236,7 @@ class _CaseAnswers:
         return _CaseAnswers(self._builds, self._kinds, self._other_cause, counts[True], counts[False])
 
     @cached_property
-    def _fits(self) -> tuple[tuple[_Fit, ...], ...]:
+    def _fits(self) -> tuple[tuple[_RateFit, ...], ...]:
         failed, passed = (list(accumulate(counts, initial=0)) for counts in (self._failed, self._passed))
         sides = [
             (failed[index], passed[index], failed[-1] - failed[index], passed[-1] - passed[index])
@@ -247,7 +247,7 @@ class _CaseAnswers:
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
         """The likelihood of the answers; a case with another cause may have broken at any build."""
-        return tuple(self._spread_chances([fit.likelihood for fit in fits]) for fits in self._fits)
+        return tuple(self._mix_with_other_cause([fit.likelihood for fit in fits]) for fits in self._fits)
 
     @cached_property
     def share_broken_here(self) -> tuple[tuple[float, ...], ...]:
@@ -260,12 +260,12 @@ class _CaseAnswers:
     def compute_failure_chances(self, build: int) -> Iterator[tuple[float, ...]]:
         """Yield the probabilities that the case fails when it is asked on ``build``."""
         for fits, chances in zip(self._fits, self.likelihood, strict=True):
-            fails = self._spread_chances(
+            fails = self._mix_with_other_cause(
                 [fit.before if build < index else fit.after for index, fit in enumerate(fits)]
             )
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
-    def _spread_chances(self, chances: Sequence[float]) -> tuple[float, ...]:
+    def _mix_with_other_cause(self, chances: Sequence[float]) -> tuple[float, ...]:
         """Mix the chances with those of a case that broke at any other build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
@@ -273,7 +273,7 @@ class _CaseAnswers:
 
 def _fit_rates(
     rates: Sequence[FailureRates], failed_before: int, passed_before: int, failed_after: int, passed_after: int
-) -> _Fit:
+) -> _RateFit:
     total = by_before = by_after = broken = 0.0
     for before, after, weight in rates:
         chance = weight * before**failed_before * (1 - before) ** passed_before
@@ -283,7 +283,7 @@ def _fit_rates(
         by_after += chance * after
         if before < after:
             broken += chance
-    return _Fit(total, by_before, by_after, broken)
+    return _RateFit(total, by_before, by_after, broken)
 
 
 def _compute_information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:

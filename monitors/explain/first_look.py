@@ -79,7 +79,7 @@ def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bo
     return FirstLook(
         cases=len(cases),
         failed=search.failed.bit_count(),
-        causes=tuple(search.describe(cause) for cause in causes),
+        causes=tuple(search.build_cause(cause) for cause in causes),
         covered=covered.bit_count(),
         groups=len(search.groups),
     )
@@ -100,18 +100,18 @@ class _CauseSearch:
 
     def find_causes(self) -> list[_CaseGroup]:
         """Return all causes beyond chance."""
-        first = self._find_next([])
+        first = self._find_next_cause([])
         causes = self._find_best_pair([first]) if first is not None else []
         while causes and len(causes) < MAX_CAUSES:
-            next_cause = self._find_next(causes)
+            next_cause = self._find_next_cause(causes)
             if next_cause is None:
                 break
-            causes = self._choose_again([*causes, next_cause])
+            causes = self._refine_causes([*causes, next_cause])
             if len(causes) == 2:  # noqa: PLR2004 - a first and a further one
                 causes = self._find_best_pair(causes)
-        return self._drop_weak(causes)
+        return self._drop_weak_causes(causes)
 
-    def describe(self, cause: _CaseGroup) -> Cause:
+    def build_cause(self, cause: _CaseGroup) -> Cause:
         """Return a cause with its counts."""
         outside = self._all & ~cause.members
         return Cause(
@@ -134,7 +134,7 @@ class _CauseSearch:
 
     # --- is there a further cause? --------------------------------------------------------------------------------
 
-    def _find_next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
+    def _find_next_cause(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """Return the most surprising group outside of the causes found, if it is beyond chance.
 
         Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
@@ -190,7 +190,7 @@ class _CauseSearch:
         ranked = sorted(groups.items(), key=lambda pair: test(pair[0]) + pair[1].log_tried)
         return [group for _, group in ranked[:MAX_CANDIDATES]]
 
-    def _choose_again(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+    def _refine_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Choose each cause again, given the others, until nothing explains the failures better."""
         for _ in range(_MAX_ROUNDS):
             previous = list(causes)
@@ -212,7 +212,7 @@ class _CauseSearch:
         best = max(pairs, key=self._compute_explanation, default=None)
         return list(best) if best is not None and self._compute_explanation(best) > needed else causes
 
-    def _drop_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+    def _drop_weak_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Drop the weakest cause that is not surprising in addition to the others. Choose again, and repeat.
 
         Causes are dropped one at a time, because each of two causes that share their failures looks weak in
@@ -224,7 +224,7 @@ class _CauseSearch:
             )
             if surprise < 0:
                 break
-            causes = self._choose_again(causes[:index] + causes[index + 1 :])
+            causes = self._refine_causes(causes[:index] + causes[index + 1 :])
         return causes
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
@@ -252,25 +252,25 @@ class _ExactTest:
     def __call__(self, members: int) -> float:
         """Return the logarithm of the probability of as many or more failures among these members."""
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
-        return 0.0 if failures * self.cases <= size * self.failures else self._get_tail(size)[failures]
+        return 0.0 if failures * self.cases <= size * self.failures else self._get_log_tail(size)[failures]
 
     def find_needed_failures(self, members: int, log_p: float) -> int | None:
         """Return the number of failures for which these members have at most the p-value ``log_p``.
 
         ``None`` if impossible.
         """
-        tail = self._get_tail((members & self._inside).bit_count())
+        tail = self._get_log_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def permute_failures(self, random: Random) -> int:
         """Return the same number of failures at random places among the same cases."""
-        return sum(1 << index for index in random.sample(self._places, self.failures))
+        return sum(1 << index for index in random.sample(self._case_indices, self.failures))
 
     @cached_property
-    def _places(self) -> list[int]:
+    def _case_indices(self) -> list[int]:
         return [index for index in range(self._inside.bit_length()) if self._inside >> index & 1]
 
-    def _get_tail(self, size: int) -> list[float]:
+    def _get_log_tail(self, size: int) -> list[float]:
         """Return the log-probabilities of at least 0, 1, 2 … failures in a group of this size."""
         tail = self._tails.get(size)
         if tail is None:
@@ -341,12 +341,12 @@ class _Cell:
     failed: int
 
 
-_STEPS: Final = 12
+_EM_STEPS: Final = 12
 _MIN_RATE: Final = 1e-4
 """Minimum distance of a fitted rate from 0 and 1, so that a single exception does not make a cause impossible."""
 
 
-def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> float:
+def _compute_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> float:
     """Return the log-likelihood of a noisy-or model: each cause, or a common base rate, makes a case fail.
 
     The model is fitted by expectation maximisation (A. P. Dempster and others, 1977). A dozen steps are accurate
@@ -354,12 +354,12 @@ def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> 
     """
     cells = [
         _Cell(inside, cases.bit_count(), (cases & failed).bit_count())
-        for cases, inside in _partition_cases(causes, everything)
+        for cases, inside in _partition_cases(causes, all_cases)
     ]
     rest = next((cell for cell in cells if not cell.causes), _Cell(frozenset(), 1, 0))
     base = (rest.failed + 0.5) / (rest.cases + 1)
     rates = [_compute_share([cell for cell in cells if index in cell.causes]) for index in range(len(causes))]
-    for _ in range(_STEPS):
+    for _ in range(_EM_STEPS):
         base, rates = _run_em_step(cells, base, rates)
     total = 0.0
     for cell in cells:
@@ -368,9 +368,9 @@ def _compute_likelihood(causes: Sequence[int], failed: int, everything: int) -> 
     return total
 
 
-def _partition_cases(causes: Sequence[int], everything: int) -> list[tuple[int, frozenset[int]]]:
+def _partition_cases(causes: Sequence[int], all_cases: int) -> list[tuple[int, frozenset[int]]]:
     """Group the cases by the causes that they belong to, given as indices."""
-    parts: list[tuple[int, frozenset[int]]] = [(everything, frozenset())]
+    parts: list[tuple[int, frozenset[int]]] = [(all_cases, frozenset())]
     for index, members in enumerate(causes):
         parts = [
             part

@@ -21,7 +21,7 @@ from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
 from monitors.records.targets import is_same_commit
 
-COMMIT: Final = "{commit}"
+COMMIT_PLACEHOLDER: Final = "{commit}"
 """The placeholder of the build's commit in an address."""
 _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """A commit that is safe in an address: it cannot change the host."""
@@ -31,7 +31,7 @@ _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
 """A hexadecimal commit; a number without letters may be a build number."""
 
 
-class FailedCaseAgain(NamedTuple):
+class SevereFailure(NamedTuple):
     """A severe case that failed in a run, with the kinds of its failures."""
 
     case: GoldCase
@@ -42,24 +42,24 @@ class FailedCaseAgain(NamedTuple):
 class RecheckPlan(NamedTuple):
     """The cases to recheck, worst first. Each is asked ``times`` at each place. ``left_out`` exceed the budget."""
 
-    cases: tuple[FailedCaseAgain, ...]
+    cases: tuple[SevereFailure, ...]
     times: int
     left_out: int
 
 
-def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAgain, ...]:
+def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereFailure, ...]:
     """Select failed cases of severity 3 or 2: worst first, then by id.
 
     The order is fixed, so that a resumed run selects the same cases.
     """
-    failures: dict[str, FailedCaseAgain] = {}
+    failures: dict[str, SevereFailure] = {}
     for result in results:
         severity = result.assessment.severity
         if result.assessment.outcome is not CaseOutcome.FAILED or severity is Severity.MINOR:
             continue
         earlier = failures.get(result.case.id)
         kinds = frozenset(result.assessment.failure_kinds)
-        failures[result.case.id] = FailedCaseAgain(
+        failures[result.case.id] = SevereFailure(
             result.case,
             max(severity, earlier.severity) if earlier else severity,
             kinds | earlier.kinds if earlier else kinds,
@@ -67,7 +67,7 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAga
     return tuple(sorted(failures.values(), key=lambda result: (-result.severity, result.case.id)))
 
 
-def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions: int, places: int) -> RecheckPlan:
+def plan_recheck(failed: Sequence[SevereFailure], *, times: int, max_questions: int, places: int) -> RecheckPlan:
     """Plan as many cases as ``max_questions`` allow at all ``places``.
 
     If even the worst case needs too many questions, it is asked fewer times.
@@ -78,11 +78,11 @@ def plan_recheck(failed: Sequence[FailedCaseAgain], *, times: int, max_questions
 
 
 def count_rechecks(
-    failed: Sequence[FailedCaseAgain], answers: Sequence[RecheckAnswer], *, with_previous: bool
+    failed: Sequence[SevereFailure], answers: Sequence[RecheckAnswer], *, with_previous: bool
 ) -> tuple[CaseRecheck, ...]:
     """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
 
-    def count(failed_case: FailedCaseAgain, place: RecheckPlace) -> RecheckCount:
+    def count_at_place(failed_case: SevereFailure, place: RecheckPlace) -> RecheckCount:
         return _count_answers(
             [answer for answer in answers if (answer.case_id, answer.place) == (failed_case.case.id, place)],
             failed_case.kinds,
@@ -92,8 +92,8 @@ def count_rechecks(
         CaseRecheck(
             case_id=failed_case.case.id,
             severity=failed_case.severity,
-            here=count(failed_case, RecheckPlace.TARGET),
-            previous=count(failed_case, RecheckPlace.PREVIOUS) if with_previous else None,
+            here=count_at_place(failed_case, RecheckPlace.TARGET),
+            previous=count_at_place(failed_case, RecheckPlace.PREVIOUS) if with_previous else None,
         )
         for failed_case in failed
     )
@@ -129,13 +129,13 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
         raise ValueError(
             f"the last accepted run tested the same commit {commit}, so Lookout does not know the previous build"
         )
-    if COMMIT not in template:
+    if COMMIT_PLACEHOLDER not in template:
         return template
     if commit is None:
         raise ValueError("no accepted run names a commit, so Lookout cannot fill in previous_url")
     if not _SAFE_COMMIT.fullmatch(commit):
         raise ValueError("the commit of the last accepted run has characters that are not allowed in an address")
-    return template.replace(COMMIT, commit)
+    return template.replace(COMMIT_PLACEHOLDER, commit)
 
 
 def list_named_builds(exchange: Exchange) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ ANSWER_LENGTHS: Final = (200, 800)
 """Number of characters from which an answer is medium (more than a sentence) or long (more than a phone screen)."""
 LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
 """Limits in seconds between the classes of latency. 4 s is the default latency objective of a run."""
-DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
+DECIDED_OUTCOMES: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
@@ -32,7 +32,7 @@ def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str])
     """
     asks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
-        if result.assessment.outcome in DECIDED:
+        if result.assessment.outcome in DECIDED_OUTCOMES:
             asks[result.case.id].append(result)
     chosen = [min(same, key=_is_correct) for same in asks.values()]
     look = find_shared_causes(

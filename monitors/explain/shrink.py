@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from monitors.records.base import Record
 
 Turns = tuple[str, ...]
-Ask = Callable[[Turns], Awaitable[bool | None]]
+AskQuestion = Callable[[Turns], Awaitable[bool | None]]
 """Ask a question once; return whether it fails in the same way, or ``None`` without a gradable answer."""
 
 CHANCE_FAILURE_RATE: Final = 0.05
@@ -77,9 +77,9 @@ def split_words(turns: Sequence[str]) -> Iterator[_Word]:
         sentence, clause = sentence + 1, clause + 1
 
 
-def join_words(tokens: Iterable[_Word]) -> Turns:
+def join_words(words: Iterable[_Word]) -> Turns:
     """Join words to a conversation. Turns without words are omitted."""
-    by_turn = groupby(tokens, key=lambda word: word.places[0])
+    by_turn = groupby(words, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
@@ -114,7 +114,7 @@ class ShrunkQuestion(Record):
     length_before: int
 
 
-class _Stop(Exception):
+class _SearchEnded(Exception):
     """Raised to end the search, with the reason."""
 
     def __init__(self, end: ShrinkEnd) -> None:
@@ -123,7 +123,7 @@ class _Stop(Exception):
 
 
 @dataclass
-class _Count:
+class _AnswerCount:
     failed: int = 0
     passed: int = 0
 
@@ -132,7 +132,7 @@ class _Count:
         return self.failed + self.passed
 
 
-async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> ShrunkQuestion:
+async def shrink_question(turns: Sequence[str], ask: AskQuestion, *, budget: int) -> ShrunkQuestion:
     """Return the smallest question that fails like ``turns``, with at most ``budget`` asks.
 
     The result is always a question that has failed, in the worst case the whole case.
@@ -141,77 +141,77 @@ async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> Shr
     try:
         await search.run()
         end = ShrinkEnd.MINIMAL
-    except _Stop as stop:
+    except _SearchEnded as stop:
         end = stop.end
     return search.build_result(end)
 
 
 @dataclass
 class _QuestionSearch:
-    tokens: tuple[_Word, ...]
-    ask: Ask
+    words: tuple[_Word, ...]
+    ask: AskQuestion
     budget: int
     probes: int = 0
     unanswered: int = 0
-    needed: int = 1
+    min_failures: int = 1
     """The number of failures that a question needs to count as failing. Increased if it was too small."""
-    counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
+    counts: dict[Turns, _AnswerCount] = field(default_factory=dict[Turns, _AnswerCount])
     best: tuple[_Word, ...] = ()
-    sure: tuple[_Word, ...] = ()
+    confirmed: tuple[_Word, ...] = ()
     failing: set[Turns] = field(default_factory=set[Turns])
     """The whole case and the result of each level. All of them fail as often as the whole case."""
 
     async def run(self) -> None:
-        self.best = self.sure = self.tokens
-        self.failing.add(join_words(self.tokens))
-        await self._check_case()
+        self.best = self.confirmed = self.words
+        self.failing.add(join_words(self.words))
+        await self._require_failing_case()
         while True:
-            previous = self.sure
+            previous = self.confirmed
             for level in range(len(ShrinkLevel)):
                 await self._shrink_level(level)
-            if self.sure == previous and await self._is_sure(CONFIRMING_FAILURES):
+            if self.confirmed == previous and await self._confirm_failures(CONFIRMING_FAILURES):
                 return
 
-    async def _check_case(self) -> None:
+    async def _require_failing_case(self) -> None:
         """Ask the whole case, more often if it passes. End the search if it fails at most half the time."""
-        count = self._get_count(self.tokens)
+        count = self._get_count(self.words)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
-            await self._probe(self.tokens)
+            await self._ask_once(self.words)
             if count.passed >= MIN_ASKS and not count.failed:
                 break
         if count.failed <= count.passed:  # such a failure rate cannot be distinguished from chance
-            raise _Stop(ShrinkEnd.PASSES)
+            raise _SearchEnded(ShrinkEnd.PASSES)
 
     async def _shrink_level(self, level: int) -> None:
         """Leave out the parts that are not needed at one level, and confirm that the rest fails."""
-        self.best = self.sure
-        parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[level])]
+        self.best = self.confirmed
+        parts = [tuple(same) for _, same in groupby(self.confirmed, key=lambda word: word.places[level])]
         parts = await self._cut_side(parts, at_end=True)
         parts = await self._cut_side(parts, at_end=False)
-        await self._thin_middle(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
-        if await self._is_sure(self.needed + 1):
-            self.sure = self.best
-            self.failing.add(join_words(self.sure))
+        await self._shrink_middle(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
+        if await self._confirm_failures(self.min_failures + 1):
+            self.confirmed = self.best
+            self.failing.add(join_words(self.confirmed))
         else:
-            self.needed += 1
-            self.best = self.sure
+            self.min_failures += 1
+            self.best = self.confirmed
 
     async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
         """Find by bisection how many parts can be cut from one side so that the rest still fails."""
         low, high = 1, len(parts)
 
-        def keep(count: int) -> list[tuple[_Word, ...]]:
+        def select_parts(count: int) -> list[tuple[_Word, ...]]:
             return parts[:count] if at_end else parts[len(parts) - count :]
 
         while low < high:
             middle = (low + high) // 2
-            if await self._fails(keep(middle)):
+            if await self._ask_whether_fails(select_parts(middle)):
                 high = middle
             else:
                 low = middle + 1
-        return keep(high)
+        return select_parts(high)
 
-    async def _thin_middle(
+    async def _shrink_middle(
         self,
         before: list[tuple[_Word, ...]],
         middle: list[tuple[_Word, ...]],
@@ -220,31 +220,31 @@ class _QuestionSearch:
         is_needed: bool,
     ) -> list[tuple[_Word, ...]]:
         """Return the needed parts of the middle. ``is_needed``: at least one part is known to be needed."""
-        if not middle or (not is_needed and await self._fails([*before, *after])):
+        if not middle or (not is_needed and await self._ask_whether_fails([*before, *after])):
             return []
         if len(middle) == 1:
             return middle
         half = len(middle) // 2
-        first_half = await self._thin_middle(before, middle[:half], [*middle[half:], *after], is_needed=False)
-        second_half = await self._thin_middle(
+        first_half = await self._shrink_middle(before, middle[:half], [*middle[half:], *after], is_needed=False)
+        second_half = await self._shrink_middle(
             [*before, *first_half], middle[half:], after, is_needed=not first_half
         )
         return [*first_half, *second_half]
 
-    async def _fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
-        tokens = tuple(word for part in parts for word in part)
-        count = self._get_count(tokens)
+    async def _ask_whether_fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
+        words = tuple(word for part in parts for word in part)
+        count = self._get_count(words)
         while count.asked < MAX_ASKS:
             odds = self._compute_odds(count)
-            if odds >= DECISION_ODDS and count.failed >= self.needed:
-                self.best = tokens
+            if odds >= DECISION_ODDS and count.failed >= self.min_failures:
+                self.best = words
                 return True
             if odds <= 1 / DECISION_ODDS:
                 return False
-            await self._probe(tokens)
+            await self._ask_once(words)
         return False
 
-    def _compute_odds(self, count: _Count) -> float:
+    def _compute_odds(self, count: _AnswerCount) -> float:
         """Return the likelihood ratio of failing as often as the case against failing by chance."""
         failing_counts = [self.counts[turns] for turns in self.failing]
         failed, asked = (
@@ -256,33 +256,35 @@ class _QuestionSearch:
             (1 - rate) / (1 - CHANCE_FAILURE_RATE)
         ) ** count.passed
 
-    async def _is_sure(self, failures: int) -> bool:
+    async def _confirm_failures(self, failures: int) -> bool:
         """Ask the best question until it has failed ``failures`` times (true) or has passed too often (false)."""
         count = self._get_count(self.best)
         while count.failed < failures:
-            await self._probe(self.best)
+            await self._ask_once(self.best)
             if count.passed > 1 and count.passed >= count.failed:
                 return False
         return True
 
-    def _get_count(self, tokens: tuple[_Word, ...]) -> _Count:
-        return self.counts.setdefault(join_words(tokens), _Count())
+    def _get_count(self, words: tuple[_Word, ...]) -> _AnswerCount:
+        return self.counts.setdefault(join_words(words), _AnswerCount())
 
-    async def _probe(self, tokens: tuple[_Word, ...]) -> None:
+    async def _ask_once(self, words: tuple[_Word, ...]) -> None:
         if self.probes >= self.budget:
-            raise _Stop(ShrinkEnd.BUDGET)
+            raise _SearchEnded(ShrinkEnd.BUDGET)
         self.probes += 1
-        failed = await self.ask(join_words(tokens))
+        failed = await self.ask(join_words(words))
         self.unanswered = self.unanswered + 1 if failed is None else 0
         if self.unanswered >= MAX_UNANSWERED:
-            raise _Stop(ShrinkEnd.SILENT)
-        count = self._get_count(tokens)
+            raise _SearchEnded(ShrinkEnd.SILENT)
+        count = self._get_count(words)
         count.failed += failed is True
         count.passed += failed is not True
 
     def build_result(self, end: ShrinkEnd) -> ShrunkQuestion:
-        tokens = self.best if self._get_count(self.best).failed > self._get_count(self.best).passed else self.sure
-        turns, case_count, count = join_words(tokens), self._get_count(self.tokens), self._get_count(tokens)
+        words = (
+            self.best if self._get_count(self.best).failed > self._get_count(self.best).passed else self.confirmed
+        )
+        turns, case_count, count = join_words(words), self._get_count(self.words), self._get_count(words)
         return ShrunkQuestion(
             turns=turns,
             end=end,
@@ -291,6 +293,6 @@ class _QuestionSearch:
             first_failed=case_count.failed,
             first_asked=case_count.asked,
             probes=self.probes,
-            length=len(tokens),
-            length_before=len(self.tokens),
+            length=len(words),
+            length_before=len(self.words),
         )

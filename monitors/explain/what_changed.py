@@ -35,14 +35,14 @@ LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
 """If at least this share of answers is identical, the application is deterministic: each changed word counts."""
-MAX_NAMED: Final = 3
+MAX_NAMES: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
 """Parts of the settings that control how answers are requested, parsed and graded."""
 
-GATE: Final = "gate"
+GATE_PART: Final = "gate"
 """The name of the part of the settings that has the gate's limits."""
-ADDRESS: Final = "address"
+ADDRESS_PART: Final = "address"
 """The name of the part of the settings that has the target's address."""
 
 _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
@@ -74,17 +74,23 @@ def find_run_changes(
     behaviour = list(_find_behaviour_changes(before, now))
     if causes:
         worse, behaviour = ([change.mark_possible_effect() for change in changes] for changes in (worse, behaviour))
-    limits = [_build_change(ChangeKind.LIMIT, OTHER_LIMITS)] if _has_other(GATE, before, now) else []
+    limits = (
+        [_build_change(ChangeKind.LIMIT, CHANGED_LIMITS_TEXT)]
+        if _has_changed_setting(GATE_PART, before, now)
+        else []
+    )
     return changed.add_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
 
 
-OTHER_LIMITS: Final = "the gate has other limits than in that run (`[gate]` in lookout.toml, or the command line)"
+CHANGED_LIMITS_TEXT: Final = (
+    "the gate has other limits than in that run (`[gate]` in lookout.toml, or the command line)"
+)
 
 
-def _has_other(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
+def _has_changed_setting(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
     """Whether both runs recorded this part of the settings with different values."""
-    was, is_now = before.settings.get(name), now.settings.get(name)
-    return was is not None and is_now is not None and was != is_now
+    old, new = before.settings.get(name), now.settings.get(name)
+    return old is not None and new is not None and old != new
 
 
 def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
@@ -99,15 +105,15 @@ def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
         )
         yield _build_change(ChangeKind.UNKNOWN, evidence)
     if failing:
-        more = f" and {len(failing) - MAX_NAMED:,} more" if len(failing) > MAX_NAMED else ""
+        more = f" and {len(failing) - MAX_NAMES:,} more" if len(failing) > MAX_NAMES else ""
         evidence = (
-            f"{plural(len(failing), 'case')} right before and wrong now: {', '.join(failing[:MAX_NAMED])}{more}"
+            f"{plural(len(failing), 'case')} right before and wrong now: {', '.join(failing[:MAX_NAMES])}{more}"
         )
         yield _build_change(ChangeKind.UNKNOWN, evidence)
 
 
 def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
-    """List the changed settings (`ADDRESS`, ``probe``) since run ``since``, if only settings changed.
+    """List the changed settings (`ADDRESS_PART`, ``probe``) since run ``since``, if only settings changed.
 
     Empty if the application changed too, or another version of Lookout ran, which may have other defaults.
     """
@@ -116,7 +122,7 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
         return ()
     if not find_run_changes(now, since).changed_sides <= OURS:
         return ()
-    shared_settings = before.settings.keys() & now.settings.keys() & {ADDRESS, "probe"}
+    shared_settings = before.settings.keys() & now.settings.keys() & {ADDRESS_PART, "probe"}
     return tuple(name for name in sorted(shared_settings) if before.settings[name] != now.settings[name])
 
 
@@ -126,34 +132,34 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
 def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield changes of the inputs of verdicts: the suite, graders, judges and settings."""
     if before.suite_sha256 != now.suite_sha256:
-        was, is_now = (
+        old, new = (
             f"{snapshot.suite_sha256[:_HASH_CHARACTERS]} ({plural(snapshot.cases, 'case')})"
             for snapshot in (before, now)
         )
-        yield _build_change(ChangeKind.SUITE, f"the suite changed from {was} to {is_now}")
+        yield _build_change(ChangeKind.SUITE, f"the suite changed from {old} to {new}")
     for name in sorted(before.graders.keys() | now.graders.keys() if before.graders and now.graders else ()):
-        was, is_now = (
+        old, new = (
             f"version {snapshot.graders[name]}" if name in snapshot.graders else "none"
             for snapshot in (before, now)
         )
-        if was != is_now:
-            yield _build_change(ChangeKind.MONITOR, f"the grader {name} changed from {was} to {is_now}")
+        if old != new:
+            yield _build_change(ChangeKind.MONITOR, f"the grader {name} changed from {old} to {new}")
     if before.judges and now.judges and set(before.judges) != set(now.judges):
         yield _build_change(
             ChangeKind.MONITOR,
             (f"the judge changed from {_format_judges(before.judges)} to {_format_judges(now.judges)}"),
         )
-    for name in sorted(before.settings.keys() - {ADDRESS, GATE}):
-        if _has_other(name, before, now):
+    for name in sorted(before.settings.keys() - {ADDRESS_PART, GATE_PART}):
+        if _has_changed_setting(name, before, now):
             yield _build_change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
 
 
 def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield changes of the browser and Lookout, which seldom decide a verdict."""
-    for name, was, is_now in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
-        if was and is_now and was != is_now:
+    for name, old, new in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
+        if old and new and old != new:
             article = "" if name == "Lookout" else "the "
-            yield _build_change(ChangeKind.MONITOR, f"{article}{name} changed from {was} to {is_now}")
+            yield _build_change(ChangeKind.MONITOR, f"{article}{name} changed from {old} to {new}")
 
 
 def _format_judges(judges: Sequence[JudgeLineage]) -> str:
@@ -196,9 +202,9 @@ def _find_document_version_changes(before: RunSnapshot, now: RunSnapshot) -> Ite
             now.document_versions[name],
         )
     ]
-    yield from changed[:MAX_NAMED]
-    if len(changed) > MAX_NAMED:
-        more = plural(len(changed) - MAX_NAMED, "other document")
+    yield from changed[:MAX_NAMES]
+    if len(changed) > MAX_NAMES:
+        more = plural(len(changed) - MAX_NAMES, "other document")
         yield _build_change(ChangeKind.CONTENT, f"{more} changed too, of {len(both):,} with a version")
 
 
@@ -234,7 +240,7 @@ def _has_changed_values(before: Values, now: Values) -> bool:
 
     Values that differ for nearly every answer are probably ids, so they are ignored.
     """
-    if not before or not now or any(_is_id(values) for values in (before, now)):
+    if not before or not now or any(_are_ids(values) for values in (before, now)):
         return False
     if len(before) == len(now) == 1:
         return before.keys() != now.keys()
@@ -250,7 +256,7 @@ def _has_changed_values(before: Values, now: Values) -> bool:
     )
 
 
-def _is_id(values: Values) -> bool:
+def _are_ids(values: Values) -> bool:
     total = sum(values.values())
     return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - of two nobody can say
 
@@ -357,14 +363,14 @@ def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
 def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     """Yield the language to which most answers changed, if more changed to this language than from it."""
     moves = Counter((pair.before.language, pair.now.language) for pair in pairs if pair.has_other_language)
-    for (was, is_now), count in moves.most_common(1):
-        if was is None or is_now is None or compute_mcnemar_p_value(count, moves[is_now, was]) >= ALPHA:
+    for (old, new), count in moves.most_common(1):
+        if old is None or new is None or compute_mcnemar_p_value(count, moves[new, old]) >= ALPHA:
             return
-        total = sum(pair.before.language is was for pair in pairs)
+        total = sum(pair.before.language is old for pair in pairs)
         yield _build_change(
             ChangeKind.MODEL,
-            f"it answers in {_LANGUAGE_NAMES[is_now]}: {count:,} of {plural(total, 'answer')} that "
-            f"{'was' if total == 1 else 'were'} in {_LANGUAGE_NAMES[was]}",
+            f"it answers in {_LANGUAGE_NAMES[new]}: {count:,} of {plural(total, 'answer')} that "
+            f"{'old' if total == 1 else 'were'} in {_LANGUAGE_NAMES[old]}",
         )
 
 
@@ -384,11 +390,11 @@ def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     fewer = sum(pair.before.refused and not pair.now.refused for pair in pairs)
     if compute_mcnemar_p_value(more, fewer) >= ALPHA:
         return
-    was, is_now = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
+    old, new = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
     yield _build_change(
         ChangeKind.MODEL,
-        f"the application refuses {'more' if more > fewer else 'less'}: {_format_share(is_now, len(pairs))} of "
-        f"the questions, {_format_share(was, len(pairs))} before",
+        f"the application refuses {'more' if more > fewer else 'less'}: {_format_share(new, len(pairs))} of "
+        f"the questions, {_format_share(old, len(pairs))} before",
     )
 
 
@@ -402,18 +408,18 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     dropped = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
     added = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
     if answered and compute_mcnemar_p_value(dropped, added) < ALPHA:
-        was, is_now = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
+        old, new = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
         yield _build_change(
             ChangeKind.APPLICATION,
-            (f"{is_now:,} of {plural(len(answered), 'answer')} name a source; before: {was:,}"),
+            (f"{new:,} of {plural(len(answered), 'answer')} name a source; before: {old:,}"),
         )
 
 
 def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield documents that only one of the runs cites."""
     total_before, total_now = len(before.answers), len(now.answers)
-    gone = _list_only_here(before.documents, now.documents, total_before, total_now)
-    new = _list_only_here(now.documents, before.documents, total_now, total_before)
+    gone = _list_values_of_one_run(before.documents, now.documents, total_before, total_now)
+    new = _list_values_of_one_run(now.documents, before.documents, total_now, total_before)
     if gone or new:
         sides = ((gone, "no longer cited"), (new, "newly cited"))
         yield _build_change(
@@ -421,7 +427,7 @@ def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Itera
         )
 
 
-def _list_only_here(values: Values, other_values: Values, answers: int, other_answers: int) -> list[str]:
+def _list_values_of_one_run(values: Values, other_values: Values, answers: int, other_answers: int) -> list[str]:
     total = answers + other_answers
     return [
         name
@@ -436,43 +442,45 @@ def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSn
     If the concurrency changed too, cause and effect cannot be separated: more concurrent questions take longer, and
     a slower application has more questions open at a time.
     """
-    was, is_now = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
-    direction = _find_shift(was, is_now, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
+    old, new = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
+    direction = _find_shift_direction(old, new, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
     if direction is None:
         return
     text = (
         f"answers take {'longer' if direction > 0 else 'less time'}: "
-        f"median {_format_median_s(is_now)}, {_format_median_s(was)} before"
+        f"median {_format_median_s(new)}, {_format_median_s(old)} before"
     )
-    at_once, earlier = now.concurrency, before.concurrency
-    if at_once and earlier and max(at_once / earlier, earlier / at_once) >= CONCURRENCY_RATIO:
-        yield _build_change(ChangeKind.UNKNOWN, f"{text}; up to {at_once} were asked at once, {earlier} before")
+    concurrency, earlier = now.concurrency, before.concurrency
+    if concurrency and earlier and max(concurrency / earlier, earlier / concurrency) >= CONCURRENCY_RATIO:
+        yield _build_change(ChangeKind.UNKNOWN, f"{text}; up to {concurrency} were asked at once, {earlier} before")
     else:
         yield _build_change(ChangeKind.APPLICATION, text)
 
 
 def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     answered = [pair for pair in pairs if pair.answered]
-    was, is_now = ([getattr(pair, side).characters for pair in answered] for side in ("before", "now"))
-    direction = _find_shift(was, is_now, ratio=LENGTH_RATIO, min_difference=LENGTH_CHARACTERS)
+    old, new = ([getattr(pair, side).characters for pair in answered] for side in ("before", "now"))
+    direction = _find_shift_direction(old, new, ratio=LENGTH_RATIO, min_difference=LENGTH_CHARACTERS)
     if direction is not None:
         yield _build_change(
             ChangeKind.APPLICATION,
-            f"answers are {'longer' if direction > 0 else 'shorter'}: median {median(is_now):,.0f} characters, "
-            f"{median(was):,.0f} before",
+            f"answers are {'longer' if direction > 0 else 'shorter'}: median {median(new):,.0f} characters, "
+            f"{median(old):,.0f} before",
         )
 
 
-def _find_shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, min_difference: float) -> int | None:
+def _find_shift_direction(
+    old: Sequence[int], new: Sequence[int], *, ratio: float, min_difference: float
+) -> int | None:
     """Return 1 if values rose, -1 if they fell, ``None`` if there is no relevant and significant shift."""
-    if len(was) < MIN_PAIRS:
+    if len(old) < MIN_PAIRS:
         return None
-    steps = list(zip(was, is_now, strict=True))
+    steps = list(zip(old, new, strict=True))
     up, down = sum(b > a for a, b in steps), sum(b < a for a, b in steps)
-    low, high = sorted((max(median(was), 1), max(median(is_now), 1)))
+    low, high = sorted((max(median(old), 1), max(median(new), 1)))
     if compute_mcnemar_p_value(up, down) >= ALPHA or high < ratio * low or high - low < min_difference:
         return None
-    return 1 if median(is_now) > median(was) else -1
+    return 1 if median(new) > median(old) else -1
 
 
 def _format_median_s(values: Sequence[int]) -> str:
@@ -495,8 +503,8 @@ def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def _build_change(kind: ChangeKind, evidence: str) -> RunChange:

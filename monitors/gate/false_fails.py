@@ -29,7 +29,7 @@ from monitors.records.grades import CASE_ROW, Assessment, CaseOutcome, FailureKi
 from monitors.records.runs import Baseline, CaseResult, Verdict
 from monitors.records.self_checks import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
 from monitors.stats.intervals import compute_beta_quantile
-from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, compute_case_noise, is_fault
+from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, compute_case_noise, has_consistent_failure
 
 RUNS: Final = 200
 """Number of simulated runs: enough to distinguish a rate of 1 % from a rate of 5 %."""
@@ -71,7 +71,7 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
     failures: defaultdict[str, list[RecordedAsk]] = defaultdict(list)
     for case in repeats:
         failed = [ask for ask in case.graded if not ask.is_right]
-        if failed and not is_fault((len(failed), len(case.graded))) and len(case.graded) > 1:
+        if failed and not has_consistent_failure((len(failed), len(case.graded))) and len(case.graded) > 1:
             failures[case.case_id].extend(failed)
     return {case_id: tuple(asks) for case_id, asks in failures.items()}
 

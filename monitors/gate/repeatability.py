@@ -20,7 +20,7 @@ from monitors.records.cases import Suite
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import Baseline
 from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, RepeatedCase
-from monitors.stats.repeatability import compute_flip_share, fit_noise, is_fault
+from monitors.stats.repeatability import compute_flip_share, fit_noise, has_consistent_failure
 
 MIN_PAIRS: Final = 20
 """Minimum number of graded pairs for a flip rate. With 19 pairs and no flip, the rate can still be one in seven."""
@@ -88,7 +88,7 @@ def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[
 def list_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
     """Yield the ids of the cases that one build answered wrong most of the time: a fault, not chance."""
     for case_id, groups in sorted(count_failed_asks_by_build(repeats).items()):
-        if any(map(is_fault, groups)):
+        if any(map(has_consistent_failure, groups)):
             yield case_id
 
 

@@ -59,7 +59,7 @@ MAX_PER_LEVEL: Final = 10
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
-class Level(StrEnum):
+class AnnotationLevel(StrEnum):
     """The level of an annotation."""
 
     ERROR = "error"
@@ -74,7 +74,7 @@ class Annotation(Record):
     redacted.
     """
 
-    level: Level
+    level: AnnotationLevel
     title: str
     text: str
     file: str | None = None
@@ -86,7 +86,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
     If a level has more than ten, its tenth annotation says how many are missing.
     """
-    for level in Level:
+    for level in AnnotationLevel:
         same = [annotation for annotation in annotations if annotation.level is level]
         if len(same) <= MAX_PER_LEVEL:
             yield from map(format_command, same)
@@ -128,8 +128,8 @@ TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
-"""Values of the variable ``CI`` which mean that a process does not run in CI."""
-HEADS: Final = "refs/heads/"
+"""Values of the variable ``CI`` for a process that does not run in CI."""
+BRANCH_REF_PREFIX: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
 _URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
@@ -230,7 +230,7 @@ class _WorkflowEvent(GitHubRecord):
         For a comment, the event contains the head of the main branch, so this commit is not used.
         """
         ref = environment.get("GITHUB_REF", "")
-        branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
+        branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(BRANCH_REF_PREFIX) else None)
         target = environment.get("GITHUB_BASE_REF") or None
         commit = self.commit
         if self.pull_request:
@@ -287,7 +287,7 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
 
 
 def _shorten_ref(ref: str | None) -> str | None:
-    return (ref or "").removeprefix(HEADS) or None
+    return (ref or "").removeprefix(BRANCH_REF_PREFIX) or None
 
 
 def parse_pull_number(ref: str) -> int | None:

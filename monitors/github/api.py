@@ -53,9 +53,6 @@ class GitHubErrorBody(GitHubRecord):
     message: str = ""
 
 
-Read = TypeVar("Read", bound=GitHubRecord)
-
-
 FORK_ADVICE: Final = "the token of a pull request from a fork can only read (for the solution, see docs/ci.md)"
 
 
@@ -63,8 +60,8 @@ class Forbidden(NotifyRejected):
     """Raised if the token lacks a permission."""
 
 
-class Gone(NotifyRejected):
-    """Raised if the object does not exist, or if the token may not read it."""
+class NotFound(NotifyRejected):
+    """The object does not exist, or the token may not read it."""
 
 
 class Purpose(NamedTuple):
@@ -89,7 +86,7 @@ def build_status_purpose(repository: str, commit: str) -> Purpose:
 
 _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
     HTTPStatus.FORBIDDEN: Forbidden,
-    HTTPStatus.NOT_FOUND: Gone,
+    HTTPStatus.NOT_FOUND: NotFound,
 }
 
 
@@ -128,7 +125,7 @@ MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
 """Maximum number of pages to read. They have 5,000 comments, and GitHub allows 2,500 on a pull request."""
 
-Found = TypeVar("Found")
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -152,19 +149,19 @@ class GitHubApi:
 
     def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
-        self._patience = policy
+        self._policy = policy
 
-    async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
-        """Read one object of the API. Raises `NotifyError`."""
-        return _parse_answer(await self._request("GET", path, purpose), shape, purpose)
+    async def read(self, path: str, adapter: TypeAdapter[Parsed], purpose: Purpose) -> Parsed:
+        """Return one object of the API. Raises `NotifyError`."""
+        return _parse_answer(await self._request("GET", path, purpose), adapter, purpose)
 
-    async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
-        """Read the items on all pages of a list. Raises `NotifyError`."""
-        items: list[Found] = []
+    async def read_all(self, path: str, adapter: TypeAdapter[list[Parsed]], purpose: Purpose) -> list[Parsed]:
+        """Return the items of all pages of a list. Raises `NotifyError`."""
+        items: list[Parsed] = []
         page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
         for _ in range(MAX_PAGES):
             answer = await self._request("GET", page, purpose)
-            items += _parse_answer(answer, shape, purpose)
+            items += _parse_answer(answer, adapter, purpose)
             after = answer.links.get("next", {}).get("url")
             if after is None:
                 break
@@ -176,18 +173,18 @@ class GitHubApi:
         method: str,
         path: str,
         body: object,
-        shape: TypeAdapter[Found],
+        adapter: TypeAdapter[Parsed],
         purpose: Purpose,
         *,
         is_repeatable: bool,
-    ) -> Found:
+    ) -> Parsed:
         """Create or change an object.
 
         ``is_repeatable`` is true if sending the request twice does no harm. Raises `NotifyUnsure` if GitHub may
         have made the change and the request must not be repeated, and otherwise `NotifyError`.
         """
         return _parse_answer(
-            await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
+            await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), adapter, purpose
         )
 
     async def delete(self, path: str, purpose: Purpose) -> None:
@@ -221,9 +218,9 @@ class GitHubApi:
             wait_s = self._choose_wait_s(answer, purpose, is_repeatable=is_repeatable)
             raise TryAgain(_build_final_error(answer, purpose), wait_s)
 
-        limits = self._patience
+        policy = self._policy
         return await retry_with_pauses(
-            try_once, tries=limits.tries, first_pause_s=limits.first_pause_s, sleep=limits.sleep
+            try_once, tries=policy.tries, first_pause_s=policy.first_pause_s, sleep=policy.sleep
         )
 
     async def _send(
@@ -253,8 +250,8 @@ class GitHubApi:
         if answer is None:
             return None
         if is_rate_limited(answer):
-            wait_s = compute_wait_s(answer, self._patience.now())
-            if wait_s > self._patience.max_wait_s:
+            wait_s = compute_wait_s(answer, self._policy.now())
+            if wait_s > self._policy.max_wait_s:
                 raise _build_limit_error(purpose)
             return wait_s
         if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -312,9 +309,9 @@ def _build_limit_error(purpose: Purpose) -> NotifyTransient:
     )
 
 
-def _parse_answer(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
+def _parse_answer(answer: httpx.Response, adapter: TypeAdapter[Parsed], purpose: Purpose) -> Parsed:
     try:
-        return shape.validate_json(answer.content)
+        return adapter.validate_json(answer.content)
     except ValidationError:
         raise NotifyRejected(
             f"could not {purpose.doing}: the server is not GitHub's API; check GITHUB_API_URL"

@@ -7,13 +7,13 @@ from typing import Final
 import httpx
 from pydantic import TypeAdapter
 
+from monitors.github.actions import BRANCH_REF_PREFIX
 from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
 """Maximum number of deployments that are read, newest first. One of the first two is nearly always successful."""
 SUCCESS: Final = "success"
-_HEADS: Final = "refs/heads/"
 
 
 class Deployment(Record):
@@ -55,7 +55,7 @@ async def find_newest_success(
     query = {"per_page": str(MAX_DEPLOYMENTS_READ)} | ({"environment": environment} if environment else {})
     path = f"/repos/{repository}/deployments"
     for deployment in await api.read(str(httpx.URL(path, params=query)), _DEPLOYMENTS, purpose):
-        if branch is not None and deployment.ref.removeprefix(_HEADS) != branch:
+        if branch is not None and deployment.ref.removeprefix(BRANCH_REF_PREFIX) != branch:
             continue
         latest = await api.read(f"{path}/{deployment.id}/statuses?per_page=1", _STATUSES, purpose)
         if latest and latest[0].state == SUCCESS:

@@ -27,7 +27,7 @@ from monitors.github.api import (
     Forbidden,
     GitHubApi,
     GitHubRecord,
-    Gone,
+    NotFound,
     Purpose,
     User,
     build_comment_purpose,
@@ -135,7 +135,7 @@ async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
     await _write_status(api, status, _build_listed(status))
 
 
-async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
+async def set_final_status(api: GitHubApi, status: CommitStatus) -> None:
     """Set the final status of a run, unless a newer run has already set a result.
 
     A status without a result, for example of a stopped run, is set only if no run has a result for this commit.
@@ -145,7 +145,7 @@ async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/commits/{status.commit}/statuses"
     own = _build_listed(status)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         listed = await api.read_all(path, _STATUSES, purpose)
         newest_first = [status_before for status_before in listed if status_before.context == status.context]
         verdicts = [candidate for candidate in (own, *newest_first) if candidate.is_verdict]
@@ -177,8 +177,8 @@ async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
     return GitChange(head=read.head.sha, branch=read.head.ref, target_branch=read.base.ref)
 
 
-ATTEMPTS: Final = 3
-"""Maximum number of attempts. A status or comment may change in the meantime, and a response may be lost."""
+MAX_ATTEMPTS: Final = 3
+"""Maximum number of attempts. A status or comment may change meanwhile, and a response may be lost."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -233,10 +233,10 @@ def _escape_dashes(name: str) -> str:
 async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
     """Create the comment, or update it if it exists. Raises `NotifyError`."""
     purpose = build_comment_purpose(f"{pull.repository}#{pull.number}")
-    edit = _PullRequestComments(api, pull, purpose)
-    for remaining in reversed(range(ATTEMPTS)):
+    comments = _PullRequestComments(api, pull, purpose)
+    for remaining in reversed(range(MAX_ATTEMPTS)):
         try:
-            return await edit.create_or_update(comment)
+            return await comments.create_or_update(comment)
         except (_CommentDeleted, NotifyUnsure):
             if not remaining:
                 raise
@@ -282,7 +282,7 @@ class _PullRequestComments:
         body = {"body": format_body(comment)}
         try:
             changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, is_repeatable=True)
-        except Gone:
+        except NotFound:
             raise _CommentDeleted(
                 f"could not {self._purpose.doing}: another program deletes the comment each time"
             ) from None
@@ -315,7 +315,7 @@ class _PullRequestComments:
         """Find the user name of the token. It is empty for the token of an app, which has no user."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
-        except (Forbidden, Gone):
+        except (Forbidden, NotFound):
             return ""
 
 

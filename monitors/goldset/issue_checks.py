@@ -23,6 +23,7 @@ from monitors.facts.similarity import find_quote
 from monitors.facts.source_files import SUFFIXES, compute_agreement, find_files, to_canonical_path
 from monitors.facts.triage_report import contains_keyword
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
+from monitors.plural import plural
 from monitors.records.triage import TriageTask
 
 MAX_NAMES_SHOWN: Final = 5
@@ -194,7 +195,7 @@ def _find_impossible_step_limits(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.MUST,
-            f"the shortest path has {shortest} steps, but `max_steps` is {max_steps}, so every report is "
+            f"the shortest path has {plural(shortest, 'step')}, but `max_steps` is {max_steps}, so every report is "
             "inefficient",
             f"set `max_steps` to {shortest} or more, or remove it to use twice the shortest path",
         )

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "Anthropic"
 
-_REDIRECTED: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
-_HINTS: Final = {
-    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
+_REDIRECT_HINT: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
+_STATUS_HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -35,7 +35,7 @@ _HINTS: Final = {
     404: "; check the model's name",
     413: "; the prompt is too large",
 }
-_STOPS: Final = {
+_STOP_REASONS: Final = {
     "max_tokens": Stop.CUT,
     "model_context_window_exceeded": Stop.CUT,
     "pause_turn": Stop.CUT,
@@ -49,7 +49,9 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
     kind = str(error.type or "no error type")
     if is_retryable(status):
         return TryAgain(f"HTTP {status} {kind}", parse_retry_after_s(error.response.headers))
-    return JudgeMisconfigured(f"{PROVIDER} refuses the request: HTTP {status} {kind}{_HINTS.get(status, '')}")
+    return JudgeMisconfigured(
+        f"{PROVIDER} refuses the request: HTTP {status} {kind}{_STATUS_HINTS.get(status, '')}"
+    )
 
 
 def parse_reply(message: Any) -> ModelReply:
@@ -59,7 +61,7 @@ def parse_reply(message: Any) -> ModelReply:
     texts = [str(block.text) for block in message.content or () if block.type == "text"]
     return ModelReply(
         text="".join(texts),
-        stop=_STOPS.get(str(message.stop_reason), Stop.DONE),
+        stop=_STOP_REASONS.get(str(message.stop_reason), Stop.DONE),
         answered_by=str(message.model),
         usage=_parse_usage(message),
     )
@@ -100,8 +102,8 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
     return JudgeUnavailable(f"the batch has this answer as {kind}")
 
 
-ADDRESS: Final = "https://api.anthropic.com"
-"""The address of Anthropic's API. It is set here, so that the SDK does not read it from the environment."""
+API_ADDRESS: Final = "https://api.anthropic.com"
+"""The API's address. Set here so that the SDK does not read it from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
@@ -115,8 +117,8 @@ class AnthropicJudge:
         model: str,
         *,
         api_key: str,
-        base_url: str = ADDRESS,
-        patience: RetryPolicy,
+        base_url: str = API_ADDRESS,
+        retry_policy: RetryPolicy,
         effort: Effort = "low",
         cache_ttl: Ttl = "5m",
         batch_cache_ttl: Ttl = "1h",
@@ -124,7 +126,7 @@ class AnthropicJudge:
         self._model = model
         self._key = api_key
         self._base_url = base_url
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._effort: Effort = effort
         self._cache_ttl: Ttl = cache_ttl
         self._batch_cache_ttl: Ttl = batch_cache_ttl
@@ -144,10 +146,8 @@ class AnthropicJudge:
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
-            timeout=self._patience.try_s,
-            http_client=DefaultAsyncHttpxClient(
-                follow_redirects=False
-            ),  # a prompt is sent only to the configured address
+            timeout=self._retry_policy.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 
@@ -159,46 +159,50 @@ class AnthropicJudge:
         if self._client is not None:
             await self._client.close()
 
-    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
+    async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, with retries."""
-        params = self._params(prompt, self._cache_ttl)
+        params = self._build_request(prompt, self._cache_ttl)
         reply = await retry_until_deadline(
-            lambda: _ask_once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
+            lambda: _request_reply_once(lambda: self._sdk.messages.create(**params)),
+            self._retry_policy,
+            provider=self._model,
         )
         return estimate_usage(reply, prompt)
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
         """Submit a batch and return its id."""
-        requests = [{"custom_id": p.id, "params": self._params(p, self._batch_cache_ttl)} for p in prompts]
+        requests = [{"custom_id": p.id, "params": self._build_request(p, self._batch_cache_ttl)} for p in prompts]
 
         async def attempt() -> str:
-            batch = await _ask_api(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
+            batch = await _call_api(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
             return str(getattr(batch, "id", "") or raise_no_message(batch))
 
-        return await retry_until_deadline(attempt, self._patience, provider=self._model)
+        return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
         """Whether the batch has ended, so that its replies can be collected."""
 
         async def attempt() -> bool:
-            batch = await _ask_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
+            batch = await _call_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
             return (getattr(batch, "processing_status", None) or raise_no_message(batch)) == "ended"
 
-        return await retry_until_deadline(attempt, self._patience, provider=self._model)
+        return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
         """Return the reply or the error for each prompt in the results of the batch."""
 
-        async def lines() -> dict[str, ModelReply | GradingError]:
+        async def collect_results() -> dict[str, ModelReply | GradingError]:
             results = await self._sdk.messages.batches.results(batch_id)
             return {item.custom_id: parse_outcome(item) async for item in results}
 
-        return await retry_until_deadline(lambda: _ask_api(lines), self._patience, provider=self._model)
+        return await retry_until_deadline(
+            lambda: _call_api(collect_results), self._retry_policy, provider=self._model
+        )
 
     async def cancel(self, batch_id: str) -> None:
         """Cancel the prompts of a batch that have not started."""
         try:
-            await _ask_api(lambda: self._sdk.messages.batches.cancel(batch_id))
+            await _call_api(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
             return
 
@@ -208,7 +212,7 @@ class AnthropicJudge:
             raise AssertionError("use AnthropicJudge in a `with` block before you ask it")
         return self._client
 
-    def _params(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
+    def _build_request(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
         """Build the request; the instructions are cached, because they are the same for every case of a task."""
         system: TextBlockParam = {
             "type": "text",
@@ -235,16 +239,16 @@ def _load_sdk() -> None:
     del anthropic
 
 
-async def _ask_once(ask: Any) -> ModelReply:
-    return parse_reply(await _ask_api(ask))
+async def _request_reply_once(call: Any) -> ModelReply:
+    return parse_reply(await _call_api(call))
 
 
-async def _ask_api(ask: Any) -> Any:
-    """Return the result of ``ask``. Errors of the SDK become Lookout's errors, with only their status and kind."""
-    import anthropic  # already imported
+async def _call_api(call: Any) -> Any:
+    """Return the result of ``call``; the SDK's errors become Lookout's, with only their status and kind."""
+    import anthropic  # loaded by now
 
     try:
-        return await ask()
+        return await call()
     except anthropic.APITimeoutError:
         raise TryAgain("the API did not answer in time") from None
     except anthropic.APIConnectionError:

@@ -43,7 +43,7 @@ class BatchReplies(Record):
 async def collect_batch_replies(
     model: BatchModel,
     prompts: Sequence[JudgePrompt],
-    patience: BatchPollPolicy,
+    poll_policy: BatchPollPolicy,
     *,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -56,7 +56,7 @@ async def collect_batch_replies(
     missing: list[str] = []
     for portion in _split_prompts(prompts):
         try:
-            results = await _run_batch(model, portion, patience, monotonic, pause)
+            results = await _run_batch(model, portion, poll_policy, monotonic, pause)
         except GradingError as error:
             missing.append(str(error))
             continue
@@ -71,27 +71,27 @@ async def collect_batch_replies(
 async def _run_batch(
     model: BatchModel,
     prompts: tuple[JudgePrompt, ...],
-    patience: BatchPollPolicy,
+    poll_policy: BatchPollPolicy,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]],
 ) -> dict[RequestId, ModelReply | GradingError]:
     batch = await model.submit(prompts)
-    over_at = monotonic() + patience.deadline_s
+    deadline_at = monotonic() + poll_policy.deadline_s
     ended = False
     try:
-        while not (ended := await _has_ended(model, batch)) and monotonic() < over_at:
-            await pause(patience.poll_s)
+        while not (ended := await _has_ended(model, batch)) and monotonic() < deadline_at:
+            await pause(poll_policy.poll_s)
     finally:
         if not ended:
             await model.cancel(batch)
-    while not ended and monotonic() < over_at + patience.poll_s * _LAST_POLLS:
-        await pause(patience.poll_s)
+    while not ended and monotonic() < deadline_at + poll_policy.poll_s * _POLLS_AFTER_CANCEL:
+        await pause(poll_policy.poll_s)
         ended = await _has_ended(model, batch)
     return await model.collect(batch) if ended else {}
 
 
-_LAST_POLLS: Final = 3
-"""Number of polls after a batch is cancelled, to collect the verdicts that are already there."""
+_POLLS_AFTER_CANCEL: Final = 3
+"""Polls after cancelling, to collect the verdicts given until then."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
@@ -135,11 +135,11 @@ async def judge_by_batch(
     *,
     seed: str,
     group_size: int,
-    patience: BatchPollPolicy,
+    poll_policy: BatchPollPolicy,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchOutcome:
-    """Judge ``cases`` in groups of ``group_size``, each with canaries that are built from ``known_cases``.
+    """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known_cases``.
 
     First opinions come from a batch. Second and third opinions, and replies that are missing from the batch, are
     requested one by one. Groups are submitted in order, canaries first, so that a small budget omits complete
@@ -150,10 +150,10 @@ async def judge_by_batch(
         judge.build_group_canaries(group, known_cases, seed=f"{seed}:{number}")
         for number, group in enumerate(groups)
     ]
-    asked = _build_prompts(judge, groups, canaries)
-    batch = await _collect_first_replies(judge, asked, patience, monotonic, pause)
+    prompts = _build_prompts(judge, groups, canaries)
+    batch = await _collect_first_replies(judge, prompts, poll_policy, monotonic, pause)
     judged = [
-        await judge.judge_group(group, group_canaries, prompts=asked, replies=batch.replies)
+        await judge.judge_group(group, group_canaries, prompts=prompts, replies=batch.replies)
         for group, group_canaries in zip(groups, canaries, strict=True)
     ]
     return BatchOutcome(tuple(judged), batch.missing)
@@ -164,22 +164,22 @@ def _build_prompts(
 ) -> dict[RequestId, RenderedPrompt]:
     return {
         case.id: judge.render_prompt(case)
-        for group, riding in zip(groups, canaries, strict=True)
-        for case in (*map(build_canary_case, riding), *group)
+        for group, group_canaries in zip(groups, canaries, strict=True)
+        for case in (*map(build_canary_case, group_canaries), *group)
     }
 
 
 async def _collect_first_replies(
     judge: Judge,
-    asked: dict[RequestId, RenderedPrompt],
-    patience: BatchPollPolicy,
+    rendered_prompts: dict[RequestId, RenderedPrompt],
+    poll_policy: BatchPollPolicy,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]],
 ) -> BatchReplies:
     first = judge.members[0]
     if not isinstance(first.model, BatchModel):
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
-    prompts = first.select_affordable([rendered.prompt for rendered in asked.values()])
-    brought = await collect_batch_replies(first.model, prompts, patience, monotonic=monotonic, pause=pause)
-    first.add_owed(brought.replies.values())
-    return brought
+    prompts = first.select_affordable([rendered.prompt for rendered in rendered_prompts.values()])
+    batch = await collect_batch_replies(first.model, prompts, poll_policy, monotonic=monotonic, pause=pause)
+    first.add_unread_replies(batch.replies.values())
+    return batch

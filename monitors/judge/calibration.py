@@ -32,14 +32,14 @@ With fewer, the intervals are too wide for decisions, and the figures say so.
 _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
-_HASH_SHOWN = 8
+_HASH_CHARACTERS = 8
 _ROUNDING = 0.0005
 """Two shares that differ by less than this are printed as the same percentage."""
 
 
 MIN_RATE_REVIEWS = 5
-"""Minimum number of wrong (or right) answers for a rate. For 0 of 4, Wilson's interval is 0 to 49 %."""
-_TOO_FEW = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
+"""Minimal wrong (or right) answers for a rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+_TOO_FEW_REVIEWS = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
     Aspect.FACTUAL_MATCH: "facts",
@@ -88,8 +88,8 @@ class Calibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one per line. The first line names the judge."""
-        judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
+        """The figures in words, one a line; the first names the judge."""
+        judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
             return head, f"{plural(self.judged, 'answer')}, none reviewed yet; start with `lookout review`"
@@ -99,8 +99,8 @@ class Calibration(Record):
             head,
             f"people and judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
             f"kappa {_format_interval(self.kappa)}",
-            f"passes wrong answers: {_format_percent(self.false_pass_rate, _TOO_FEW.format('wrong'))}",
-            f"fails right answers: {_format_percent(self.false_fail_rate, _TOO_FEW.format('right'))}",
+            f"passes wrong answers: {_format_percent(self.false_pass_rate, _TOO_FEW_REVIEWS.format('wrong'))}",
+            f"fails right answers: {_format_percent(self.false_fail_rate, _TOO_FEW_REVIEWS.format('right'))}",
             f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for its errors: {corrected}",
         )
 
@@ -116,7 +116,7 @@ class ErrorRate(Record):
     reviewed: Count
     rate: RateInterval | None = None
 
-    def line(self, label: str, kind: str) -> str:
+    def format_line(self, label: str, kind: str) -> str:
         """Return the rate in words; ``label`` names the error and ``kind`` the answers."""
         if not self.reviewed:
             return f"{label}: unknown, no {kind} answer was reviewed"
@@ -153,8 +153,8 @@ class GraderCheck(Record):
         return (
             f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
             f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
-            self.false_passes.line("false passes", "wrong"),
-            self.false_fails.line("false fails", "right"),
+            self.false_passes.format_line("false passes", "wrong"),
+            self.false_fails.format_line("false fails", "right"),
         )
 
 
@@ -245,8 +245,8 @@ class RatingCalibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one per line. The first line names the judge."""
-        judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
+        """The figures in words, one a line; the first names the judge."""
+        judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
@@ -285,13 +285,13 @@ def _calibrate_rating(count: RatingCount, pairs: Sequence[ReviewedRating]) -> Ra
         reports=len(reports),
         same=sum(pair.judge == pair.person for pair in pairs),
         kappa=_to_interval(compute_weighted_kappa(_build_rating_table(pairs))),
-        absolute_difference=_compute_mean_difference(pairs, abs, least=0) if pairs else None,
-        difference=_compute_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
+        absolute_difference=_compute_mean_difference(pairs, abs, min_difference=0) if pairs else None,
+        difference=_compute_mean_difference(pairs, float, min_difference=-_MAX_DIFFERENCE) if pairs else None,
     )
 
 
 _RATINGS = 5
-_WIDEST = _RATINGS - 1
+_MAX_DIFFERENCE = _RATINGS - 1
 
 
 def _compute_weight(rating: ReviewedRating) -> float:
@@ -310,10 +310,12 @@ def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
 
 
 def _compute_mean_difference(
-    pairs: Sequence[ReviewedRating], size: Callable[[float], float], *, least: float
+    pairs: Sequence[ReviewedRating], measure: Callable[[float], float], *, min_difference: float
 ) -> RateInterval:
-    rated = [Rated(size(pair.judge - pair.person), pair.answer_id.case_id, _compute_weight(pair)) for pair in pairs]
-    estimate = compute_rating_mean(rated, lowest=least, highest=_WIDEST)
+    rated = [
+        Rated(measure(pair.judge - pair.person), pair.answer_id.case_id, _compute_weight(pair)) for pair in pairs
+    ]
+    estimate = compute_rating_mean(rated, lowest=min_difference, highest=_MAX_DIFFERENCE)
     return RateInterval(value=estimate.value, low=estimate.low, high=estimate.high)
 
 

@@ -143,7 +143,7 @@ def decide_case(
         return Undecided(
             reason=f"one judge passed it, {_join_doubts(doubts)}, and no second judge answered", asked=asked
         )
-    alone = len(failing) == 1 and rules is not Finding.NO
+    is_single_failure = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
     return JudgeDecision(
         passed=passed,
@@ -154,7 +154,7 @@ def decide_case(
         criteria=_combine_criteria(winners),
         asked=asked,
         disagreement=_describe_disagreement(passing, failing),
-        unconfirmed=not passed and alone and (severity is Severity.CRITICAL or bool(doubts)),
+        unconfirmed=not passed and is_single_failure and (severity is Severity.CRITICAL or bool(doubts)),
     )
 
 
@@ -226,11 +226,8 @@ class Cost(Record):
         )
 
 
-def compute_cost(usage: Usage, usd: Decimal) -> Cost:
-    """Return the cost of one call.
-
-    Tokens written to the cache count as input; tokens read from the cache count separately.
-    """
+def build_cost(usage: Usage, usd: Decimal) -> Cost:
+    """Return the cost of one call. Tokens written to the cache are input; tokens read from it count separately."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
         calls=1,
@@ -268,22 +265,22 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 
 REASON_CHARACTERS: Final = 600
 
-OFF: Final = "the judge is off"
-"""The beginning of the reason of an abstention while the judge is off, for example without a key."""
+JUDGE_OFF: Final = "the judge is off"
+"""The beginning of every abstention that a judge might have settled."""
 
 
-def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
+def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
     """Return the judge's grade for an assessment: a verdict, or an abstention without a ruling."""
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
-        return abstain_judge(ruling.reason, ruling.blame, task)
+        return build_judge_abstention(ruling.reason, ruling.blame, task)
     decision = ruling.decision
     kinds = decision.failure_kinds
     reason = f"{decision.speaker.verdict.reason}; {decision.disagreement}".removesuffix("; ")
     return Judged(
         grader=JUDGE,
-        version=format_version(task),
-        aspect=select_aspect(task),
+        version=format_judge_version(task),
+        aspect=get_task_aspect(task),
         passed=decision.passed,
         failure_kind=None if decision.passed else kinds[0],
         score=decision.score,
@@ -305,23 +302,23 @@ def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
     )
 
 
-def abstain_judge(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
+def build_judge_abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
     """Return the judge's abstention with its reason."""
     return Abstained(
         grader=JUDGE,
-        version=format_version(task),
-        aspect=select_aspect(task),
+        version=format_judge_version(task),
+        aspect=get_task_aspect(task),
         reason=reason[:REASON_CHARACTERS],
         blame=blame,
     )
 
 
-def format_version(task: Task) -> str:
-    """Return the version of the judge, which changes if any word of the prompt changes."""
+def format_judge_version(task: Task) -> str:
+    """Return the judge's version, which changes with every word of the prompt."""
     return f"{RUBRIC_VERSION}-{load_instructions(task).sha256[:12]}"
 
 
-def select_aspect(task: Task) -> Aspect:
+def get_task_aspect(task: Task) -> Aspect:
     """Return the aspect of a task: a report's rubric is usefulness, never correctness."""
     return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
 

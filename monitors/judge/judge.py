@@ -35,7 +35,7 @@ from monitors.judge.consensus import (
     PanelRuling,
     Ruling,
     SecondOpinionReason,
-    compute_cost,
+    build_cost,
     decide_case,
     find_doubts,
     is_next_opinion_necessary,
@@ -53,6 +53,7 @@ from monitors.judge.prompt import (
 )
 from monitors.judge.settings import JudgeSettings
 from monitors.judge.verdict import CriteriaReading, read_criteria, read_verdict
+from monitors.plural import plural
 from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
@@ -71,9 +72,9 @@ class Account:
         self._price = price
         self._limit = limit_usd
         self._reserved = Decimal(0)
-        self._owed = Decimal(0)
+        self._unread_usd = Decimal(0)
         self.total = Cost()
-        self.is_reached = False
+        self.is_limit_reached = False
 
     @contextmanager
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
@@ -81,18 +82,18 @@ class Account:
 
         Raises `BudgetReached` if this would exceed the budget.
         """
-        most = self._price(model, _estimate_max_usage(prompt))
-        if self._limit is not None and self._committed + most > self._limit:
-            self.is_reached = True
+        max_usd = self._price(model, _estimate_max_usage(prompt))
+        if self._limit is not None and self._committed + max_usd > self._limit:
+            self.is_limit_reached = True
             raise BudgetReached(
                 f"the run's budget for judging, ${self._limit:.2f}, does not allow another verdict"
                 f" (${self.total.usd:.4f} spent)"
             )
-        self._reserved += most
+        self._reserved += max_usd
         try:
             yield
         finally:
-            self._reserved -= most
+            self._reserved -= max_usd
 
     def count_affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
         """Return how many of ``prompts`` a batch may contain before the limit, each at its highest cost."""
@@ -107,18 +108,18 @@ class Account:
 
     @property
     def _committed(self) -> Decimal:
-        """The money that is spent, reserved for calls in progress, or owed for batch replies not yet read."""
-        return self.total.usd + self._reserved + self._owed
+        """The money that is spent, reserved by calls in progress, and spent by batches for replies not read yet."""
+        return self.total.usd + self._reserved + self._unread_usd
 
-    def add_owed(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Add the price of the replies of a batch. Each reply is subtracted again when it is paid."""
-        self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
+    def add_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
+        """Count the price of a batch's replies as spent until each of them is read."""
+        self._unread_usd += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
-    def pay(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
-        """Count the cost of a reply, readable or not, and return it. ``owed``: the reply is from a batch."""
+    def pay(self, model: str, usage: Usage, *, is_from_batch: bool = False) -> Decimal:
+        """Count the cost of a reply, readable or not, and return it. ``is_from_batch``: no longer unread."""
         usd = self._price(model, usage)
-        self._owed -= min(usd, self._owed) if owed else Decimal(0)
-        self.total += compute_cost(usage, usd)
+        self._unread_usd -= min(usd, self._unread_usd) if is_from_batch else Decimal(0)
+        self.total += build_cost(usage, usd)
         return usd
 
 
@@ -130,8 +131,8 @@ def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
     return Usage(cache_write_5m_tokens=prompt_tokens, output_tokens=prompt.max_tokens)
 
 
-READINGS: Final = 2
-"""Maximum number of requests for one verdict. An unreadable verdict is requested again, because replies vary."""
+MAX_READINGS: Final = 2
+"""An unreadable verdict is requested once more, because models write differently each time."""
 
 
 class FamilyPolicy(Record):
@@ -141,16 +142,16 @@ class FamilyPolicy(Record):
     family: str | None = None
     additions: dict[str, tuple[str, ...]] = Field(default={})
 
-    def refuse(self, judge_model: str) -> None:
-        """Raise `ConfigError` if ``judge_model`` belongs, or may belong, to the family of the target's model."""
+    def require_allowed(self, judge_model: str) -> None:
+        """Raise `ConfigError` if ``judge_model`` is, or may be, of the target's family."""
         require_other_family(judge_model, target=self.target, target_family=self.family, additions=self.additions)
 
 
 class CaseCost:
-    """The cost of one case so far."""
+    """The cost of one case until now, which grows with each reply."""
 
     def __init__(self) -> None:
-        self.cost = Cost()
+        self.total = Cost()
 
 
 class PanelMember:
@@ -162,18 +163,18 @@ class PanelMember:
         self._family_policy = family_policy
 
     async def ask_opinion(
-        self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None
+        self, rendered: RenderedPrompt, case_cost: CaseCost, *, batch_reply: ModelReply | None = None
     ) -> Opinion:
-        """Ask this judge for an opinion. ``first`` is the reply from a batch, if there is one.
+        """Ask this judge for an opinion. ``batch_reply`` is a reply that a batch already has.
 
         Raises `BudgetReached` before the budget is exceeded, and also `JudgeUnavailable`, `JudgeRefused`,
         `JudgeMisconfigured` and `VerdictUnreadable`.
         """
         last: VerdictUnreadable | None = None
-        for reading in range(READINGS):
-            reply = await self._reply(asked, tally, first if reading == 0 else None)
+        for reading in range(MAX_READINGS):
+            reply = await self._get_reply(rendered, case_cost, batch_reply if reading == 0 else None)
             try:
-                return self._read(asked, reply)
+                return self._read_opinion(rendered, reply)
             except VerdictUnreadable as error:
                 last = error
         raise last or AssertionError("internal error: an opinion must be read at least once")
@@ -182,38 +183,42 @@ class PanelMember:
         """Return as many of the first ``prompts`` as the budget allows in one batch, at their highest cost."""
         return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
-    def add_owed(self, replies: Iterable[ModelReply]) -> None:
-        """Count the cost of all replies of a batch: the money is already spent before the first reply is read."""
-        self._account.add_owed(self.model.name, replies)
+    def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
+        """Count the cost of a batch's replies at once: the money is spent before the first reply is read."""
+        self._account.add_unread_replies(self.model.name, replies)
 
-    async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
-        if brought is not None:
-            self._pay(brought, tally, owed=True)
-            return brought
-        with self._account.reserve(self.model.name, asked.prompt):
-            reply = await self.model.verdict(asked.prompt)
-            self._pay(reply, tally)
+    async def _get_reply(
+        self, rendered: RenderedPrompt, case_cost: CaseCost, batch_reply: ModelReply | None
+    ) -> ModelReply:
+        if batch_reply is not None:
+            self._charge(batch_reply, case_cost, is_from_batch=True)
+            return batch_reply
+        with self._account.reserve(self.model.name, rendered.prompt):
+            reply = await self.model.request_reply(rendered.prompt)
+            self._charge(reply, case_cost)
         return reply
 
-    def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
-        """Charge a call to the budget, whether its reply is readable or not."""
-        tally.cost += compute_cost(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
+    def _charge(self, reply: ModelReply, case_cost: CaseCost, *, is_from_batch: bool = False) -> None:
+        """Charge the call, whether its reply is readable or not."""
+        case_cost.total += build_cost(
+            reply.usage, self._account.pay(self.model.name, reply.usage, is_from_batch=is_from_batch)
+        )
 
-    def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
-        """Read the verdict of a reply. Raises `GradingError` if the model that answered may not judge."""
+    def _read_opinion(self, rendered: RenderedPrompt, reply: ModelReply) -> Opinion:
+        """Read the verdict of a reply. Raise `GradingError` if a model answered that may not judge."""
         if reply.answered_by != self.model.name:
-            self._refuse_stranger(reply.answered_by)
-        verdict = read_verdict(reply, asked.graded)
-        if asked.graded.cut and verdict.factual_match:
-            left_out = f"the answer is {asked.graded.cut:,} characters too long to show to the judge"
+            self._require_allowed_model(reply.answered_by)
+        verdict = read_verdict(reply, rendered.graded)
+        if rendered.graded.cut and verdict.factual_match:
+            left_out = f"the answer is {plural(rendered.graded.cut, 'character')} too long to show to the judge"
             raise GradingError(f"{left_out}, so the judge cannot pass it")
-        rates_report = asked.task is Task.RUBRIC
-        criteria = read_criteria(reply, asked.graded) if rates_report else CriteriaReading()
+        rates_report = rendered.task is Task.RUBRIC
+        criteria = read_criteria(reply, rendered.graded) if rates_report else CriteriaReading()
         return Opinion(judge=reply.answered_by, verdict=verdict, criteria=criteria)
 
-    def _refuse_stranger(self, answered_by: str) -> None:
+    def _require_allowed_model(self, answered_by: str) -> None:
         try:
-            self._family_policy.refuse(answered_by)
+            self._family_policy.require_allowed(answered_by)
         except ConfigError as error:
             raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
 
@@ -243,7 +248,7 @@ class Judge:
         self.members = tuple(members)
         self._settings = settings
         self._nonce = nonce
-        self._free = asyncio.Semaphore(settings.concurrency)
+        self._slots = asyncio.Semaphore(settings.concurrency)
 
     def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
         """Render the prompt for a case, with a separate nonce."""
@@ -277,40 +282,40 @@ class Judge:
         ``replies`` are a batch's replies for ``prompts``. Canaries are asked first. If the budget is spent, cases
         stay ungraded and are not graded by an unchecked judge.
         """
-        ready, brought = prompts or {}, replies or {}
+        rendered_prompts, batch_replies = prompts or {}, replies or {}
 
-        async def one(case: JudgeCase, *, alone: bool) -> Ruling:
-            async with self._free:
-                return await self._rule(case, ready.get(case.id), brought.get(case.id), alone=alone)
+        async def judge_case(case: JudgeCase, *, is_canary: bool) -> Ruling:
+            async with self._slots:
+                return await self._rule_case(
+                    case, rendered_prompts.get(case.id), batch_replies.get(case.id), is_canary=is_canary
+                )
 
         rulings = await asyncio.gather(
-            *(one(build_canary_case(canary), alone=True) for canary in canaries),
-            *(one(case, alone=False) for case in cases),
+            *(judge_case(build_canary_case(canary), is_canary=True) for canary in canaries),
+            *(judge_case(case, is_canary=False) for case in cases),
         )
         return _build_judged_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
-    async def _rule(
-        self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
+    async def _rule_case(
+        self, case: JudgeCase, rendered: RenderedPrompt | None, batch_reply: ModelReply | None, *, is_canary: bool
     ) -> Ruling:
-        """Ask for as many opinions as the case needs.
-
-        A canary gets one opinion, from the first judge that answers.
-        """
-        asked = asked or self.render_prompt(case)
-        tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
+        """Ask for as many opinions as the case needs; a canary gets one, from the first judge that answers."""
+        rendered = rendered or self.render_prompt(case)
+        case_cost, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
         for number, member in enumerate(self.members):
             if not is_next_opinion_necessary(opinions, doubts, members_left=len(self.members) - number):
                 break
             try:
-                opinions.append(await member.ask_opinion(asked, tally, first=None if number else first))
+                reply = None if number else batch_reply
+                opinions.append(await member.ask_opinion(rendered, case_cost, batch_reply=reply))
             except GradingError as error:
                 failures.append(error)
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
                 failures.append(GradingError(f"internal error of the judge: {type(error).__name__}"))
-            if len(opinions) == 1 and not alone:
+            if len(opinions) == 1 and not is_canary:
                 doubts = find_doubts(opinions[0], severity=case.severity, rules=case.rules)
-        return self._build_ruling(case, opinions, doubts, failures, tally)
+        return self._build_ruling(case, opinions, doubts, failures, case_cost)
 
     def _build_ruling(
         self,
@@ -318,10 +323,10 @@ class Judge:
         opinions: Sequence[Opinion],
         doubts: frozenset[SecondOpinionReason],
         failures: Sequence[GradingError],
-        tally: CaseCost,
+        case_cost: CaseCost,
     ) -> Ruling:
         if not opinions and failures:
-            return _build_no_ruling(case, failures, tally)
+            return _build_no_ruling(case, failures, case_cost)
         decided = decide_case(opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules)
         if isinstance(decided, JudgeDecision):
             lineage = JudgeLineage(
@@ -329,8 +334,8 @@ class Judge:
                 prompt_sha256=load_instructions(case.task).sha256,
                 rubric_version=RUBRIC_VERSION,
             )
-            return PanelRuling(case=case, decision=decided, lineage=lineage, cost=tally.cost)
-        return NoRuling(case=case, reason=decided.reason, blame=Blame.MONITOR, cost=tally.cost)
+            return PanelRuling(case=case, decision=decided, lineage=lineage, cost=case_cost.total)
+        return NoRuling(case=case, reason=decided.reason, blame=Blame.MONITOR, cost=case_cost.total)
 
 
 def build_canary_case(canary: Canary) -> JudgeCase:
@@ -342,11 +347,11 @@ def build_canary_case(canary: Canary) -> JudgeCase:
     )
 
 
-def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
-    """Build the ruling for a case without opinions. The reason is a spent budget, else the first failure."""
+def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cost: CaseCost) -> NoRuling:
+    """Build the ruling without opinions; its reason is a spent budget, else the first failure."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
-    return NoRuling(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)
+    return NoRuling(case=case, reason=str(why), blame=why.blame, cost=case_cost.total, budget=spent is not None)
 
 
 def _build_judged_group(
@@ -358,10 +363,12 @@ def _build_judged_group(
     if not ruled or not canaries:
         return JudgedGroup(rulings=tuple(rulings), canaries=None, canary_cost=cost)
     report = evaluate_canaries(
-        canaries, {k.case.id: _get_canary_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model
+        canaries,
+        {ruling.case.id: _get_canary_finding(ruling) for ruling in canary_rulings},
+        judge=ruled[0].lineage.model,
     )
-    believed = tuple(_void_ruling(ruling) if report.void else ruling for ruling in rulings)
-    return JudgedGroup(rulings=believed, canaries=report, canary_cost=cost)
+    final_rulings = tuple(_void_ruling(ruling) if report.void else ruling for ruling in rulings)
+    return JudgedGroup(rulings=final_rulings, canaries=report, canary_cost=cost)
 
 
 def _get_canary_finding(ruling: Ruling) -> Finding:

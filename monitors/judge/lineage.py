@@ -20,7 +20,7 @@ from monitors.records.grades import JudgeLineage
 MIN_ANCHORS = 30
 """Minimum number of anchors. With fewer, a shift of ten percentage points is not distinguishable from chance."""
 
-_HASH_SHOWN = 8
+_HASH_CHARACTERS = 8
 
 
 class AnchorGrade(Record):
@@ -67,7 +67,7 @@ def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple
     """Return the differences between two judges in words; empty if there are none."""
     pairs = (
         ("the model", before.model, now.model),
-        ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
+        ("the prompt", before.prompt_sha256[:_HASH_CHARACTERS], now.prompt_sha256[:_HASH_CHARACTERS]),
         ("the rubric", f"version {before.rubric_version}", f"version {now.rubric_version}"),
     )
     changed = tuple(f"{label} changed from {old} to {new}" for label, old, new in pairs if old != new)
@@ -79,13 +79,12 @@ def compare_lineages(
     now: Collection[JudgeLineage],
     anchors: Sequence[AnchorGrade] = (),
     *,
-    least_anchors: int = MIN_ANCHORS,
+    min_anchors: int = MIN_ANCHORS,
 ) -> LineageComparison:
     """Decide whether the grades of two runs may be compared, by all judges that graded in each.
 
-    Grades of the same judges may be compared. Grades of different judges may be compared only if both sides graded
-    at least ``least_anchors`` anchors. A run without grades of a judge may be compared with any run, on the cases
-    that both graded without a judge.
+    The same judges: yes. Others: only if at least ``min_anchors`` anchors were graded by a judge of each side.
+    A run without any judge's grade compares with any run, on the part that both graded without a judge.
     """
     old, new = set(before), set(now)
     if old == new:
@@ -99,12 +98,12 @@ def compare_lineages(
         )
     changed = _describe_changes(old, new)
     shift = _compute_shift(old, new, anchors)
-    if shift.anchors < least_anchors:
+    if shift.anchors < min_anchors:
         return LineageComparison(
             allowed=False,
             reason=(
                 f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the required "
-                f"{least_anchors} anchors were graded by both, so a difference may come from the judge; grade the "
+                f"{min_anchors} anchors were graded by both, so a difference may come from the judge; grade the "
                 "anchors again"
             ),
             differences=changed,
@@ -115,13 +114,15 @@ def compare_lineages(
 
 
 def _describe_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
-    gone, come = sorted(old - new, key=_sort_key), sorted(new - old, key=_sort_key)
-    if len(gone) == len(come):
+    removed, added = sorted(old - new, key=_make_sort_key), sorted(new - old, key=_make_sort_key)
+    if len(removed) == len(added):
         return tuple(
-            line for before, now in zip(gone, come, strict=True) for line in describe_judge_differences(before, now)
+            line
+            for before, now in zip(removed, added, strict=True)
+            for line in describe_judge_differences(before, now)
         )
-    left = tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) no longer judges" for judge in gone)
-    return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) judges now" for judge in come)
+    left = tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_CHARACTERS]}) no longer judges" for judge in removed)
+    return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_CHARACTERS]}) judges now" for judge in added)
 
 
 def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Shift:
@@ -144,5 +145,5 @@ def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrad
     return {anchor: sum(verdicts.values()) * 2 > len(verdicts) for anchor, verdicts in votes.items()}
 
 
-def _sort_key(lineage: JudgeLineage) -> tuple[str, str, str]:
+def _make_sort_key(lineage: JudgeLineage) -> tuple[str, str, str]:
     return lineage.model, lineage.rubric_version, lineage.prompt_sha256

@@ -125,8 +125,8 @@ class JudgeModel(Protocol):
         """The configured model."""
         ...
 
-    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for a verdict.
+    async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
+        """Ask for a reply. Raise `JudgeUnavailable` if none came within the deadline and the allowed tries.
 
         Raises `JudgeUnavailable` if there is no reply within the deadline and the allowed tries.
 
@@ -192,14 +192,14 @@ class PriceRow(BaseModel):
     as_of: date = Field(description="the date of the price")
     source: Annotated[str, Field(min_length=1)] = Field(description="the source of the price")
 
-    def fits(self, model: str, prompt_tokens: int) -> bool:
-        """Whether this row has the price for a request of this size to this model."""
+    def applies_to(self, model: str, prompt_tokens: int) -> bool:
+        """Whether this row is the price of such a request."""
         within = self.prompt_tokens_up_to is None or prompt_tokens <= self.prompt_tokens_up_to
         return within and fnmatchcase(model.lower(), self.model.lower())
 
 
-_ANTHROPIC = "Anthropic's published pricing page and model overviews"
-_READ_ON = date(2026, 11, 22)
+_PRICE_SOURCE = "Anthropic's published pricing page and model overviews"
+_PRICE_DATE = date(2026, 11, 22)
 
 
 def _build_claude_price(
@@ -216,12 +216,12 @@ def _build_claude_price(
         output=put_out,
         batch_factor=Decimal("0.5"),
         prompt_tokens_up_to=prompt_tokens_up_to,
-        as_of=_READ_ON,
-        source=_ANTHROPIC,
+        as_of=_PRICE_DATE,
+        source=_PRICE_SOURCE,
     )
 
 
-BUILT_IN: tuple[PriceRow, ...] = (
+BUILT_IN_PRICES: tuple[PriceRow, ...] = (
     _build_claude_price(
         "claude-haiku-5-5*", ("0.10", "0.125", "0.20", "0.01", "0.50"), prompt_tokens_up_to=100_000
     ),
@@ -239,11 +239,8 @@ Other clouds have other prices for the same models: set them in the configuratio
 
 
 def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
-    """Find the price row for a request; ``None`` if the price is unknown.
-
-    ``prices`` take precedence over `BUILT_IN`.
-    """
-    return next((row for row in (*prices, *BUILT_IN) if row.fits(model, prompt_tokens)), None)
+    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is unknown."""
+    return next((row for row in (*prices, *BUILT_IN_PRICES) if row.applies_to(model, prompt_tokens)), None)
 
 
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
@@ -263,8 +260,8 @@ def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) 
     return (total * factor / _MILLION).quantize(_PRICE_QUANTUM, rounding=ROUND_UP)
 
 
-def build_price(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
-    """Return a function that computes US dollars from a model and its usage, by ``rows`` and `BUILT_IN`."""
+def build_price_function(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
+    """Return a function from a model and a usage to US dollars, with ``rows`` before the built-in prices."""
     return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-_STOPS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
-_REDIRECTED: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
-_HINTS: Final = {
-    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
+_STOP_REASONS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
+_REDIRECT_HINT: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
+_STATUS_HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output (json_schema)",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -36,7 +36,9 @@ def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     status = int(error.status_code)
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
-    return JudgeMisconfigured(f"the endpoint of {model} refuses the request: HTTP {status}{_HINTS.get(status, '')}")
+    return JudgeMisconfigured(
+        f"the endpoint of {model} refuses the request: HTTP {status}{_STATUS_HINTS.get(status, '')}"
+    )
 
 
 def parse_reply(completion: Any) -> ModelReply:
@@ -49,7 +51,7 @@ def parse_reply(completion: Any) -> ModelReply:
     refused = bool(getattr(message, "refusal", None))
     return ModelReply(
         text=text,
-        stop=Stop.REFUSED if refused else _STOPS.get(str(choices[0].finish_reason), Stop.DONE),
+        stop=Stop.REFUSED if refused else _STOP_REASONS.get(str(choices[0].finish_reason), Stop.DONE),
         answered_by=str(completion.model),
         usage=_parse_usage(getattr(completion, "usage", None)),
     )
@@ -67,8 +69,8 @@ def _parse_usage(used: Any) -> Usage:
     )
 
 
-ADDRESS: Final = "https://api.openai.com/v1"
-"""The address of OpenAI's API. Set ``base_url`` for vLLM, Ollama, OpenRouter, Together and others."""
+API_ADDRESS: Final = "https://api.openai.com/v1"
+"""OpenAI's own; ``base_url`` configures vLLM, Ollama, OpenRouter, Together and others."""
 
 
 class OpenAIJudge:
@@ -79,13 +81,13 @@ class OpenAIJudge:
         model: str,
         *,
         api_key: str,
-        base_url: str = ADDRESS,
-        patience: RetryPolicy,
+        base_url: str = API_ADDRESS,
+        retry_policy: RetryPolicy,
     ) -> None:
         self._model = model
         self._key = api_key
         self._base_url = base_url
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._client: AsyncOpenAI | None = None
 
     @property
@@ -102,10 +104,8 @@ class OpenAIJudge:
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
-            timeout=self._patience.try_s,
-            http_client=DefaultAsyncHttpxClient(
-                follow_redirects=False
-            ),  # a prompt is sent only to the configured address
+            timeout=self._retry_policy.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 
@@ -117,15 +117,17 @@ class OpenAIJudge:
         if self._client is not None:
             await self._client.close()
 
-    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
+    async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, with retries."""
-        return await retry_until_deadline(lambda: self._once(prompt), self._patience, provider=self._model)
+        return await retry_until_deadline(
+            lambda: self._request_reply_once(prompt), self._retry_policy, provider=self._model
+        )
 
-    async def _once(self, prompt: JudgePrompt) -> ModelReply:
-        import openai  # already imported
+    async def _request_reply_once(self, prompt: JudgePrompt) -> ModelReply:
+        import openai  # loaded by now
 
         try:
-            return estimate_usage(parse_reply(await self._create(prompt)), prompt)
+            return estimate_usage(parse_reply(await self._create_completion(prompt)), prompt)
         except openai.APITimeoutError:
             raise TryAgain("the API did not answer in time") from None
         except openai.APIConnectionError:
@@ -135,11 +137,11 @@ class OpenAIJudge:
         except (openai.OpenAIError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None
 
-    async def _create(self, prompt: JudgePrompt) -> Any:
+    async def _create_completion(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
             raise AssertionError("use OpenAIJudge in a `with` block before you ask it")
-        # OpenAI's newer models refuse the old name of the limit; most other servers accept only the old name
-        limit = "max_completion_tokens" if self._base_url == ADDRESS else "max_tokens"
+        # OpenAI's newer models refuse the old name of the limit, most other servers know only the old name
+        limit = "max_completion_tokens" if self._base_url == API_ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create
         return await create(
             model=self._model,

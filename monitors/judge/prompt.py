@@ -124,7 +124,7 @@ def build_prompt(
     criteria_tokens = CRITERIA_TOKENS if chosen_task is Task.RUBRIC else 0
     graded = fence_text(subject.answer, nonce, part=TextSource.ANSWER)
     question = fence_text(
-        "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, limit_characters=QUESTION_CHARACTERS
+        "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, max_characters=QUESTION_CHARACTERS
     )
     parts = [question, *_fence_evidence(subject, nonce), graded]
     material = _LAYOUT.format(
@@ -147,7 +147,7 @@ def _fence_evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
     gold = [fence_text(text, nonce, part=TextSource.EXPECTED) for text in subject.expected]
     passages = subject.passages[:MAX_PASSAGES]
     return gold + [
-        fence_text(p, nonce, part=TextSource.SOURCE, limit_characters=PASSAGE_CHARACTERS) for p in passages
+        fence_text(p, nonce, part=TextSource.SOURCE, max_characters=PASSAGE_CHARACTERS) for p in passages
     ]
 
 

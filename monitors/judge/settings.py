@@ -25,8 +25,8 @@ from monitors.records.runs import format_missing_price
 from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
 
-Stratum = tuple[str, str, str, str, bool]
-"""A stratum of answers: target, run, verdicts, outcome, and whether the case has severity 3."""
+ReviewStratum = tuple[str, str, str, str, bool]
+"""Target, run, verdicts, outcome, whether it is severity 3."""
 
 
 class ReviewSettings(BaseModel):
@@ -45,34 +45,31 @@ def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple
     ``share`` is in [0, 1]; with 0 the sample is empty. A larger share contains the sample of a smaller one, in
     any order of the answers. An answer that occurs twice counts once.
     """
-    strata: dict[Stratum, set[AnswerId]] = defaultdict(set)
+    strata: dict[ReviewStratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():
         strata[_find_stratum(answer)].add(answer.answer_id)
     sampled = [check for stratum in strata.values() for check in _sample_stratum(stratum, share)]
-    return tuple(sorted(sampled, key=lambda check: _hash_place("shown", check.answer_id)))
+    return tuple(sorted(sampled, key=lambda check: _make_sort_key("shown", check.answer_id)))
 
 
 def _sample_stratum(answers: set[AnswerId], share: float) -> Sequence[SampledAnswer]:
     count = max(1, round(share * len(answers)))
-    chosen = sorted(answers, key=lambda answer_id: _hash_place("drawn", answer_id))[:count]
+    chosen = sorted(answers, key=lambda answer_id: _make_sort_key("drawn", answer_id))[:count]
     return [SampledAnswer(answer_id, count / len(answers)) for answer_id in chosen]
 
 
-def _find_stratum(answer: ReviewCandidate) -> Stratum:
+def _find_stratum(answer: ReviewCandidate) -> ReviewStratum:
     return answer.target, answer.answer_id.run_id, answer.verdicts, answer.outcome, answer.severe
 
 
-def _hash_place(purpose: str, answer_id: AnswerId) -> str:
-    """Return a stable pseudo-random sort key.
-
-    Sampling and showing use different keys, so that the order of one does not reveal the other.
-    """
+def _make_sort_key(purpose: str, answer_id: AnswerId) -> str:
+    """Return a stable pseudo-random sort key. Sampling and showing use two, so that neither reveals the other."""
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-ONE_OR_THREE: Final = (1, 3)
+ACCEPTED_JUDGE_COUNTS: Final = (1, 3)
 DEFAULT_BUDGET_USD: Final = Decimal(5)
 
 
@@ -117,8 +114,8 @@ class JudgeModelSettings(BaseModel):
     )
 
     @property
-    def key_from(self) -> str:
-        """The name of the environment variable with the API key."""
+    def key_variable_or_default(self) -> str:
+        """The environment variable that holds its key: the configured or the provider's own."""
         return self.key_variable or KEY_VARIABLES[self.provider]
 
 
@@ -195,15 +192,15 @@ class JudgeSettings(BaseModel):
     batch_poll_s: Seconds = Field(default=30.0, description="between two polls of a nightly batch")
 
     @model_validator(mode="after")
-    def _is_decidable(self) -> Self:
-        if len(self.models) not in ONE_OR_THREE:
+    def _check_model_count(self) -> Self:
+        if len(self.models) not in ACCEPTED_JUDGE_COUNTS:
             raise ValueError(
                 "two judges are not accepted, because two cannot outvote each other; accepted: one or three"
             )
         return self
 
     @model_validator(mode="after")
-    def _needs_prices_for_a_budget(self) -> Self:
+    def _check_budget_prices(self) -> Self:
         if self.budget_usd is not None and self.unpriced_models:
             rows = "; ".join(map(format_missing_price, self.unpriced_models))
             raise ValueError(f"budget_usd: a budget in money needs every judge's price; leave it out, or: {rows}")
@@ -223,8 +220,8 @@ class JudgeSettings(BaseModel):
         return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property
-    def patience(self) -> RetryPolicy:
-        """The deadline and the retries for one verdict."""
+    def retry_policy(self) -> RetryPolicy:
+        """How long one verdict may take."""
         return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),

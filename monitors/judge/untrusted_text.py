@@ -4,9 +4,9 @@ Normalised text has no invisible characters, no bidirectional controls and no lo
 meaning are not changed: Devanagari and its joiners, emoji, superscripts, fractions and line breaks. Flags report
 the changes.
 
-A fence is a line with a random number that the text's author cannot know, so that the judge treats all text between
-fences as data. This text is normalised first, so that the judge reads the same text as a person. A part that
-resembles a fence or the markup of a conversation is made harmless and reported.
+A fence is a line with a random number that the text's author cannot know, so that the text stays data with any
+content. The text between is normalised first, so that the judge reads the text that a person would see. Any part
+that resembles a fence or the markup of a conversation is made harmless and reported.
 
 Lookalikes are single characters of Unicode's confusables table (UTS 39) with a skeleton of one Latin letter, for
 Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible
@@ -81,8 +81,8 @@ class HostileFlag(StrEnum):
     CUT = "cut"
 
 
-class PlainText(NamedTuple):
-    """A normalised text, and the tricks that were found in the original text."""
+class NormalisedText(NamedTuple):
+    """A normalised text, and the tricks found in it."""
 
     text: str
     flags: frozenset[HostileFlag]
@@ -106,12 +106,12 @@ For example, a full-width A becomes A. Superscripts, fractions and ligatures are
 """
 
 
-def normalise_untrusted(text: str) -> PlainText:
-    """Normalise ``text`` in linear time. Normalising the result again changes nothing."""
+def normalise_untrusted(text: str) -> NormalisedText:
+    """Normalise ``text``; linear in its length and idempotent."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
     if text.isascii() and _CONTROL.search(text) is None:
-        return PlainText(text, frozenset())
+        return NormalisedText(text, frozenset())
     for pattern, flag, instead in (
         (_CONTROL, HostileFlag.CONTROL, "\ufffd"),
         (_TAGS, HostileFlag.TAG_CHARACTERS, ""),
@@ -123,7 +123,7 @@ def normalise_untrusted(text: str) -> PlainText:
     text = _fold_styles(text, flags)
     text = _remove_invisible(text, flags)
     text = _replace_lookalikes(text, flags)
-    return PlainText(text, frozenset(flags))
+    return NormalisedText(text, frozenset(flags))
 
 
 def _fold_styles(text: str, flags: set[HostileFlag]) -> str:
@@ -149,7 +149,7 @@ def _remove_invisible(text: str, flags: set[HostileFlag]) -> str:
     left: list[str] = []
     before = ""
     for place, character in enumerate(text):
-        if character in INVISIBLE and not _is_needed(character, before, text[place + 1 : place + 2]):
+        if character in INVISIBLE and not _is_needed_for_display(character, before, text[place + 1 : place + 2]):
             flags.add(HostileFlag.INVISIBLE)
             continue
         left.append(character)
@@ -157,7 +157,7 @@ def _remove_invisible(text: str, flags: set[HostileFlag]) -> str:
     return "".join(left)
 
 
-def _is_needed(character: str, before: str, after: str) -> bool:
+def _is_needed_for_display(character: str, before: str, after: str) -> bool:
     if not before:
         return False
     symbol = unicodedata.category(before) in {"So", "Sk", "Sm"}
@@ -177,19 +177,19 @@ def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
         return text
-    honest = {_find_alphabet(c) for c in characters if c not in LOOKALIKES and c.isalpha()}
+    other_alphabets = {_find_alphabet(c) for c in characters if c not in LOOKALIKES and c.isalpha()}
 
-    def latin(match: re.Match[str]) -> str:
+    def replace_word(match: re.Match[str]) -> str:
         word = match[0]
-        posing = {_find_alphabet(c) for c in word if c in LOOKALIKES}
+        lookalike_alphabets = {_find_alphabet(c) for c in word if c in LOOKALIKES}
         mixed = any(c.isascii() for c in word)
-        alone = len(word) == 1 and posing == {_GREEK}
-        if not posing or alone or not (mixed or posing.isdisjoint(honest)):
+        alone = len(word) == 1 and lookalike_alphabets == {_GREEK}
+        if not lookalike_alphabets or alone or not (mixed or lookalike_alphabets.isdisjoint(other_alphabets)):
             return word
         flags.add(HostileFlag.HOMOGLYPHS)
         return word.translate(_TO_LATIN)
 
-    return _WORD.sub(latin, text)
+    return _WORD.sub(replace_word, text)
 
 
 def _find_alphabet(letter: str) -> str:
@@ -199,11 +199,8 @@ def _find_alphabet(letter: str) -> str:
     return ""
 
 
-LIMIT_CHARACTERS = 24_000
-"""Maximum number of characters of a text, about 6,000 tokens of English. Longer texts are cut in the middle.
-
-The longest answer or report observed in a real application has a quarter of this length.
-"""
+DEFAULT_MAX_CHARACTERS = 24_000
+"""About 6,000 tokens of English: four times the longest answer or report observed in a real application."""
 
 _HEAD_SHARE = 3
 """Of a cut text, three quarters are from the beginning and one quarter is from the end."""
@@ -234,20 +231,20 @@ class FencedText(NamedTuple):
 
 
 def fence_text(
-    text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, limit_characters: int = LIMIT_CHARACTERS
+    text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, max_characters: int = DEFAULT_MAX_CHARACTERS
 ) -> FencedText:
     """Put ``text`` between two lines that its content cannot close.
 
     ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
-    ``inner`` contains the nonce only in the mark of a cut, so that only the lines made here are fences in a prompt.
-    ``inner`` has at most ``limit_characters`` characters, and about a hundred more for that mark.
+    ``inner`` contains the nonce only in the mark of a cut, so that of all lines of a prompt only those made here
+    are fences. The longest ``inner`` has ``max_characters`` and about a hundred more for that mark.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
     plain, flags = normalise_untrusted(text)
-    defused, defused_flags = _defuse(plain, nonce)
-    inner, cut = _shorten_middle(defused, nonce, limit_characters)
-    flagged = {*flags, *defused_flags, *([HostileFlag.CUT] if cut else [])}
+    escaped, escaped_flags = _escape_fences_and_markup(plain, nonce)
+    inner, cut = _shorten_middle(escaped, nonce, max_characters)
+    flagged = {*flags, *escaped_flags, *([HostileFlag.CUT] if cut else [])}
     return FencedText(
         f"<<<BEGIN {part.value.upper()} {nonce}>>>\n{inner}\n<<<END {part.value.upper()} {nonce}>>>",
         inner,
@@ -279,11 +276,11 @@ _MARKUP = re.compile(
     r"|end_of_turn)>|<(?:s|/s|bos|eos)>",
     re.IGNORECASE,
 )
-_DEFUSED = str.maketrans("<>[]|", "‹›()¦")
-"""Replaces brackets with lookalikes that no tokenizer reads as a fence or a turn of the conversation."""
+_BRACKET_LOOKALIKES = str.maketrans("<>[]|", "‹›()¦")
+"""Lookalikes of brackets that no tokenizer takes for a fence or a turn of the conversation."""
 
 
-def _defuse(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
+def _escape_fences_and_markup(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
     flags: set[HostileFlag] = set()
     text, count = re.subn(nonce, "(number left out)", text, flags=re.IGNORECASE)
     text, forged = _FORGED_FENCE.subn(_escape_brackets, text)
@@ -296,14 +293,14 @@ def _defuse(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
 
 
 def _escape_brackets(match: re.Match[str]) -> str:
-    return match[0].translate(_DEFUSED)
+    return match[0].translate(_BRACKET_LOOKALIKES)
 
 
-def _shorten_middle(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
-    if len(text) <= limit_characters:
+def _shorten_middle(text: str, nonce: str, max_characters: int) -> tuple[str, int]:
+    if len(text) <= max_characters:
         return text, 0
-    head = limit_characters * _HEAD_SHARE // 4
-    tail = limit_characters - head
-    cut = len(text) - limit_characters
+    head = max_characters * _HEAD_SHARE // 4
+    tail = max_characters - head
+    cut = len(text) - max_characters
     mark = f"\n[{nonce}: {cut:,} characters of the text are left out here]\n"
     return f"{text[:head]}{mark}{text[len(text) - tail :]}", cut

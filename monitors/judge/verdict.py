@@ -142,7 +142,7 @@ class JudgeVerdict(Record):
     reason: Annotated[str, Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _agrees_with_itself(self) -> Self:
+    def _check_consistency(self) -> Self:
         if self.factual_match == bool(self.failure_kinds):
             raise ValueError("failure_kinds must be empty exactly when factual_match is true")
         if self.factual_match != (self.score >= PASSING_SCORE):

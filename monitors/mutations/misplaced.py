@@ -175,7 +175,7 @@ _PER_NOUN: Final = re.compile(
 )
 
 
-def change_per(gold: str) -> str:
+def change_rate_noun(gold: str) -> str:
     """Replace the "per" of a value: a fee per term becomes a fee per year. Empty if the value has no "per"."""
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""

@@ -25,8 +25,8 @@ from monitors.facts.similarity import fold_text
 from monitors.mutations.misplaced import (
     answer_another_subject,
     change_condition,
-    change_per,
     change_physical_unit,
+    change_rate_noun,
     place_in_another_row,
     refuse_then_answer,
     select_language,
@@ -243,18 +243,18 @@ def flip_yes(gold: str) -> str:
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
     if lead is None or opposite is None:
         return ""
-    turned = _turn_statement(gold[lead.end() :])
-    return f"{opposite}, {turned}" if turned else f"{opposite}."
+    negated = _negate_statement(gold[lead.end() :])
+    return f"{opposite}, {negated}" if negated else f"{opposite}."
 
 
-def negate(gold: str, language: Language) -> str:
+def negate_answer(gold: str, language: Language) -> str:
     """Negate a sentence or a bare answer: "It is not 24 months". Empty for a yes or no."""
     lead = _LEAD.match(gold)
     if lead is not None and lead[1].lower() in _OPPOSITE:
         return ""
-    turned = _turn_statement(gold)
-    if turned:
-        return turned
+    negated = _negate_statement(gold)
+    if negated:
+        return negated
     if len(gold.split()) > _MAX_ANSWER_WORDS or _NEGATIVE.search(gold):
         return ""
     answer = gold.rstrip(" .।")
@@ -273,7 +273,7 @@ _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
 )
 _VERB = r"(is|are|was|were|can|will|must|may|should|does|do|has|have)"
-_TURNS = (
+_NEGATION_SWAPS = (
     (re.compile(rf"(?i)\b{_VERB}(?: not\b|n't\b)"), r"\1"),
     (re.compile(r"(?i)\bcannot\b"), "can"),
     (re.compile(r"(?i)\bthere (is|are) no\b"), r"there \1 a"),
@@ -292,12 +292,12 @@ _DENIALS = (
 )
 
 
-def _turn_statement(text: str) -> str:
+def _negate_statement(text: str) -> str:
     """Negate the first statement of a text.
 
     Empty if that is impossible, or if a second negation would cancel it.
     """
-    for pattern, instead in _TURNS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
+    for pattern, instead in _NEGATION_SWAPS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
         if match is not None:
             before = text[: match.start()]
@@ -421,7 +421,7 @@ def build_wrong_place_mutant(
         case MutationOperator.SWAPPED:
             text = swap_values(case.gold)
         case MutationOperator.PER_CHANGED:
-            text = change_per(case.gold)
+            text = change_rate_noun(case.gold)
         case MutationOperator.CONDITION_CHANGED:
             text = change_condition(case.gold)
         case _:
@@ -551,7 +551,7 @@ _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
 def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
     for operator, change in _QUANTITIES.items():
         yield operator, change(case.gold)
-    yield MutationOperator.NEGATED, negate(case.gold, case.language)
+    yield MutationOperator.NEGATED, negate_answer(case.gold, case.language)
     yield MutationOperator.YES_FLIPPED, flip_yes(case.gold)
     if sibling is not None and has_same_answer_kind(sibling.gold, case.gold):
         yield MutationOperator.OTHER_POLICY, sibling.gold

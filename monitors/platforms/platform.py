@@ -14,6 +14,7 @@ from typing import Annotated, Protocol
 from pydantic import Field, JsonValue
 
 from monitors.errors import SourceUnavailable
+from monitors.plural import plural
 from monitors.records.base import Identifier, Record, UtcTime
 
 Json = dict[str, JsonValue]
@@ -69,21 +70,21 @@ class ReadingCheck:
         self._dataset = dataset
         self._ids: set[str] = set()
 
-    def add(self, identity: str) -> None:
-        """Store the id of an example. Raises `SourceUnavailable` if the same id was stored before."""
-        if identity in self._ids:
+    def add(self, example_id: str) -> None:
+        """Store the id of an example. Raises `SourceUnavailable` if the id came before."""
+        if example_id in self._ids:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: example {identity} occurs twice, so another example may be "
+                f"reading dataset {self._dataset!r}: example {example_id} occurs twice, so another example may be "
                 "missing; run the command again"
             )
-        self._ids.add(identity)
+        self._ids.add(example_id)
 
     def check_total(self, total: int | None) -> None:
         """Raise `SourceUnavailable` if fewer examples came than the platform reports."""
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples arrived; run the "
-                "command again"
+                f"reading dataset {self._dataset!r}: {len(self._ids)} of {plural(total, 'example')} arrived; run "
+                "the command again"
             )
 
 

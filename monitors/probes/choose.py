@@ -13,7 +13,7 @@ from monitors.probes.api.gradio import GradioDriver
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, select_nothing
-from monitors.probes.job.driver import Clock, JobDriver, JobTraces, Script, answer_no_question
+from monitors.probes.job.driver import Clock, FindScriptedAnswer, JobDriver, JobTraces, answer_no_question
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
@@ -32,7 +32,7 @@ def build_driver(
     search_path: str | None = None,
     login: Login | None = None,
     traces: JobTraces | None = None,
-    script: Script = answer_no_question,
+    script: FindScriptedAnswer = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from monitors.plural import plural
+
 FIRST_PAUSE_S: Final = 5.0
 """Seconds to wait after a refusal that names no time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
@@ -99,7 +101,11 @@ class RequestLimit:
         """Return a sentence about the waits in this run; empty if there was none."""
         if not self.pauses:
             return ""
-        pace = f", then asked {MINUTE_S / self._interval_s:.0f} questions a minute" if self._interval_s else ""
+        pace = (
+            f", then asked {plural(round(MINUTE_S / self._interval_s), 'question')} a minute"
+            if self._interval_s
+            else ""
+        )
         times = "once" if self.pauses == 1 else f"{self.pauses} times"
         return f"the app limits requests (HTTP 429): Lookout waited {times}, {self.waited_s:.0f} s in total{pace}"
 

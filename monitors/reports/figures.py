@@ -51,8 +51,8 @@ def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Mar
         _render_line(latency.p95_ms, top, "p95"),
     ]
     title = (
-        f"{len(total_ms)} answers: p50 {format_seconds(latency.p50_ms)}, p95 {format_seconds(latency.p95_ms)}, "
-        f"objective for p50 {format_seconds(latency.objective_p50_ms)}"
+        f"{plural(len(total_ms), 'answer')}: p50 {format_seconds(latency.p50_ms)}, "
+        f"p95 {format_seconds(latency.p95_ms)}, objective for p50 {format_seconds(latency.objective_p50_ms)}"
     )
     return _build_svg(_WIDTH, _HEIGHT + _FOOT, "histogram", title, parts)
 

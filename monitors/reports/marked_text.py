@@ -14,6 +14,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Final, assert_never
 
+from monitors.plural import plural
 from monitors.records.exchanges import Channel, Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import FailureKind, Grade, Judged, Span
 from monitors.records.runs import CaseResult
@@ -285,7 +286,7 @@ def split_into_pieces(
 
 
 def _build_left_out_piece(count: int) -> Piece:
-    return Piece(PieceKind.LEFT_OUT, f"… {count:,} characters not shown; results.json has them …")
+    return Piece(PieceKind.LEFT_OUT, f"… {plural(count, 'character')} not shown; results.json has them …")
 
 
 def _choose_windows(

@@ -71,7 +71,9 @@ def format_recheck_count(count: RecheckCount) -> str:
     if not count.asked:
         return "not asked"
     outcome = f"fails {count.failed:,}" if count.failed else f"right {count.right:,}"
-    first = f"{outcome} of {count.asked:,}" if count.failed or count.right else f"asked {count.asked:,} times"
+    first = (
+        f"{outcome} of {count.asked:,}" if count.failed or count.right else f"asked {plural(count.asked, 'time')}"
+    )
     others = [
         f"{count.in_another_way:,} in another way than before" if count.in_another_way else "",
         f"{count.no_answer:,} without an answer" if count.no_answer else "",
@@ -127,7 +129,7 @@ def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
     tally = {tendency: tendencies.count(tendency) for tendency in _Tendency}
     parts = [f"{count:,} {_TENDENCY_WORDS[tendency][count > 1]}" for tendency, count in tally.items() if count]
     times = {count.asked for count in counts.values()}
-    often = f" ({times.pop()} times each)" if len(times) == 1 else ""
+    often = f" ({plural(times.pop(), 'time')} each)" if len(times) == 1 else ""
     if len(parts) == 1:
         return f"all {len(counts):,} cases{often} {_TENDENCY_WORDS[tendencies[0]][1]}"
     return f"of {len(counts):,} cases{often} {', '.join(parts)}"

@@ -44,8 +44,8 @@ def advance_watermark(watermark: Watermark | None, source: Identifier, window: I
     return Watermark(source=source, completed_to=max(previous, window.until))
 
 
-class Offer(StrEnum):
-    """The decision of `Intake` about a conversation."""
+class IntakeDecision(StrEnum):
+    """What `Intake` decided about a conversation."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
@@ -116,12 +116,12 @@ class Intake:
         """Return the number of other ids before a taken id."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
-    def offer(self, conversation: Conversation, written: bytes | None = None) -> Offer:
-        """Decide whether to take a conversation. ``written`` is its JSON, if the caller already has it."""
+    def offer(self, conversation: Conversation, conversation_json: bytes | None = None) -> IntakeDecision:
+        """Decide whether to take a conversation. ``conversation_json`` is its JSON, if the caller has it."""
         if conversation.id in self._taken_earlier:
-            return Offer.TAKEN_EARLIER
-        if written is None:
-            written = conversation.model_dump_json().encode()
+            return IntakeDecision.TAKEN_EARLIER
+        if conversation_json is None:
+            conversation_json = conversation.model_dump_json().encode()
         # The completion time and a digest of the conversation order versions with the same id. The digest of the
         # first question stays if a conversation is continued or rated later.
         completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
@@ -129,20 +129,20 @@ class Intake:
         fingerprint = b"".join(
             (
                 completed_us.to_bytes(_TIME_BYTES),
-                hashlib.blake2b(written, digest_size=_DIGEST_BYTES).digest(),
+                hashlib.blake2b(conversation_json, digest_size=_DIGEST_BYTES).digest(),
                 hashlib.blake2b(opening, digest_size=_OPENING_BYTES).digest(),
             )
         )
         earlier = self._fingerprints.get(conversation.id)
         if earlier is None:
             self._fingerprints[conversation.id] = fingerprint + len(self._fingerprints).to_bytes(_PLACE_BYTES)
-            return Offer.TAKEN
+            return IntakeDecision.TAKEN
         if fingerprint[_SORTED_BYTES:] != earlier[_SORTED_BYTES:_FINGERPRINT_BYTES]:
             self._changed_ids.add(conversation.id)
         if fingerprint <= earlier[:_FINGERPRINT_BYTES]:
-            return Offer.DUPLICATE
+            return IntakeDecision.DUPLICATE
         self._fingerprints[conversation.id] = fingerprint + earlier[_FINGERPRINT_BYTES:]
-        return Offer.REPLACED
+        return IntakeDecision.REPLACED
 
     def build_warnings(self) -> tuple[SourceWarning, ...]:
         """Return a warning for each id that several conversations have, because it cannot identify them."""

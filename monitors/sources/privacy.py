@@ -142,27 +142,27 @@ def protect_conversation(
         case PrivacyMode.NONE:
             return pseudonymous
         case PrivacyMode.REDACT:
-            return _redact_disclosures(pseudonymous, _Masking(get_label, None, account_patterns))
+            return _redact_disclosures(pseudonymous, _TextMasker(get_label, None, account_patterns))
         case PrivacyMode.PSEUDONYMISE:
             return _redact_disclosures(
-                pseudonymous, _Masking(pseudonyms.make_pseudonym, pseudonyms, account_patterns)
+                pseudonymous, _TextMasker(pseudonyms.make_pseudonym, pseudonyms, account_patterns)
             )
         case _:
             assert_never(mode)
 
 
-class _Masking:
+class _TextMasker:
     """Mask the texts of one conversation. A value that is found in one text is masked in all texts."""
 
     def __init__(
         self,
-        replacement_for: Callable[[DisclosureKind, str], str],
+        build_replacement: Callable[[DisclosureKind, str], str],
         pseudonyms: Pseudonyms | None,
         account_patterns: Sequence[str],
     ) -> None:
-        self._replacement_for, self._pseudonyms, self._patterns = replacement_for, pseudonyms, account_patterns
+        self._build_replacement, self._pseudonyms, self._patterns = build_replacement, pseudonyms, account_patterns
 
-    def mask_all(self, texts: Sequence[str]) -> list[str]:
+    def mask_texts(self, texts: Sequence[str]) -> list[str]:
         """Return the masked texts in their order."""
         kinds: dict[str, DisclosureKind] = {}
         masked: list[str] = []
@@ -189,7 +189,7 @@ class _Masking:
         find_known = partial(
             _find_known_values, [(_compile_value_pattern(value), kinds[value]) for value in present_values]
         )
-        return mask(text, self._replacement_for, account_patterns=self._patterns, safe=safe, also=find_known)
+        return mask(text, self._build_replacement, account_patterns=self._patterns, safe=safe, also=find_known)
 
 
 def _compile_value_pattern(value: str) -> re.Pattern[str]:
@@ -214,8 +214,8 @@ def _find_known_values(
         gaps = uncovered
 
 
-def _redact_disclosures(conversation: Conversation, masking: _Masking) -> Conversation:
-    texts = masking.mask_all([text for turn in conversation.turns for text in _list_texts(turn)])
+def _redact_disclosures(conversation: Conversation, masking: _TextMasker) -> Conversation:
+    texts = masking.mask_texts([text for turn in conversation.turns for text in _list_texts(turn)])
     turns: list[Turn] = []
     for turn in conversation.turns:
         count = len(_list_texts(turn))
@@ -238,7 +238,7 @@ def _list_texts(turn: Turn) -> list[str]:
     return [turn.user_text, turn.reply_text, *comment, *turn.citations, *turn.context, *step_details]
 
 
-def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
+def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Turn:
     """Return the turn with other texts, given in the order of `_list_texts`."""
     user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
@@ -260,8 +260,8 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
     )
 
 
-def _redact_name(name: str | None, masking: _Masking) -> str | None:
+def _redact_name(name: str | None, masking: _TextMasker) -> str | None:
     """Return a version or path without personal data. A number such as 10.0.0.12 stays, because it is a version."""
     if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name
-    return masking.mask_all([name])[0]
+    return masking.mask_texts([name])[0]

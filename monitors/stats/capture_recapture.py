@@ -73,7 +73,9 @@ NO_REVIEW: Final = "the judge is not calibrated: people must review right and wr
 NOT_BETTER_THAN_CHANCE: Final = "in people's reviews, this judge is not better than chance"
 
 
-def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
+def reconcile_counts(
+    counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95
+) -> Reconciliation:
     """Compute all figures of a period.
 
     ``confusion`` counts the judge's grades against people's. Its counts are 0 if there are no reviews.

@@ -57,7 +57,7 @@ class _Change(NamedTuple):
     log_weight: float
 
 
-def start_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
+def start_drift_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
     """Return the state of a new test.
 
     ``graded_by`` identifies the judge and its settings. ``reason`` says why the test starts.
@@ -68,7 +68,7 @@ def start_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState
     return DriftState(graded_by=graded_by, reason=reason)
 
 
-def observe(
+def add_nightly_run(
     state: DriftState | None,
     count: DriftCount,
     graded_by: str,
@@ -85,9 +85,9 @@ def observe(
     probability of ever raising a false alarm.
     """
     if state is None:
-        state = start_test(graded_by)
+        state = start_drift_test(graded_by)
     elif state.graded_by != graded_by:
-        state = start_test(
+        state = start_drift_test(
             graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test restarted"
         )
     if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):

@@ -105,7 +105,7 @@ class NoiseFit(NamedTuple):
     posterior: NoiseOdds
 
 
-def is_fault(group: Group) -> bool:
+def has_consistent_failure(group: Group) -> bool:
     """Whether a group of repeats shows a fault, not noise: two or more repeats, and more than half failed."""
     failed, repeats = group
     return repeats > 1 and failed > repeats * MAX_NOISE
@@ -151,7 +151,7 @@ NO_ODDS: Final = NoiseOdds(((0.0, _CONCENTRATIONS[0]),), (1.0,))
 
 
 def _is_informative(group: Group) -> bool:
-    return group[1] > 1 and not is_fault(group)
+    return group[1] > 1 and not has_consistent_failure(group)
 
 
 def _compute_likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:

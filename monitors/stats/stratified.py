@@ -94,9 +94,9 @@ def estimate_rate(
         return RateUnknown(conversations=conversations, sampled=sampled, why=reason)
     judged = judged or confusion is not None
     estimate, method = _estimate_graded(strata, confusion, confidence, finite=finite and not judged)
-    widened = _widen(estimate, _compute_known_share(strata))
+    widened = _widen_by_ungraded(estimate, _compute_known_share(strata))
     coverage = _compute_coverage(strata)
-    bounds = _widen(estimate, coverage)
+    bounds = _widen_by_ungraded(estimate, coverage)
     return RateEstimate(
         rate=widened.value,
         low=widened.low,
@@ -153,16 +153,16 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
     rate = by_rule.rate + rest * middle
     rates = [part_rate for _, part_rate in parts]
     return RateEstimate(
-        rate=_clip(rate),
-        low=_clip(rate - compute_distance(by_rule.low, [part_rate.low for part_rate in rates])),
-        high=_clip(rate + compute_distance(by_rule.high, [part_rate.high for part_rate in rates])),
-        low_if_ungraded_right=_clip(
+        rate=_clip_share(rate),
+        low=_clip_share(rate - compute_distance(by_rule.low, [part_rate.low for part_rate in rates])),
+        high=_clip_share(rate + compute_distance(by_rule.high, [part_rate.high for part_rate in rates])),
+        low_if_ungraded_right=_clip_share(
             rate
             - compute_distance(
                 by_rule.low_if_ungraded_right, [part_rate.low_if_ungraded_right for part_rate in rates]
             )
         ),
-        high_if_ungraded_failed=_clip(
+        high_if_ungraded_failed=_clip_share(
             rate
             + compute_distance(
                 by_rule.high_if_ungraded_failed, [part_rate.high_if_ungraded_failed for part_rate in rates]
@@ -171,7 +171,9 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
         conversations=by_rule.conversations,
         sampled=by_rule.sampled,
         graded=by_rule.graded,
-        coverage=_clip(by_rule.coverage - fsum(share * (1 - part_rate.coverage) for share, part_rate in parts)),
+        coverage=_clip_share(
+            by_rule.coverage - fsum(share * (1 - part_rate.coverage) for share, part_rate in parts)
+        ),
         confidence=by_rule.confidence,
         corrected=any(part_rate.corrected for part_rate in rates)
         and not any(part_rate.is_uncorrected for part_rate in rates),
@@ -194,7 +196,7 @@ def compute_rate_interval(
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
-    return _widen(estimate, _compute_known_share(strata))
+    return _widen_by_ungraded(estimate, _compute_known_share(strata))
 
 
 def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
@@ -227,12 +229,12 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
     covered = fsum(
         stratum.conversations * stratum.graded / stratum.sampled for stratum in strata if stratum.sampled
     )
-    return _clip(covered / sum(stratum.conversations for stratum in strata))
+    return _clip_share(covered / sum(stratum.conversations for stratum in strata))
 
 
-def _widen(estimate: Estimate, share: float) -> Estimate:
+def _widen_by_ungraded(estimate: Estimate, share: float) -> Estimate:
     """Widen the limits of an estimate that covers only ``share``: the rest may all have failed or all be right."""
-    return Estimate(estimate.value, estimate.low * share, _clip(estimate.high * share + 1 - share))
+    return Estimate(estimate.value, estimate.low * share, _clip_share(estimate.high * share + 1 - share))
 
 
 def _estimate_graded(
@@ -264,20 +266,20 @@ def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) ->
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
     """Estimate a rate from strata. Completely graded strata are exact; the other strata have limits."""
-    rate = _clip(fsum(stratum.item_weight * stratum.failures for stratum in parts))
+    rate = _clip_share(fsum(stratum.item_weight * stratum.failures for stratum in parts))
     open_parts = [stratum for stratum in parts if stratum.ungraded_share]
     certain = fsum(stratum.item_weight * stratum.failures for stratum in parts if not stratum.ungraded_share)
     if not open_parts:
         return Estimate(rate, rate, rate)
     low, high = (
-        _limit_single(open_parts[0], confidence)
+        _compute_single_stratum_limits(open_parts[0], confidence)
         if len(open_parts) == 1
-        else _limit_both_ways(open_parts, confidence)
+        else _compute_widest_limits(open_parts, confidence)
     )
-    return Estimate(rate, _clip(min(rate, certain + low)), _clip(max(rate, certain + high)))
+    return Estimate(rate, _clip_share(min(rate, certain + low)), _clip_share(max(rate, certain + high)))
 
 
-def _limit_single(stratum: _StratumShare, confidence: float) -> tuple[float, float]:
+def _compute_single_stratum_limits(stratum: _StratumShare, confidence: float) -> tuple[float, float]:
     share = stratum.item_weight * stratum.graded
     if stratum.ungraded_share < 1:
         low, high = compute_finite_limits(
@@ -288,16 +290,18 @@ def _limit_single(stratum: _StratumShare, confidence: float) -> tuple[float, flo
     return share * low, share * high
 
 
-def _limit_both_ways(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
+def _compute_widest_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """Return the wider of two pairs of limits, by failures and by right answers, as shares of all conversations."""
     share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
     scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
-    low, high = _limit_weighted(scaled, confidence)
-    other_low, other_high = _limit_weighted([stratum.with_swapped_outcomes for stratum in scaled], confidence)
+    low, high = _compute_weighted_limits(scaled, confidence)
+    other_low, other_high = _compute_weighted_limits(
+        [stratum.with_swapped_outcomes for stratum in scaled], confidence
+    )
     return share * min(low, 1 - other_high), share * max(high, 1 - other_low)
 
 
-def _limit_weighted(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
+def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
     """Return limits for the failure rate from the observed failures, within the range that the grades allow."""
     tail = (1 - confidence) / 2
     rate = fsum(stratum.item_weight * stratum.failures for stratum in parts)
@@ -361,5 +365,5 @@ def _compute_effective_size(rate: float, limit: float, z: float) -> float:
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 
 
-def _clip(share: float) -> float:
+def _clip_share(share: float) -> float:
     return min(1.0, max(0.0, share))

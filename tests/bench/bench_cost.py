@@ -37,8 +37,8 @@ from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
-from monitors.judge.model import PriceRow, build_price, find_price
-from monitors.judge.precheck import build_judge_case, is_open
+from monitors.judge.model import PriceRow, build_price_function, find_price
+from monitors.judge.precheck import build_judge_case, is_first_verdict_necessary
 from monitors.judge.prompt import Subject
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeScope, JudgeSettings
 from monitors.records.base import Finding, Record, Severity
@@ -229,7 +229,7 @@ async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
 
     with asked_at(provider, HIT_SHARE) as (plan, environment):
         assert plan.settings is not None
-        account = Account(build_price(plan.settings.prices), limit_usd=None)
+        account = Account(build_price_function(plan.settings.prices), limit_usd=None)
         async with open_judge(plan, environment, account, nonces()) as judge:
             queue = JudgeQueue(
                 judge,
@@ -254,7 +254,7 @@ async def compute_uncached_cost(provider: Provider, cases: Sequence[JudgeCase]) 
     """One call for each, without cache, batches or known answers."""
     with asked_at(provider, 0.0) as (plan, environment):
         assert plan.settings is not None
-        account = Account(build_price(plan.settings.prices), limit_usd=None)
+        account = Account(build_price_function(plan.settings.prices), limit_usd=None)
         async with open_judge(plan, environment, account, nonces()) as judge:
             group = await judge.judge_group(cases, ())
     return [ruling.cost for ruling in group.rulings]
@@ -334,7 +334,9 @@ def count_open_demo_cases() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
     panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
-    return sum(is_open(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges), len(exchanges)
+    return sum(
+        is_first_verdict_necessary(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges
+    ), len(exchanges)
 
 
 def build_money_table(spent: Sequence[Spent]) -> list[str]:

@@ -29,8 +29,8 @@ from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
-from monitors.judge.model import build_price
-from monitors.judge.precheck import build_judge_case, is_open
+from monitors.judge.model import build_price_function
+from monitors.judge.precheck import build_judge_case, is_first_verdict_necessary
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -83,7 +83,7 @@ def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     return [
         build_judge_case(case, came)
         for case, came in pairs
-        if is_open(assess_case(case, came, grade_exchange(panel, case, came)))
+        if is_first_verdict_necessary(assess_case(case, came, grade_exchange(panel, case, came)))
     ]
 
 
@@ -96,9 +96,9 @@ def build_bench(model: AnthropicJudge, account: Account) -> Judge:
 
 async def run_baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
     """One uncached call per reply."""
-    account = Account(build_price(()), limit_usd=None)
+    account = Account(build_price_function(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
-        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
+        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, retry_policy=PATIENCE) as model:
             await build_bench(model, account).judge_group(cases, ())
     return account.total
 
@@ -107,17 +107,17 @@ async def run_cascade(
     name: str, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], hit_share: float
 ) -> Cost:
     """Only what is open, in batches, with canaries."""
-    account = Account(build_price(()), limit_usd=None)
+    account = Account(build_price_function(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=PromptCache(hit_share)) as server:
         server.batch_looks = 0
-        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
+        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, retry_policy=PATIENCE) as model:
             night = await judge_by_batch(
                 build_bench(model, account),
                 cases,
                 known_cases,
                 seed="bench",
                 group_size=25,
-                patience=BatchPollPolicy(deadline_s=60, poll_s=0.01),
+                poll_policy=BatchPollPolicy(deadline_s=60, poll_s=0.01),
                 monotonic=time.monotonic,
             )
     void = sum(group.is_void for group in night.groups)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.untrusted_text import LIMIT_CHARACTERS
+from monitors.judge.untrusted_text import DEFAULT_MAX_CHARACTERS
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.incidents import IncidentKind
@@ -260,7 +260,7 @@ async def test_f54_an_answer_of_100_000_tokens_is_bounded(tmp_path, server):
     flood = f"{TEETH_RIGHT}\n" + "Many words follow and nobody knows why they do. " * 9_000
     judged_run = await judged(tmp_path, server, flood)
     assert judged_run.of("teeth").outcome is not CaseOutcome.CORRECT
-    assert max(len(prompt) for prompt in prompts(server)) < LIMIT_CHARACTERS + 3_000
+    assert max(len(prompt) for prompt in prompts(server)) < DEFAULT_MAX_CHARACTERS + 3_000
     assert "too long to show" in judged_run.of("teeth").reason
 
 

@@ -1,4 +1,4 @@
-"""Prompts, patience and judges for the tests of this folder."""
+"""Prompts, retry policies and judges for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> Rende
 
 @asynccontextmanager
 async def judge_at(
-    server: AnthropicServer, patience: RetryPolicy = QUICK, **changes: Any
+    server: AnthropicServer, retry_policy: RetryPolicy = QUICK, **changes: Any
 ) -> AsyncGenerator[AnthropicJudge]:
     """A judge whose provider is the local server."""
-    options: dict[str, Any] = {"api_key": KEY, "base_url": server.url, "patience": patience}
+    options: dict[str, Any] = {"api_key": KEY, "base_url": server.url, "retry_policy": retry_policy}
     async with AnthropicJudge(MODEL, **(options | changes)) as judge:
         yield judge
 

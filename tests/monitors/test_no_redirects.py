@@ -54,9 +54,9 @@ def redirecting(inside):
 @pytest.mark.parametrize("judge_class", [AnthropicJudge, OpenAIJudge])
 async def test_f97_a_prompt_follows_no_redirect(redirecting, inside, judge_class):
     prompt = JudgePrompt(id="p", instructions="Grade.", material="An answer.", reply_schema=SCHEMA, max_tokens=100)
-    async with judge_class("a-model", api_key="k", base_url=redirecting.url, patience=PATIENCE) as judge:
+    async with judge_class("a-model", api_key="k", base_url=redirecting.url, retry_policy=PATIENCE) as judge:
         with pytest.raises(JudgeMisconfigured, match=r"HTTP 307.*redirects"):
-            await judge.verdict(prompt)
+            await judge.request_reply(prompt)
     assert (redirecting.visits, inside.visits) == (1, 0)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import duckdb
 
 from monitors.errors import WarehouseDamaged, WarehouseError
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.storage import build_unwritable_error, move
 from warehouse.database.connection import Deadline, open_connection, transaction
@@ -56,8 +57,8 @@ class MissingSegment(Record):
     def text(self) -> str:
         """What was lost, and what to do about it."""
         return (
-            f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
-            f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
+            f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of "
+            f"{plural(self.rows, 'row')} came back from the old file; restore it from a backup and rebuild"
         )
 
 
@@ -225,7 +226,9 @@ class RebuildReport(Record):
         """Return one error for each damaged or missing segment."""
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
-            summary = f"the old file had {self.unknown} more segments than the journal, but could not be read"
+            summary = (
+                f"the old file had {plural(self.unknown, 'more segment')} than the journal, but could not be read"
+            )
             reason = self.unread or "it names none"
             errors.append(WarehouseDamaged(f"{summary} to say which ({reason}): restore the journal from a backup"))
         return errors

@@ -35,6 +35,7 @@ from monitors.errors import (
 from monitors.platforms.langfuse.client import LangfuseClient, load_langfuse_keys
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings
+from monitors.plural import plural
 from monitors.probes.driver import Answer
 from monitors.probes.inspect.findings import ADVICE, HARMLESS
 from monitors.probes.readiness import (
@@ -477,9 +478,9 @@ def _check_hallucination_log(name: str, settings: HallucinationLogSettings, prob
             else "correct `at`. If the application creates the log with its first entry, set may_be_missing"
         )
         return HealthCheck(name=check_name, health=health, found=f"{settings.at} does not exist yet", to_do=to_do)
-    rotated_note = f", and {rotated} rotated files next to it" if rotated else ""
+    rotated_note = f", and {plural(rotated, 'rotated file')} next to it" if rotated else ""
     return HealthCheck(
-        name=check_name, health=Health.GOOD, found=f"{settings.at}: {newest.size:,} bytes{rotated_note}"
+        name=check_name, health=Health.GOOD, found=f"{settings.at}: {plural(newest.size, 'byte')}{rotated_note}"
     )
 
 

@@ -237,7 +237,7 @@ def _format_bisect_case(case: BisectCase) -> str:
     if not case.asked_before + case.asked_after:
         return f"{case.case_id}: not asked"
     after = (
-        f"from this build on, {case.failed_after} of {case.asked_after} answers failed"
+        f"from this build on, {case.failed_after} of {plural(case.asked_after, 'answer')} failed"
         if case.asked_after
         else "from this build on, not asked"
     )

@@ -162,7 +162,9 @@ def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
         outcome = result.assessment.outcome.value.replace("_", " ")
         print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(format_outcome_reason(result))}")
-    print_text(f"{len(failed)} of {len(results)} answers failed, {len(right)} of {len(results)} were correct.")
+    print_text(
+        f"{len(failed)} of {plural(len(results), 'answer')} failed, {len(right)} of {len(results)} were correct."
+    )
     if failed:
         return ExitCode.FAIL
     return ExitCode.PASS if right else ExitCode.INCONCLUSIVE
@@ -214,8 +216,8 @@ def format_shrink_result(
     else:
         yield (
             f"This is the shortest question that still fails in the same way. It has {shrunk.length} of "
-            f"{plural(shrunk.length_before, 'word')}, and failed in {shrunk.failed} of {shrunk.asked} answers"
-            f"{_format_shrink_end(shrunk, shrinker)}:"
+            f"{plural(shrunk.length_before, 'word')}, and failed in {shrunk.failed} of "
+            f"{plural(shrunk.asked, 'answer')}{_format_shrink_end(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
         yield from _format_shrink_notes(shrinker, shrunk)

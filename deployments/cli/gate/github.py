@@ -28,7 +28,7 @@ from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (
     TOKEN_VARIABLE,
     Annotation,
-    Level,
+    AnnotationLevel,
     WorkflowJob,
     add_summary,
     format_commands,
@@ -76,9 +76,9 @@ def _parse_case_id(line: str) -> str | None:
 
 
 LEVELS = {
-    CaseOutcome.FAILED: Level.ERROR,
-    CaseOutcome.NO_ANSWER: Level.WARNING,
-    CaseOutcome.UNGRADED: Level.NOTICE,
+    CaseOutcome.FAILED: AnnotationLevel.ERROR,
+    CaseOutcome.NO_ANSWER: AnnotationLevel.WARNING,
+    CaseOutcome.UNGRADED: AnnotationLevel.NOTICE,
 }
 
 
@@ -156,7 +156,10 @@ class JobResults:
             write_note(f"lookout: could not write to GitHub: {problem}\n")
         if self._has_annotations:
             notes = [
-                *(Annotation(level=Level.WARNING, title=NOT_POSTED, text=str(problem)) for problem in problems),
+                *(
+                    Annotation(level=AnnotationLevel.WARNING, title=NOT_POSTED, text=str(problem))
+                    for problem in problems
+                ),
                 *_iterate_annotations(report, cases, redact, suite, self._job.workspace),
             ]
             write_notes(f"{line}\n" for line in format_commands(notes))
@@ -196,8 +199,8 @@ def _iterate_annotations(
     """
     lines = find_case_lines(suite) if suite else {}
     for outcome, failed_level in LEVELS.items():
-        passes = report.verdict is Verdict.PASS and failed_level is Level.ERROR
-        level = Level.WARNING if passes else failed_level
+        passes = report.verdict is Verdict.PASS and failed_level is AnnotationLevel.ERROR
+        level = AnnotationLevel.WARNING if passes else failed_level
         for result in select_cases_by_outcome(cases, outcome):
             line = lines.get(result.case.id)
             assessment = result.assessment

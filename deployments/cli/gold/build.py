@@ -83,7 +83,7 @@ def _parse_languages(names: Sequence[str], book: TemplateBook) -> tuple[Language
 
 
 def _format_build_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
-    stored = f"; {renewed.unchanged} other cases stay unchanged" if renewed.unchanged else ""
+    stored = f"; {plural(renewed.unchanged, 'other case')} unchanged" if renewed.unchanged else ""
     policies = plural(built.policies, "policy", "policies")
     lines = [
         f"{out}: {plural(len(built.cases), 'case')} from {policies}{stored}",

@@ -370,8 +370,8 @@ def _print_pull_report(
         write_json(json.dumps(summary | {"diff": _convert_diff_to_json(diff)}, ensure_ascii=False) + "\n")
         return result
     print_text(
-        f"\nIn {request.suite}, {len(plan.changed)} cases were changed, {len(plan.added)} added and "
-        f"{len(plan.removed)} removed."
+        f"\nIn {request.suite}, Lookout changed {plural(len(plan.changed), 'case')}, added {len(plan.added)} and "
+        f"removed {len(plan.removed)}."
     )
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:

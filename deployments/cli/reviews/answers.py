@@ -39,6 +39,7 @@ from monitors.config.file import Config, load_config
 from monitors.errors import WarehouseBusy
 from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
 from monitors.judge.settings import ReviewSettings, sample_for_review
+from monitors.plural import plural
 from monitors.records.exchanges import Origin
 from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
 from monitors.records.incidents import Redacted
@@ -239,8 +240,8 @@ def review_command(
     unreviewed = select_distinct_unreviewed_answers(store, sampled, person)
     answered = review.session.run(_iterate_spot_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
     screen.print_line(
-        f"{person} reviewed {answered} answers; {len(unreviewed) - answered} are left. Results: lookout review "
-        "--figures"
+        f"{person} reviewed {plural(answered, 'answer')}; {len(unreviewed) - answered} left. Results: lookout "
+        "review --figures"
     )
     load_pending_results(store)
     return ExitCode.PASS

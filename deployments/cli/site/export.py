@@ -10,6 +10,7 @@ import typer
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
+from monitors.plural import plural
 
 
 def export_command(
@@ -34,8 +35,8 @@ def export_command(
     if as_json:
         write_json(written.model_dump_json(indent=2) + "\n")
         return
-    print_text(f"Lookout wrote {written.pages} pages. Open {folder / 'index.html'}")
+    print_text(f"Lookout wrote {plural(written.pages, 'page')}. Open {folder / 'index.html'}")
     if written.left_out:
         print_text(
-            f"{written.left_out} more pages were not written, because an export has a maximum number of pages."
+            f"The export has no room for {plural(written.left_out, 'more page')}: it has a maximum number of pages."
         )

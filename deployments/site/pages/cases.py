@@ -8,6 +8,7 @@ from typing import Final
 from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
 from deployments.site.pages.runs import OUTCOMES
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.reports.charts import StripCell
 from monitors.reports.format import format_moment
@@ -155,7 +156,7 @@ class CaseStrips:
             if (count := sum(cell.outcome == kind for cell in row.cells))
         ]
         flips = f", flipped {row.flips} times" if row.flips > 1 else ", flipped once" if row.flips else ""
-        return f"{row.case_id} over {len(self.runs)} runs: {', '.join(counts)}{flips}"
+        return f"{row.case_id} over {plural(len(self.runs), 'run')}: {', '.join(counts)}{flips}"
 
     def find_newest_flip(self, row: GridRow) -> GridRun | None:
         """Return the newest run in which the result of the case changed."""

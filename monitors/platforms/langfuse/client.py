@@ -51,31 +51,31 @@ _MAX_ERROR_CHARACTERS: Final = 300
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class FromLangfuse(BaseModel):
-    """A part of an answer of Langfuse. Unknown keys are ignored, because each version adds keys."""
+class LangfuseRecord(BaseModel):
+    """Part of an answer of Langfuse. Unknown keys are ignored, because each version adds some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-Answer = TypeVar("Answer", bound=FromLangfuse)
+Answer = TypeVar("Answer", bound=LangfuseRecord)
 
 
-class Project(FromLangfuse):
-    """The project that a pair of keys belongs to."""
+class Project(LangfuseRecord):
+    """The project of a pair of keys."""
 
     id: str
     name: str
 
 
-class _Projects(FromLangfuse):
+class _Projects(LangfuseRecord):
     data: tuple[Project, ...]
 
 
-class _Health(FromLangfuse):
+class _Health(LangfuseRecord):
     version: str = ""
 
 
-class _ErrorReply(FromLangfuse):
+class _ErrorReply(LangfuseRecord):
     message: JsonValue = None
     error: JsonValue = None
 

@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from monitors.platforms.langfuse.client import API, FromLangfuse, LangfuseClient
+from monitors.platforms.langfuse.client import API, LangfuseClient, LangfuseRecord
 from monitors.platforms.langfuse.items import (
-    OWN_KEY,
+    LOOKOUT_KEY,
     DatasetItem,
     build_example_from_item,
     build_item_from_example,
@@ -38,7 +38,7 @@ _DATASETS: Final = f"{API}/v2/datasets"
 _ITEMS: Final = f"{API}/dataset-items"
 
 
-class _StoredDataset(FromLangfuse):
+class _StoredDataset(LangfuseRecord):
     id: str
     name: str
     description: str | None = None
@@ -46,12 +46,12 @@ class _StoredDataset(FromLangfuse):
     updated_at: datetime
 
 
-class _PageInfo(FromLangfuse):
+class _PageInfo(LangfuseRecord):
     total_items: int
     total_pages: int
 
 
-class _ItemPage(FromLangfuse):
+class _ItemPage(LangfuseRecord):
     data: tuple[DatasetItem, ...]
     meta: _PageInfo
 
@@ -65,12 +65,12 @@ class LangfuseDatasets:
     async def find(self, name: str) -> Dataset | None:
         """Return the dataset with this name; ``None`` if there is none."""
         stored = await self._find_stored(name)
-        return None if stored is None else self._to_dataset(stored)
+        return None if stored is None else self._build_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
         """Create a dataset, or return the existing one with this name, unchanged."""
         existing = await self.find(name)
-        return existing or self._to_dataset(await self._write_dataset(name, description, dict(metadata)))
+        return existing or self._build_dataset(await self._write_dataset(name, description, dict(metadata)))
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """Yield all active items, page by page.
@@ -124,7 +124,7 @@ class LangfuseDatasets:
         body: Json = {"name": name, "description": description, "metadata": metadata}
         return await self._client.request("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", json=body)
 
-    def _to_dataset(self, stored: _StoredDataset) -> Dataset:
+    def _build_dataset(self, stored: _StoredDataset) -> Dataset:
         metadata, _tags = _separate_tags_from_metadata(stored)
         url = self._client.build_page_url("datasets", stored.id)
         return Dataset(id=stored.id, name=stored.name, url=url, entries_url=f"{url}/items/", metadata=metadata)
@@ -153,7 +153,7 @@ class LangfuseDatasets:
 def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
     """Return the metadata of a dataset without the tags, and the tags with their times."""
     metadata = to_json_object(stored.metadata, "metadata")
-    own = metadata.pop(OWN_KEY, None)
+    own = metadata.pop(LOOKOUT_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None
     moments = tags.items() if isinstance(tags, dict) else ()
     return metadata, {name: moment for name, moment in moments if isinstance(moment, str)}
@@ -161,7 +161,7 @@ def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str
 
 def _add_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
     newest = sorted(tags.items(), key=lambda pair: pair[1])[-MAX_TAGS:]
-    return {**metadata, OWN_KEY: {"tags": dict[str, JsonValue](newest)}}
+    return {**metadata, LOOKOUT_KEY: {"tags": dict[str, JsonValue](newest)}}
 
 
 async def _run_in_batches(tasks: Iterable[Awaitable[Any]]) -> None:

@@ -24,15 +24,16 @@ from monitors.platforms.langfuse.client import (
     FIRST_PAUSE_S,
     MAX_PAUSE_S,
     MAX_TRIES,
-    FromLangfuse,
     LangfuseClient,
+    LangfuseRecord,
     Sleep,
     classify_failure,
 )
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Json, Score
+from monitors.plural import plural
 from monitors.retry import TryAgain, retry_with_pauses
 
-IDS: Final = uuid.UUID("3f6a3c0e-9a55-5d5b-8f0e-2a9d7c1b64e1")
+ID_NAMESPACE: Final = uuid.UUID("3f6a3c0e-9a55-5d5b-8f0e-2a9d7c1b64e1")
 """The UUID namespace of all ids written to Langfuse."""
 ENVIRONMENT: Final = "lookout"
 NO_VALUE: Final = "no value"
@@ -45,23 +46,23 @@ _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
-class _PartialSuccess(FromLangfuse):
+class _PartialSuccess(LangfuseRecord):
     rejected_spans: int = 0
     error_message: str = ""
 
 
-class _Exported(FromLangfuse):
+class _SpansReply(LangfuseRecord):
     partial_success: _PartialSuccess | None = None
 
 
-class _EventError(FromLangfuse):
+class _EventError(LangfuseRecord):
     id: str
     status: int
     message: str | None = None
     error: JsonValue = None
 
 
-class _Ingested(FromLangfuse):
+class _ScoresReply(LangfuseRecord):
     errors: tuple[_EventError, ...] = ()
 
 
@@ -107,12 +108,14 @@ class LangfuseExperiments:
         doing = f"writing experiment {experiment.name!r}"
         body: Json = {"resourceSpans": [{"scopeSpans": [{"scope": _SCOPE, "spans": list[JsonValue](spans)}]}]}
         reply = await self._client.request(
-            "POST", f"{API}/otel/v1/traces", _Exported, doing, json=body, headers=_HEADERS
+            "POST", f"{API}/otel/v1/traces", _SpansReply, doing, json=body, headers=_HEADERS
         )
         partial = reply.partial_success
         if partial is not None and partial.rejected_spans:
             raise self._client.build_unavailable_error(
-                doing, f"{partial.rejected_spans} of {len(spans)} rows were refused: {partial.error_message[:300]}"
+                doing,
+                f"the server refused {partial.rejected_spans} of {plural(len(spans), 'row')}: "
+                f"{partial.error_message[:300]}",
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:
@@ -126,12 +129,12 @@ class LangfuseExperiments:
                 for identity, body in pending.items()
             ]
             reply = await self._client.request(
-                "POST", f"{API}/ingestion", _Ingested, "writing scores", json={"batch": batch}
+                "POST", f"{API}/ingestion", _ScoresReply, "writing scores", json={"batch": batch}
             )
             failed = {error.id: error for error in reply.errors}
             for identity in [event_id for event_id in pending if event_id not in failed]:
                 del pending[identity]
-            self._raise_worst(reply.errors, pending)
+            self._raise_worst_error(reply.errors, pending)
 
         if pending:
             await retry_with_pauses(
@@ -142,7 +145,7 @@ class LangfuseExperiments:
                 sleep=self._sleep,
             )
 
-    def _raise_worst(self, errors: Sequence[_EventError], pending: Mapping[str, Json]) -> None:
+    def _raise_worst_error(self, errors: Sequence[_EventError], pending: Mapping[str, Json]) -> None:
         failures: list[Exception] = []
         for error in errors:
             name = pending[error.id]["name"] if error.id in pending else error.id
@@ -158,17 +161,17 @@ class LangfuseExperiments:
 
 
 def _make_id(*parts: str) -> str:
-    return str(uuid.uuid5(IDS, "\n".join(parts)))
+    return str(uuid.uuid5(ID_NAMESPACE, "\n".join(parts)))
 
 
 def _make_trace_id(experiment: Experiment, row: ExperimentRow) -> str:
     """Return the trace id of an item: 32 hexadecimal digits."""
-    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}").hex
+    return uuid.uuid5(ID_NAMESPACE, f"{experiment.id}\n{row.example_id}").hex
 
 
 def _make_span_id(experiment: Experiment, row: ExperimentRow, repeat: int) -> str:
     """Return the span id of one request: 16 hexadecimal digits."""
-    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}\n{repeat}").hex[:16]
+    return uuid.uuid5(ID_NAMESPACE, f"{experiment.id}\n{row.example_id}\n{repeat}").hex[:16]
 
 
 def _split_into_batches(rows: Sequence[ExperimentRow]) -> Iterator[list[ExperimentRow]]:

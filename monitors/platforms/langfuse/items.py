@@ -17,16 +17,16 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import JsonValue
 
-from monitors.platforms.langfuse.client import FromLangfuse
+from monitors.platforms.langfuse.client import LangfuseRecord
 from monitors.platforms.platform import Example, Json
 
-OWN_KEY: Final = "_lookout"
+LOOKOUT_KEY: Final = "_lookout"
 _UNSTORABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAX_INTEGER: Final = 2**53 - 1
 
 
-class DatasetItem(FromLangfuse):
-    """An item in Langfuse's form. Items that people created may have any JSON instead of Lookout's objects."""
+class DatasetItem(LangfuseRecord):
+    """An item in Langfuse's form. People's items may have any JSON in place of Lookout's objects."""
 
     id: str
     dataset_name: str
@@ -51,7 +51,7 @@ def build_item_from_example(dataset: str, example: Example) -> Json:
     }
     metadata: Json = {
         **storable["metadata"],
-        OWN_KEY: {name: value for name, value in own.items() if value is not None},
+        LOOKOUT_KEY: {name: value for name, value in own.items() if value is not None},
     }
     return {
         "datasetName": dataset,
@@ -70,10 +70,10 @@ def build_example_from_item(item: DatasetItem) -> Example:
     A value that is not an object gets the key ``input``, ``output`` or ``metadata``.
     """
     metadata = to_json_object(item.metadata, "metadata")
-    own = metadata.pop(OWN_KEY, None)
+    own = metadata.pop(LOOKOUT_KEY, None)
     own = own if isinstance(own, dict) else {}
     stored = {"input": item.input, "expectedOutput": item.expected_output, "metadata": metadata}
-    restored = {name: _restore_exact(own.get("exact"), name, part) for name, part in stored.items()}
+    restored = {name: _restore_exact_part(own.get("exact"), name, part) for name, part in stored.items()}
     splits = _parse_json_text(own.get("splits"))
     return Example(
         id=item.id,
@@ -99,8 +99,8 @@ def to_json_object(value: JsonValue, name: str) -> Json:
     return dict(value) if isinstance(value, dict) else {name: value}
 
 
-def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact part, unless a person has changed the part in Langfuse."""
+def _restore_exact_part(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
+    """Return the exact part, unless the stored part was changed since."""
     exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
@@ -114,8 +114,8 @@ def _parse_json_text(text: JsonValue) -> JsonValue:
 
 
 def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
-    """Return the part without Lookout's own key, and without values that Langfuse would change."""
-    return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != OWN_KEY}
+    """Return the part with the values replaced that Langfuse would change, without Lookout's own key."""
+    return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != LOOKOUT_KEY}
 
 
 def _to_storable(value: Any) -> JsonValue:

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from monitors.platforms.langfuse.client import API, FromLangfuse, LangfuseClient, Sleep
+from monitors.platforms.langfuse.client import API, LangfuseClient, LangfuseRecord, Sleep
 from monitors.platforms.langfuse.items import to_json_object
 from monitors.platforms.platform import Json, Trace
 
@@ -21,11 +21,11 @@ _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RE
 _FIELDS: Final = "core,basic,time,io,metadata,model,usage,trace_context"
 
 
-class _Cursor(FromLangfuse):
+class _Cursor(LangfuseRecord):
     cursor: str | None = None
 
 
-class _ObservationPage(FromLangfuse):
+class _ObservationPage(LangfuseRecord):
     data: tuple[dict[str, JsonValue], ...]
     meta: _Cursor = _Cursor()
 
@@ -57,7 +57,7 @@ class LangfuseTraces:
         if not observations:
             return None
         url = self._client.build_page_url("traces", trace_id)
-        runs = tuple(_run_from_observation(trace_id, observation) for observation in observations)
+        runs = tuple(_build_run(trace_id, observation) for observation in observations)
         return Trace(id=trace_id, url=url, runs=runs, complete=complete)
 
     async def _read_observations(self, trace_id: str) -> tuple[Json, ...]:
@@ -91,7 +91,7 @@ def _has_ended(observations: tuple[Json, ...]) -> bool:
     )
 
 
-def _run_from_observation(trace_id: str, observation: Json) -> Json:
+def _build_run(trace_id: str, observation: Json) -> Json:
     usage = observation.get("usageDetails")
     return {
         "id": observation.get("id"),

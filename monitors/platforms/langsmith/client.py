@@ -90,7 +90,7 @@ class LangSmithClient:
         self._sleep = sleep
         self._key_name = key_name
         self._project: _Project | None = None
-        self._plain: Any = None
+        self._sync_client: Any = None
 
     @classmethod
     @asynccontextmanager
@@ -113,7 +113,7 @@ class LangSmithClient:
         try:
             yield langsmith
         finally:
-            langsmith.close_plain_client()
+            langsmith.close_sync_client()
             await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
 
@@ -177,8 +177,8 @@ class LangSmithClient:
             project_ids=[project], trace_id=trace_id, page_size=TRACE_PAGE, selects=selects, **parameters
         )
 
-    async def give_feedback(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score for a run. A second call with another value replaces the score.
+    async def store_score(self, run_id: str, score: Score, project_id: str | None = None) -> None:
+        """Store a score beside a run (idempotent; another value replaces it).
 
         ``project_id`` is the project of the run, if it is not this project.
         """
@@ -200,7 +200,7 @@ class LangSmithClient:
 
         async def update() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
-            await self.call_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
+            await self.call_sync_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
         async def create_or_update() -> None:
             try:
@@ -210,27 +210,27 @@ class LangSmithClient:
                     raise
                 await update()
 
-        await self.call_with_retries(create_or_update, f"giving {score.key} back")
+        await self.call_with_retries(create_or_update, f"storing the score {score.key}")
 
-    async def call_plain_client(self, call: Callable[[Any], Value]) -> Value:
-        """Call the SDK's synchronous client in a thread, for functions that the asynchronous client lacks."""
-        return await asyncio.to_thread(call, self._get_plain_client())
+    async def call_sync_client(self, call: Callable[[Any], Value]) -> Value:
+        """Call the SDK's synchronous client in a thread, for functions that the asynchronous one lacks."""
+        return await asyncio.to_thread(call, self._get_sync_client())
 
-    def _get_plain_client(self) -> Any:
+    def _get_sync_client(self) -> Any:
         """Return the synchronous client. Without tracing it starts no thread and buffers nothing."""
-        if self._plain is None:
+        if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
             # the error quotes the first and last characters of the key
             logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)
             access = _build_access(self._settings, self._key)
-            self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
-        return self._plain
+            self._sync_client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
+        return self._sync_client
 
-    def close_plain_client(self) -> None:
+    def close_sync_client(self) -> None:
         """Close the synchronous client, if it was used."""
-        if self._plain is not None:
-            self._plain.close(timeout=0)
+        if self._sync_client is not None:
+            self._sync_client.close(timeout=0)
 
     async def find_project_id(self) -> str:
         """Return the project's id. Raises the errors of `build_trace_url`."""

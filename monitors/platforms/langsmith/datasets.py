@@ -42,8 +42,8 @@ class LangSmithDatasets:
 
     async def _read_dataset(self, name: str) -> Dataset | None:
         try:
-            return _to_dataset(
-                await self._client.call_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name))
+            return _build_dataset(
+                await self._client.call_sync_client(lambda sdk: sdk.read_dataset(dataset_name=name))
             )
         except Exception as error:  # the SDK's errors share no type; the status distinguishes them
             if find_status(error) == _NOT_FOUND:
@@ -56,8 +56,8 @@ class LangSmithDatasets:
         async def create_or_find() -> Dataset:
             fields = {"description": description, "metadata": dict(metadata)}
             try:
-                return _to_dataset(
-                    await self._client.call_plain_client(lambda sdk: sdk.create_dataset(name, **fields))
+                return _build_dataset(
+                    await self._client.call_sync_client(lambda sdk: sdk.create_dataset(name, **fields))
                 )
             except Exception as error:  # the SDK's errors share no type
                 existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
@@ -65,7 +65,7 @@ class LangSmithDatasets:
                     raise
                 return existing
 
-        return await self._client.call_with_retries(create_or_find, f"making the dataset {name!r}")
+        return await self._client.call_with_retries(create_or_find, f"creating the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """See `Datasets.pull`. All pages belong to the version at the start."""
@@ -89,7 +89,7 @@ class LangSmithDatasets:
         listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE_SIZE, offset=offset, **as_of)
         page = list[Example]()
         async for example in listing:
-            page.append(_to_example(example))
+            page.append(_build_example(example))
             if len(page) == PAGE_SIZE:
                 break
         await listing.aclose()
@@ -99,12 +99,12 @@ class LangSmithDatasets:
         """Return the time of the latest version; ``None`` if the dataset never had an example."""
 
         async def read_latest() -> datetime | None:
-            def read(sdk: Any) -> datetime:
+            def read_version(sdk: Any) -> datetime:
                 return sdk.read_dataset_version(dataset_id=dataset.id, tag="latest").as_of
 
             try:
-                return await self._client.call_plain_client(read)
-            except Exception as error:  # the SDK's errors share no type
+                return await self._client.call_sync_client(read_version)
+            except Exception as error:  # as in _read_dataset
                 if find_status(error) == _NOT_FOUND:
                     return None
                 raise
@@ -122,12 +122,9 @@ class LangSmithDatasets:
                 await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Create the examples.
-
-        Existing examples are replaced. They are found by listing, else by halving the batch.
-        """
-        new_examples = [*map(_to_create, batch)]
-        if await self._call_unless(
+        """Create the examples. Existing ones are replaced: found by listing, else by halving the batch."""
+        new_examples = [*map(_build_create_fields, batch)]
+        if await self._call_and_ignore_status(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
         ):
             return
@@ -172,8 +169,8 @@ class LangSmithDatasets:
 
     async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
         """Replace examples and return how many were replaced; 0 if one of them does not exist."""
-        changed = [*map(_to_update, batch)]
-        reply = await self._call_unless(
+        changed = [*map(_build_update_fields, batch)]
+        reply = await self._call_and_ignore_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
         )
         return int(cast("dict[str, Any]", reply).get("count", len(batch))) if isinstance(reply, dict) else 0
@@ -187,7 +184,9 @@ class LangSmithDatasets:
 
     async def _delete(self, batch: Sequence[str]) -> None:
         if (
-            await self._call_unless(lambda sdk: sdk.delete_examples(list(batch)), ignored_status=_NOT_FOUND)
+            await self._call_and_ignore_status(
+                lambda sdk: sdk.delete_examples(list(batch)), ignored_status=_NOT_FOUND
+            )
             or len(batch) == 1
         ):
             return
@@ -201,16 +200,16 @@ class LangSmithDatasets:
             return
         doing = f"tagging the dataset {dataset.name!r}"
 
-        def move(sdk: Any) -> None:
+        def move_tag(sdk: Any) -> None:
             sdk.update_dataset_tag(dataset_id=dataset.id, as_of=version, tag=tag)
 
-        await self._client.call_with_retries(partial(self._client.call_plain_client, move), doing)
+        await self._client.call_with_retries(partial(self._client.call_sync_client, move_tag), doing)
 
-    async def _call_unless(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
+    async def _call_and_ignore_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
         """Return the result of a call, or true for ``None``. Return false if it fails with ``ignored_status``."""
         try:
-            reply = await self._client.call_plain_client(call)
-        except Exception as error:  # the SDK's errors share no type
+            reply = await self._client.call_sync_client(call)
+        except Exception as error:  # as in _read_dataset
             if find_status(error) == ignored_status:
                 return False
             raise
@@ -233,21 +232,21 @@ def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
         yield batch
 
 
-def _to_create(example: Example) -> dict[str, Any]:
+def _build_create_fields(example: Example) -> dict[str, Any]:
     source = {"source_run_id": example.source_trace} if example.source_trace else {}
-    return {"reference_outputs": example.outputs, **_to_common_fields(example), **source}
+    return {"reference_outputs": example.outputs, **_build_common_fields(example), **source}
 
 
-def _to_update(example: Example) -> dict[str, Any]:
-    return {"outputs": example.outputs, **_to_common_fields(example)}
+def _build_update_fields(example: Example) -> dict[str, Any]:
+    return {"outputs": example.outputs, **_build_common_fields(example)}
 
 
-def _to_common_fields(example: Example) -> dict[str, Any]:
+def _build_common_fields(example: Example) -> dict[str, Any]:
     splits = {"split": list(example.splits)} if example.splits else {}
     return {"id": example.id, "inputs": example.inputs, "metadata": example.metadata, **splits}
 
 
-def _to_example(stored: Any) -> Example:
+def _build_example(stored: Any) -> Example:
     metadata = cast("Json", dict(stored.metadata or {}))
     splits = metadata.pop(_SPLITS, None)
     named = splits if isinstance(splits, list) else [splits]
@@ -267,7 +266,7 @@ def _to_utc(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-def _to_dataset(stored: Any) -> Dataset:
+def _build_dataset(stored: Any) -> Dataset:
     url = str(stored.url or "")
     return Dataset(
         id=str(stored.id),

@@ -18,7 +18,7 @@ from monitors.errors import SourceUnavailable
 from monitors.platforms.langsmith.client import LangSmithClient, find_status
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 
-EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
+ID_NAMESPACE: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
 """Namespace of the UUIDs that Lookout computes for experiments and runs."""
 RUN_NAME: Final = "lookout"
 MAX_CONCURRENT: Final = 8
@@ -28,7 +28,7 @@ _CONFLICT: Final = 409
 
 def make_run_id(experiment_id: str, case_id: str, repeat: int) -> str:
     """Return the id of the run of a case's repeat in an experiment."""
-    return str(uuid.uuid5(EXPERIMENTS, f"{experiment_id}/{case_id}/{repeat}"))
+    return str(uuid.uuid5(ID_NAMESPACE, f"{experiment_id}/{case_id}/{repeat}"))
 
 
 class LangSmithExperiments:
@@ -44,7 +44,7 @@ class LangSmithExperiments:
 
         Raises `SourceUnavailable` if a project of that name belongs to another dataset.
         """
-        experiment_id = str(uuid.uuid5(EXPERIMENTS, f"{dataset.id}/{name}"))
+        experiment_id = str(uuid.uuid5(ID_NAMESPACE, f"{dataset.id}/{name}"))
 
         async def create() -> Any:
             return await self._client.sdk.create_project(
@@ -59,7 +59,7 @@ class LangSmithExperiments:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
 
-        project = await self._client.call_with_retries(create_or_find, "opening an experiment")
+        project = await self._client.call_with_retries(create_or_find, "starting an experiment")
         if str(project.reference_dataset_id) != dataset.id:
             raise SourceUnavailable(
                 f"{self._client.name}: {name!r} is already a project, but not an experiment on {dataset.name!r}"
@@ -81,7 +81,7 @@ class LangSmithExperiments:
         run_id = make_run_id(experiment.id, row.case_id, row.repeat)
         await self._write_run(run_id, experiment, row)
         for score in row.scores:
-            await self._client.give_feedback(run_id, score, experiment.id)
+            await self._client.store_score(run_id, score, experiment.id)
         self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
     async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
@@ -117,7 +117,7 @@ class LangSmithExperiments:
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end_project() -> None:
-            await self._client.call_plain_client(
+            await self._client.call_sync_client(
                 lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
             )
 

@@ -28,9 +28,9 @@ _IN_PROJECT: Final = re.compile(rf"/projects/p/{_UUID}")
 _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?=$|[/?&#])")
 
 
-def parse_trace_address(written: str) -> TraceAddress:
+def parse_trace_address(address: str) -> TraceAddress:
     """Parse the ids of a trace and its project from a web address, or a bare trace id."""
-    project, traces = _IN_PROJECT.search(written), _TRACE.findall(written)
+    project, traces = _IN_PROJECT.search(address), _TRACE.findall(address)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
 
 
@@ -65,19 +65,19 @@ class LangSmithTraces:
         if self._production_id == project_id:
             raise ConfigError("langsmith.project and langsmith.production_project are the same project")
 
-    async def check(self, address: str) -> None:
+    async def require_own_project(self, address: str) -> None:
         """Raise `ConfigError` if the trace of a job is in another project than the configured one."""
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
         project_id = await _require_project(self._client.find_project_id())
         if trace.project_id == self._production_id:
-            raise ConfigError(_LANDED.format("langsmith.production_project", address[:200]))
+            raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
-            raise ConfigError(_LANDED.format("another project than langsmith.project", address[:200]))
+            raise ConfigError(_WRONG_PROJECT.format("another project than langsmith.project", address[:200]))
 
-    async def runs(self, address: str) -> list[Any]:
-        """Return the runs in the trace of a finished job; empty if the trace is still incomplete after the wait.
+    async def read_runs(self, address: str) -> list[Any]:
+        """Return the runs in the trace of a finished job; none if the trace stays incomplete.
 
         Raises `ConfigError` if the trace is in the project of production.
         """
@@ -118,11 +118,11 @@ class LangSmithTraces:
             # See above: a key without access to production cannot have written there.
             with suppress(SourceUnavailable):
                 if await self._production.query_trace(trace_id):
-                    raise ConfigError(_LANDED.format("langsmith.production_project", trace_id))
+                    raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", trace_id))
         return runs
 
 
-_LANDED: Final = (
+_WRONG_PROJECT: Final = (
     "a job's trace is in {0} ({1}), so the application is production, or has its settings. Lookout stopped the "
     "run. Set the application's LANGSMITH_PROJECT to the staging project"
 )

@@ -44,18 +44,21 @@ Clock = Callable[[], datetime]
 class JobTraces(Protocol):
     """Read the traces that the app records of its agent."""
 
-    async def check(self, address: str) -> None:
+    async def require_own_project(self, address: str) -> None:
         """Raise `ConfigError` if the trace at this address is in the project of production."""
         ...
 
-    async def runs(self, address: str) -> Sequence[Any]:
-        """Return the runs in the trace of a finished job; empty if it is not available. Raises like `check`."""
+    async def read_runs(self, address: str) -> Sequence[Any]:
+        """Return the runs in the trace of a finished job; empty if it is not available.
+
+        Raises like `require_own_project`.
+        """
         ...
 
 
-Remember = Callable[[AgentJob], None]
-Script = Callable[[tuple[str, ...], str], str | None]
-"""A function that returns the suite's answer to a question of the agent; ``None`` if the suite has none."""
+StoreJob = Callable[[AgentJob], None]
+FindScriptedAnswer = Callable[[tuple[str, ...], str], str | None]
+"""Returns the suite's answer to a question of the agent, given the turns; ``None`` if the suite has none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
@@ -84,12 +87,12 @@ class JobDriver:
         clock: Clock,
         headers: RequestHeaders,
         traces: JobTraces | None = None,
-        script: Script = answer_no_question,
+        script: FindScriptedAnswer = answer_no_question,
     ) -> None:
         self._script = script
         self._traces = traces
-        self._first = asyncio.Lock()
-        self._first_is_over = traces is None
+        self._first_job_lock = asyncio.Lock()
+        self._has_first_job_ended = traces is None
         self._settings: JobSettings = settings.job
         self._url = settings.job.url or address
         self._clock = clock
@@ -114,7 +117,7 @@ class JobDriver:
         earlier = note.earlier if note else ()
         try:
             while True:
-                async with self._wait_for_first_job():
+                async with self._run_first_job_alone():
                     answer = await self._ask_turn(name, turns, conversation, earlier, note)
                 if len(earlier) == len(turns) - 1:
                     break
@@ -126,37 +129,37 @@ class JobDriver:
         return answer
 
     @asynccontextmanager
-    async def _wait_for_first_job(self) -> AsyncGenerator[None]:
+    async def _run_first_job_alone(self) -> AsyncGenerator[None]:
         """Run the first job alone, so that only one job starts if its trace is in the project of production."""
-        if self._first_is_over:
+        if self._has_first_job_ended:
             yield
             return
-        async with self._first:
+        async with self._first_job_lock:
             yield
-            self._first_is_over = True
+            self._has_first_job_ended = True
 
     async def _ask_turn(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
-        remember = partial(self._store_note, name, turns, conversation, earlier)
+        store_job = partial(self._store_note, name, turns, conversation, earlier)
         find_scripted_answer = partial(self._script, turns)
         resumed_job = await self._resume_job(note, find_scripted_answer) if note else None
         job = resumed_job or AgentJob(self._settings, self._url, find_scripted_answer=find_scripted_answer)
         try:
             if resumed_job is None:
                 await self._start_with_retries(
-                    job, turns[len(earlier)], build_history(turns, earlier), conversation, remember
+                    job, turns[len(earlier)], build_history(turns, earlier), conversation, store_job
                 )
-            if self._traces is not None and not job.finished:
+            if self._traces is not None and not job.is_finished:
                 await self._fetch_state(job)
-            if not job.finished:
-                await self._answer_question(job, remember)
-                await self._follow_events(job, remember)
-                await self._poll_until_finished(job, remember)
+            if not job.is_finished:
+                await self._answer_question(job, store_job)
+                await self._follow_events(job, store_job)
+                await self._poll_until_finished(job, store_job)
             return await self._fetch_and_build_answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
-            self._failed.setdefault(job.job, error)
+            self._failed.setdefault(job.job_id, error)
             raise
 
     async def _resume_job(
@@ -168,10 +171,10 @@ class JobDriver:
             self._settings,
             self._url,
             age_s=age_s,
-            job=note.job,
+            job_id=note.job,
             location=note.location,
             find_scripted_answer=find_scripted_answer,
-            noted=note.questions,
+            earlier_questions=note.questions,
             delivered=note.delivered,
         )
         try:
@@ -188,7 +191,7 @@ class JobDriver:
                 turns=turns,
                 conversation=conversation,
                 earlier=earlier,
-                job=job.job,
+                job=job.job_id,
                 location=job.location,
                 started_at=self._clock() - timedelta(seconds=job.elapsed_s),
                 questions=job.questions.answered,
@@ -197,29 +200,29 @@ class JobDriver:
             self._notes.write_note(name, note)
 
     async def _start_with_retries(
-        self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
+        self, job: AgentJob, turn: str, messages: list[Message], conversation: str, store_job: StoreJob
     ) -> None:
         """Start the job. If the app has too many jobs, try again until `busy_patience_s` is over."""
         body = fill_request_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
             try:
-                return await self._start_once(job, body, f"{conversation}-{len(messages)}", remember)
-            except TryAgain as stumble:
-                wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
+                return await self._start_once(job, body, f"{conversation}-{len(messages)}", store_job)
+            except TryAgain as error:
+                wait_s = min(max(pause_s, error.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
-                    raise stumble.error from stumble
+                    raise error.error from error
                 # The service names the pause, or the pause grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= PAUSE_GROWTH
 
-    async def _start_once(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
+    async def _start_once(self, job: AgentJob, body: Any, key: str, store_job: StoreJob) -> None:
         async with self._http.start_job(self._url, body, key) as response:
             job.store_start_reply(response.headers)
-            remember(job)
+            store_job(job)
             if "event-stream" in response.headers.get("content-type", ""):
-                await self._read_events(job, response, remember)
-                if not job.finished and not job.is_started:
+                await self._read_events(job, response, store_job)
+                if not job.is_finished and not job.is_started:
                     raise AnswerIncomplete(
                         "the stream ended before the job was finished, and did not contain the id of the job"
                     )
@@ -228,7 +231,7 @@ class JobDriver:
         document: Any = parse_json(text) if text.strip() else None
         job.store_job_id(document)
         await self._raise_if_old_job(job)
-        remember(job)
+        store_job(job)
         job.update_state(document)
         job.update_steps(document)
 
@@ -237,49 +240,51 @@ class JobDriver:
 
         If that job has already failed in this run, its error is raised again.
         """
-        if not job.job:
+        if not job.job_id:
             return
-        if job.job in self._failed:
-            raise self._failed[job.job]
-        if job.job in self._started or job.job in await asyncio.to_thread(self._notes.list_jobs_of_other_runs):
-            raise build_old_job_error(f"the job {job.job[:100]!r}, which an earlier question started")
-        self._started.add(job.job)
+        if job.job_id in self._failed:
+            raise self._failed[job.job_id]
+        if job.job_id in self._started or job.job_id in await asyncio.to_thread(
+            self._notes.list_jobs_of_other_runs
+        ):
+            raise build_old_job_error(f"the job {job.job_id[:100]!r}, which an earlier question started")
+        self._started.add(job.job_id)
 
-    async def _follow_events(self, job: AgentJob, remember: Remember) -> None:
+    async def _follow_events(self, job: AgentJob, store_job: StoreJob) -> None:
         """Read the events of the job until they end. If the stream breaks or is silent, return without an error."""
         if self._settings.events_url is None:
             return
         try:
             async with self._http.open_events(job.build_address(self._settings.events_url)) as response:
-                await self._read_events(job, response, remember)
+                await self._read_events(job, response, store_job)
         except TryAgain:
             return
 
-    async def _read_events(self, job: AgentJob, response: httpx.Response, remember: Remember) -> None:
+    async def _read_events(self, job: AgentJob, response: httpx.Response, store_job: StoreJob) -> None:
         max_characters = int(self._settings.report_most_mb * MEGABYTE_BYTES)
         async with (
             aclosing(split_lines(response.aiter_text(), max_characters)) as lines,
             aclosing(parse_server_sent_events(lines)) as events,
         ):
-            while not job.finished and job.left_s > 0:
+            while not job.is_finished and job.remaining_s > 0:
                 try:
-                    async with asyncio.timeout(min(self._settings.silence_s, job.left_s)):
+                    async with asyncio.timeout(min(self._settings.silence_s, job.remaining_s)):
                         event = await anext(events)
                 except (StopAsyncIteration, TimeoutError, httpx.HTTPError):
                     return
-                previous_id = job.job
+                previous_id = job.job_id
                 job.apply_event(Event(name=event.name, data=self._headers.hide_secrets(event.data)))
-                if job.job != previous_id:
-                    remember(job)
-                await self._answer_question(job, remember)
+                if job.job_id != previous_id:
+                    store_job(job)
+                await self._answer_question(job, store_job)
 
-    async def _answer_question(self, job: AgentJob, remember: Remember) -> None:
+    async def _answer_question(self, job: AgentJob, store_job: StoreJob) -> None:
         """Answer the question of the agent if it waits for an answer.
 
         The answer is stored before it is sent, so that a resumed run does not send a different one. After a
         temporary error, the question is answered again after the next state.
         """
-        if job.questions.open_question is None or job.finished:
+        if job.questions.open_question is None or job.is_finished:
             return
         text = job.questions.open_question or await self._fetch_question(job)
         try:
@@ -290,16 +295,16 @@ class JobDriver:
         except ProbeError:
             await self._cancel_job(job)
             raise
-        remember(job)
+        store_job(job)
         try:
             await self._http.post_answer(url, build_answer_body(self._settings.answer, answered_question.answer))
-        except TryAgain as stumble:
+        except TryAgain as error:
             job.questions.stumbles += 1
             if job.questions.stumbles > self._settings.stumbles:
-                raise stumble.error from stumble
+                raise error.error from error
             return
         job.questions.mark_answer_as_delivered()
-        remember(job)
+        store_job(job)
 
     async def _fetch_question(self, job: AgentJob) -> str:
         """Return the text of the question from the address of the report; empty if there is none."""
@@ -307,7 +312,7 @@ class JobDriver:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
         try:
-            reply = await self._http.poll(url, build_report_request(template, job) if template else None)
+            reply = await self._http.fetch(url, build_report_request(template, job) if template else None)
             return (
                 job.questions.extract_question(
                     parse_json(require_no_graphql_errors(reply.text) if template else reply.text)
@@ -317,13 +322,13 @@ class JobDriver:
         except (TryAgain, ProbeError):
             return ""
 
-    async def _poll_until_finished(self, job: AgentJob, remember: Remember) -> None:
+    async def _poll_until_finished(self, job: AgentJob, store_job: StoreJob) -> None:
         """Poll the state until the job is finished. Raises an error if the job fails or exceeds its deadline."""
         pause_s = self._settings.poll_s
-        while not job.finished:
+        while not job.is_finished:
             await self._fetch_state(job)
-            if not job.finished:
-                await self._answer_question(job, remember)
+            if not job.is_finished:
+                await self._answer_question(job, store_job)
                 await self._wait_or_raise_timeout(job, pause_s)
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
@@ -340,7 +345,7 @@ class JobDriver:
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:
-            await self._traces.check(job.trace_url)
+            await self._traces.require_own_project(job.trace_url)
         except ConfigError:
             await self._cancel_job(job)
             raise
@@ -355,35 +360,35 @@ class JobDriver:
         if self._traces is None:
             return
         if not job.trace_url:
-            last = job.last
+            last_document = job.last_document
             with suppress(ProbeError):  # a missing trace must not lose the report
                 await self._fetch_state(job)
-            job.last = last
-        runs = await self._traces.runs(job.trace_url) if job.trace_url else ()
+            job.last_document = last_document
+        runs = await self._traces.read_runs(job.trace_url) if job.trace_url else ()
         path = read_trace(list(runs))
         if path is not None:
             job.store_path_if_longer(path)
 
     async def _fetch_with_retries(
-        self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None
+        self, job: AgentJob, url: str, parse: Callable[[str], Any], body: Any = None
     ) -> Any:
         stumbles, pause_s = 0, self._settings.poll_s
         while True:
             try:
-                return read((await self._http.poll(url, body)).text)
-            except TryAgain as stumble:
+                return parse((await self._http.fetch(url, body)).text)
+            except TryAgain as error:
                 stumbles += 1
                 if stumbles > self._settings.stumbles:
-                    raise stumble.error from stumble
-                await self._wait_or_raise_timeout(job, max(pause_s, stumble.after_s or 0))
+                    raise error.error from error
+                await self._wait_or_raise_timeout(job, max(pause_s, error.after_s or 0))
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _wait_or_raise_timeout(self, job: AgentJob, pause_s: float) -> None:
-        if job.left_s <= 0:
+        if job.remaining_s <= 0:
             await self._cancel_job(job)
             raise job.build_timeout_error()
         # The application sends no event.
-        await asyncio.sleep(min(pause_s, job.left_s))
+        await asyncio.sleep(min(pause_s, job.remaining_s))
 
     async def _fetch_and_build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
         """Fetch the report of a finished job and build the answer."""
@@ -391,7 +396,7 @@ class JobDriver:
         if self._settings.report_url is not None:
             url = job.build_address(self._settings.report_url)
             text = await self._fetch_report(job, url)
-        elif job.has_events and not collect_values(job.last, self._settings.text):
+        elif job.has_events and not collect_values(job.last_document, self._settings.text):
             await self._fetch_state(job)  # the last event only says that the job is finished
         job.duration_s = job.elapsed_s  # the wait for the trace does not count as the agent's time
         await self._read_steps_from_trace(job)

@@ -37,7 +37,7 @@ class JobNotes:
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
-        self._elsewhere: frozenset[str] | None = None
+        self._jobs_of_other_runs: frozenset[str] | None = None
 
     def read_note(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
         """Return the stored job of a question; ``None`` if there is none, or if the turns have changed."""
@@ -56,11 +56,11 @@ class JobNotes:
 
         Short ids are not unique: an app that numbers its jobs may start again at 1 after a restart.
         """
-        if self._elsewhere is None:
+        if self._jobs_of_other_runs is None:
             notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")
             job_ids = (_read_job_id(note) for note in notes if note.parent != self._folder)
-            self._elsewhere = frozenset(job for job in job_ids if len(job) >= MIN_UNIQUE_ID_CHARACTERS)
-        return self._elsewhere
+            self._jobs_of_other_runs = frozenset(job for job in job_ids if len(job) >= MIN_UNIQUE_ID_CHARACTERS)
+        return self._jobs_of_other_runs
 
     def delete_note(self, name: str) -> None:
         """Delete the file of a failed job, so that the next attempt starts a new job."""

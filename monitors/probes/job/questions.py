@@ -23,21 +23,21 @@ class AgentQuestions:
     """The questions of one job.
 
     ``open_question`` is the question without an answer. It is an empty text if the app does not show its words, and
-    ``None`` if the agent does not wait. ``noted`` are questions that an earlier process answered. ``delivered``:
-    the app has accepted the last answer.
+    ``None`` if the agent does not wait. ``earlier_questions`` were answered by an earlier process.
+    ``delivered``: the app has accepted the last answer.
     """
 
     def __init__(
-        self, settings: JobSettings, noted: Sequence[AgentQuestion] = (), *, delivered: bool = True
+        self, settings: JobSettings, earlier_questions: Sequence[AgentQuestion] = (), *, delivered: bool = True
     ) -> None:
         self.open_question: str | None = None
         self.delivered = delivered
         self.stumbles = 0
         self._settings = settings
-        self._answered = list(noted)
-        self._repeated = [question.question for question in noted]
-        self._last = noted[-1].question if noted and delivered else None
-        self._seen_again = 0
+        self._answered = list(earlier_questions)
+        self._repeatable_questions = [question.question for question in earlier_questions]
+        self._last_answered = earlier_questions[-1].question if earlier_questions and delivered else None
+        self._repeat_count = 0
 
     @property
     def answered(self) -> tuple[AgentQuestion, ...]:
@@ -48,14 +48,14 @@ class AgentQuestions:
         """Update the open question from a state of the job, or from the event named ``event``."""
         text = self.extract_question(document, event)
         if text is None:
-            self.open_question = self._last = None
-        elif event is not None and text in self._repeated:
-            self._repeated.remove(text)
+            self.open_question = self._last_answered = None
+        elif event is not None and text in self._repeatable_questions:
+            self._repeatable_questions.remove(text)
         else:
-            if text == self._last:
-                self._seen_again += 1
-            if text != self._last or self._seen_again > self._settings.stumbles:  # it had time to continue
-                self.open_question, self._last = text, None
+            if text == self._last_answered:
+                self._repeat_count += 1
+            if text != self._last_answered or self._repeat_count > self._settings.stumbles:  # it could continue
+                self.open_question, self._last_answered = text, None
 
     def extract_question(self, document: Any, event: str | None = None) -> str | None:
         """Return the question in a document; ``None`` if there is no question.
@@ -105,5 +105,5 @@ class AgentQuestions:
 
     def mark_answer_as_delivered(self) -> None:
         """Mark the last answer as accepted by the app."""
-        self.open_question, self._last = None, self._answered[-1].question
-        self.delivered, self.stumbles, self._seen_again = True, 0, 0
+        self.open_question, self._last_answered = None, self._answered[-1].question
+        self.delivered, self.stumbles, self._repeat_count = True, 0, 0

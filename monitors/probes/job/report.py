@@ -26,7 +26,7 @@ def build_report_request(template: str, job: AgentJob) -> Any:
 
     Raises `PageNotUnderstood` if it contains ``{job}`` but the app returned no id.
     """
-    if "{job}" in template and not job.job:
+    if "{job}" in template and not job.job_id:
         raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
     return _fill_report_template(json.loads(template), job)
 
@@ -35,9 +35,9 @@ def _fill_report_template(template: Any, job: AgentJob) -> Any:
     """Return the JSON with ``{job}`` and ``{location}`` replaced. Quotes in the id cannot end a text."""
     match template:
         case "{job}":
-            return job.job
+            return job.job_id
         case str():
-            return template.replace("{job}", json.dumps(job.job)[1:-1]).replace("{location}", job.location)
+            return template.replace("{job}", json.dumps(job.job_id)[1:-1]).replace("{location}", job.location)
         case list():
             return [_fill_report_template(item, job) for item in cast("list[Any]", template)]
         case dict():
@@ -91,12 +91,12 @@ def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tupl
     if body is not None and not settings.text:
         wire = WirePayload(url=replace_surrogates(url), text=body)
     else:
-        document = job.last if body is None else parse_json(body)
+        document = job.last_document if body is None else parse_json(body)
         job.update_hops(document)
         job.update_steps(document)
-        build = read_build_info([job.last, document], {})
+        build = read_build_info([job.last_document, document], {})
         wire = _extract_payload(settings, url, document).add_build(build)
-    versions = collect_items(job.last, settings.app_version) if settings.app_version else []
+    versions = collect_items(job.last_document, settings.app_version) if settings.app_version else []
     if job.age_s and wire.app_latency_ms is not None:  # a resumed job: only the app knows when it ended
         total_ms = wire.app_latency_ms
     return Answer(

@@ -70,12 +70,12 @@ class Body(Record):
 
 
 class JobHttp:
-    """Send requests to one app. ``headers`` are sent only to the hosts in ``start`` and in the settings.
+    """Send requests to one app. ``headers`` are sent only to the hosts in ``start_url`` and in the settings.
 
     Errors show an address without its query, because the query may contain a key.
     """
 
-    def __init__(self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard) -> None:
+    def __init__(self, settings: JobSettings, headers: RequestHeaders, start_url: str, guard: AddressGuard) -> None:
         self._settings = settings
         self._headers = headers
         self._client = GuardedClient(
@@ -83,7 +83,7 @@ class JobHttp:
             deadline_s=settings.deadline_s + settings.request_deadline_s,  # the job's time begins at its start
             max_bytes=MAX_EVENTS_BYTES,
             headers=headers,
-            addresses=[start, *_list_configured_origins(settings)],
+            addresses=[start_url, *_list_configured_origins(settings)],
             timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading the body has separate limits
         )
 
@@ -110,16 +110,16 @@ class JobHttp:
                     self._raise_if_error_status(response)
                     limit.reschedule(None)  # the body has separate limits
                     yield response
-        except TryAgain as stumble:
-            if isinstance(stumble.error, AccessDenied):
+        except TryAgain as temporary_error:
+            if isinstance(temporary_error.error, AccessDenied):
                 raise
-            raise stumble.error from stumble
+            raise temporary_error.error from temporary_error
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(
                 f"Lookout could not start the job at {redact_url(url)}: {describe_http_error(error)}"
             ) from error
 
-    async def poll(self, url: str, body: Any = None) -> Body:
+    async def fetch(self, url: str, body: Any = None) -> Body:
         """Return the response to a GET, or to a POST of ``body``.
 
         Raises `TryAgain` for a temporary error, and a `ProbeError` for other errors.
@@ -129,12 +129,12 @@ class JobHttp:
 
     @asynccontextmanager
     async def open_events(self, url: str) -> AsyncGenerator[httpx.Response]:
-        """Open an event stream. Raises the same errors as `poll`."""
+        """Open an event stream. Raises the same errors as `fetch`."""
         async with self._request(url) as response:
             yield response
 
     async def post_answer(self, url: str, body: Any) -> None:
-        """Send the answer to a question of the agent. Raises the same errors as `poll`.
+        """Send the answer to a question of the agent. Raises the same errors as `fetch`.
 
         HTTP 409 is not an error: the agent no longer waits.
         """
@@ -255,50 +255,50 @@ class AgentJob:
     """The state of one job of an agent.
 
     ``age_s`` is the age of the job when this process resumed it, or 0 if this process started it. ``has_events``:
-    an event was read. ``has_end_event``: an event reported the end of the job. ``answered_at`` is the time of the
-    reply to the start, by the clock of the app. ``duration_s`` is how long the job took, once its report is there.
-    ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are questions that an
-    earlier process answered. ``delivered``: the app has accepted the last answer.
+    an event was read. ``has_end_event``: an event reported the end of the job. ``start_reply_at`` is the time of
+    the reply to the start, by the clock of the app. ``duration_s`` is how long the job took, once its report is
+    there. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``earlier_questions``
+    were answered by an earlier process. ``delivered``: the app has accepted the last answer.
     """
 
     settings: JobSettings
     start_url: str
     age_s: float = 0.0
-    job: str = ""
+    job_id: str = ""
     location: str = ""
     state: str = "started"
-    last: Any = None
+    last_document: Any = None
     steps: list[Step] = field(default_factory=list[Step])
     hops: int | None = None
     events: list[TimedEvent] = field(default_factory=list[TimedEvent])
     has_events: bool = False
     has_end_event: bool = False
-    began: float = field(default_factory=monotonic)
-    answered_at: datetime | None = None
+    started_monotonic_s: float = field(default_factory=monotonic)
+    start_reply_at: datetime | None = None
     duration_s: float | None = None
     last_trace_url: str = ""
     checked_trace_url: str = ""
     traced_hops: int | None = None
-    steps_are_whole: bool = True
+    has_all_steps: bool = True
     find_scripted_answer: Callable[[str], str | None] = lambda _question: None
-    noted: tuple[AgentQuestion, ...] = ()
+    earlier_questions: tuple[AgentQuestion, ...] = ()
     delivered: bool = True
 
     def __post_init__(self) -> None:
-        self.questions = AgentQuestions(self.settings, self.noted, delivered=self.delivered)
+        self.questions = AgentQuestions(self.settings, self.earlier_questions, delivered=self.delivered)
 
     @property
     def is_started(self) -> bool:
         """Whether the app has started the job, which means that it returned an id or a location."""
-        return bool(self.job or self.location)
+        return bool(self.job_id or self.location)
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since the job was started, by this or an earlier process."""
-        return self.age_s + monotonic() - self.began
+        return self.age_s + monotonic() - self.started_monotonic_s
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Seconds until the deadline of the job."""
         return self.settings.deadline_s - self.elapsed_s
 
@@ -308,7 +308,7 @@ class AgentJob:
         Raises `PageNotUnderstood` if the app did not return the id or location that the address needs.
         """
         start = self.start_url.split("?")[0].rstrip("/")
-        if "{job}" in template and not self.job:
+        if "{job}" in template and not self.job_id:
             raise PageNotUnderstood(
                 f"probe.job.id = {self.settings.id!r} matches nothing in the reply to the start"
             )
@@ -316,7 +316,7 @@ class AgentJob:
             raise PageNotUnderstood(
                 "an address in probe.job contains {location}, but the reply to the start has no Location header"
             )
-        path = template.format(start=start, job=quote(self.job, safe=""), location=self.location)
+        path = template.format(start=start, job=quote(self.job_id, safe=""), location=self.location)
         return urljoin(f"{start}/", path)
 
     def store_location(self, location: str | None) -> None:
@@ -332,18 +332,18 @@ class AgentJob:
 
     def store_start_reply(self, headers: Mapping[str, str]) -> None:
         """Store the location and the time in the reply to the start. The time of the job counts from now."""
-        self.began = monotonic()
+        self.started_monotonic_s = monotonic()
         self.store_location(headers.get("location"))
         try:
-            self.answered_at = parsedate_to_datetime(headers.get("date", ""))
+            self.start_reply_at = parsedate_to_datetime(headers.get("date", ""))
         except ValueError:
-            self.answered_at = None
+            self.start_reply_at = None
 
     def store_job_id(self, document: Any) -> None:
         """Store the id of the job from the reply to the start."""
         ids = [value for value in collect_items(document, self.settings.id) if isinstance(value, str | int)]
         if ids and not isinstance(ids[0], bool):
-            self.job = replace_surrogates(str(ids[0]))
+            self.job_id = replace_surrogates(str(ids[0]))
 
     def update_state(self, document: Any) -> None:
         """Store a new state of the job. Raises `OldJob` if the state belongs to an older job."""
@@ -352,7 +352,7 @@ class AgentJob:
 
     def _store_document(self, document: Any, event: str | None = None) -> None:
         """Store a state, or the event named ``event``."""
-        self.last = document
+        self.last_document = document
         states = [value for value in collect_items(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = replace_surrogates(states[-1])
@@ -366,13 +366,13 @@ class AgentJob:
         )
         if (
             created_at is None
-            or self.answered_at is None
-            or (self.answered_at - created_at).total_seconds() <= CLOCK_TOLERANCE_S
+            or self.start_reply_at is None
+            or (self.start_reply_at - created_at).total_seconds() <= CLOCK_TOLERANCE_S
         ):
             return
         raise build_old_job_error(
             f"a job of {created_at:%Y-%m-%d %H:%M} UTC, but Lookout started one at "
-            f"{self.answered_at:%Y-%m-%d %H:%M} UTC"
+            f"{self.start_reply_at:%Y-%m-%d %H:%M} UTC"
         )
 
     def update_hops(self, document: Any) -> None:
@@ -392,12 +392,12 @@ class AgentJob:
     def store_path_if_longer(self, path: AgentPath) -> None:
         """Store the steps and hops of the agent, if the steps are more than the known ones."""
         if len(path.steps) > len(self.steps):
-            self.steps, self.steps_are_whole = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
+            self.steps, self.has_all_steps = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
         """Store one event of the job. The name of the event may be a state. Data that is not JSON is ignored."""
-        if event.name.casefold() in self._ends:
+        if event.name.casefold() in self._end_states:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
             document = json.loads(event.data)
@@ -405,9 +405,9 @@ class AgentJob:
             return
         self.has_events = True
         for kind in collect_items(document, self.settings.event_type):
-            if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._ends:
+            if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._end_states:
                 self.state, self.has_end_event = replace_surrogates(kind).removeprefix("job."), True
-        if not self.job:
+        if not self.job_id:
             self.store_job_id(document)
         self._store_document(document, event.name)
         at_ms, path = self.elapsed_s * 1000, self.settings.event_step
@@ -417,7 +417,7 @@ class AgentJob:
                 self.events.append(TimedEvent({**cast("dict[str, Any]", document), "type": kind}, at_ms))
         steps = [self._build_step(value, at_ms) for value in collect_items(document, path)] if path else []
         if steps:
-            self.steps, self.steps_are_whole = (self.steps + steps)[:MAX_STEPS], False
+            self.steps, self.has_all_steps = (self.steps + steps)[:MAX_STEPS], False
 
     def parse_status_reply(self, body: str) -> Any:
         """Return a polled state. Raises `TryAgain` if the body is not a state, because a proxy may have sent it."""
@@ -434,22 +434,24 @@ class AgentJob:
     @property
     def trace_url(self) -> str:
         """The address of the trace of the job; empty if no state had one."""
-        addresses = [value for value in collect_items(self.last, self.settings.trace_url) if isinstance(value, str)]
+        addresses = [
+            value for value in collect_items(self.last_document, self.settings.trace_url) if isinstance(value, str)
+        ]
         self.last_trace_url = (
             replace_surrogates(addresses[0]) if addresses and addresses[0] else self.last_trace_url
         )
         return self.last_trace_url
 
     @property
-    def _ends(self) -> set[str]:
+    def _end_states(self) -> set[str]:
         return {name.casefold() for name in (*self.settings.finished, *self.settings.failed)}
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the report is ready. Raises `AppErrorShown` if the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
-            errors = [value for value in collect_items(self.last, self.settings.error) if value]
+            errors = [value for value in collect_items(self.last_document, self.settings.error) if value]
             reason = format_value(errors[0])[:300] if errors else "the app gave no reason"
             raise AppErrorShown(
                 f"the job failed with the state {self.state!r}: {reason}", partial_text=self._extract_partial_text()
@@ -464,10 +466,10 @@ class AgentJob:
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
-            self.has_end_event or not (self.steps and self.steps_are_whole)
+            self.has_end_event or not (self.steps and self.has_all_steps)
         )
         steps, hops = (path.steps, path.hops) if events_say_more else (tuple(self.steps), self.traced_hops)
-        is_complete = self.has_end_event or (self.steps_are_whole and not events_say_more) or not steps
+        is_complete = self.has_end_event or (self.has_all_steps and not events_say_more) or not steps
         return Evidence(
             steps=steps[:MAX_STEPS],
             steps_cut=not is_complete,
@@ -487,7 +489,9 @@ class AgentJob:
 
     def _extract_partial_text(self) -> str:
         path = self.settings.text
-        texts = [value for value in collect_items(self.last, path) if isinstance(value, str)] if path else []
+        texts = (
+            [value for value in collect_items(self.last_document, path) if isinstance(value, str)] if path else []
+        )
         return replace_surrogates(texts[-1]) if texts else ""
 
     def _build_step(self, value: Any, at_ms: float | None) -> Step:

@@ -16,8 +16,8 @@ from monitors.sources.logs.tail import LogLine
 from monitors.sources.traffic.names import to_snake_case
 from monitors.sources.traffic.settings import Fields, Paths
 from monitors.sources.traffic.times import parse_time
-from monitors.sources.traffic.turns import parse_turns
-from monitors.sources.traffic.unify import unify
+from monitors.sources.traffic.turns import find_turns
+from monitors.sources.traffic.unify import unify_keys
 
 _DEFAULT_FIELDS: Final = LogFields()
 _TEXTS: Final = ("user_text", "blocked_reply")
@@ -90,7 +90,7 @@ def parse_reply(
     reply = _build_reply(value, fields)
     if not reply.has_text:
         reply = _search_nested(cast("dict[str, JsonValue]", from_json(text)), fields)
-    if _is_reply_right(reply):
+    if _is_marked_right(reply):
         return None
     if reply.has_text:
         return reply
@@ -126,8 +126,8 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
 
 
 def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Search the parts of an entry also in camel case, in nested objects and in a list of messages."""
-    unified = unify(value)
+    """Search the parts in camel case, in objects within the entry, and in a list of messages."""
+    unified = unify_keys(value)
     flat: dict[str, JsonValue] = {}
     pending: list[dict[str, JsonValue]] = [unified] if isinstance(unified, dict) else []
     while pending:
@@ -138,14 +138,14 @@ def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
             else:
                 flat.setdefault(name, inner_value)
     reply = _search_fields(flat, fields)
-    turns = () if reply.has_text else parse_turns(value, Fields())
+    turns = () if reply.has_text else find_turns(value, Fields())
     if turns:
         texts = {"user_text": turns[-1].user_text, "blocked_reply": turns[-1].reply_text}
         return BlockedReply.model_validate(reply.model_dump() | texts)
     return reply
 
 
-def _is_reply_right(reply: BlockedReply) -> bool:
+def _is_marked_right(reply: BlockedReply) -> bool:
     """Whether the entry is marked as right: ``"hallucinated": false``, ``"grounded": true``."""
     flags = {to_snake_case(name): value for name, value in reply.extra.items() if isinstance(value, bool)}
     for value in reply.extra.values():
@@ -168,9 +168,9 @@ def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
 
 def _search_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     values: dict[str, JsonValue] = {
-        name: _convert_form(name, field_value)
+        name: _convert_to_field_type(name, field_value)
         for name, paths in fields
-        if (field_value := _take_first_value(value, paths)) is not None
+        if (field_value := _pop_first_value(value, paths)) is not None
     }
     try:
         return BlockedReply.model_validate({**values, "extra": value})
@@ -180,7 +180,7 @@ def _search_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
         )
 
 
-def _take_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
+def _pop_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
     """Return the value at the first path with a value. A top-level key is removed from the entry."""
     for path in paths:
         candidates = [value.pop(path)] if path in value else collect_values(value, path) if "." in path else ()
@@ -190,8 +190,8 @@ def _take_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
     return None
 
 
-def _convert_form(name: str, value: JsonValue) -> JsonValue:
-    """Convert a text to a list if a list is expected, or join a list if a text is expected."""
+def _convert_to_field_type(name: str, value: JsonValue) -> JsonValue:
+    """Turn a text into a list if a list is expected, and join a list if a text is expected."""
     if name in _LISTS and isinstance(value, str):
         return [value]
     if name in _TEXTS and isinstance(value, list):

@@ -8,8 +8,7 @@ The rules, in the order in which a poll of the files applies them:
 
 - The newest file is the file that was being read: continue at the last position.
 - A rotated file is the file that was being read (renamed, or copied before the newest was emptied): finish it,
-  then
-  read the files between, then the newest from its start.
+  then read the files between, then the newest from its start.
 - The file is not found: the lines written to it after the last poll are missing. A warning reports this, and the
   newest is read from its start, without a beginning that was already read.
 - Files of earlier generations may still grow while their writer holds them open: read the added part.
@@ -53,7 +52,7 @@ def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes
         open_line.add(first)
         if not pieces:
             continue
-        yield open_line.to_line(generation)
+        yield open_line.build_line(generation)
         offset = open_line.end + 1
         for piece in pieces[:-1]:
             yield _build_line(generation, offset, piece, max_bytes)
@@ -62,14 +61,14 @@ def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes
         open_line.add(pieces[-1])
 
 
-def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
+def read_incomplete_line(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
     """Read from ``start`` to the end of the file as one line without a line end."""
     line = _OpenLine(start, max_bytes)
     position = start
     while chunk := file.read(position, CHUNK_BYTES):
         position += len(chunk)
         line.add(chunk)
-    return line.to_line(generation)
+    return line.build_line(generation)
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
@@ -89,7 +88,7 @@ class _OpenLine:
         self._digest.update(piece)
         self._bytes += piece[: max(0, self._max_bytes - len(self._bytes))]
 
-    def to_line(self, generation: int) -> LogLine:
+    def build_line(self, generation: int) -> LogLine:
         return LogLine(
             generation=generation,
             offset=self._offset,
@@ -111,7 +110,7 @@ If lines have times, two files with the same hash are the same log.
 """
 
 
-def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
+def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
     """Return the mark of a file that was read up to ``offset``."""
     tail = min(TAIL_BYTES, offset)
     return FileMark(
@@ -164,24 +163,28 @@ class Stretch(NamedTuple):
     generation: int
 
 
-class Plan(NamedTuple):
-    """The stretches to read, in the order in which they were written, and warnings about the log."""
+class ReadingPlan(NamedTuple):
+    """Stretches in the order in which their lines were written, and warnings about the log."""
 
     stretches: tuple[Stretch, ...]
     issues: tuple[LogWarning, ...] = ()
 
 
-def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
+def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> ReadingPlan:
     """Return the stretches to read at this poll.
 
     Without a cursor, only the newest file is read, from its start.
     """
     if cursor is None:
-        return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_build_missing_warning(log),))
+        return (
+            ReadingPlan((Stretch(files.newest, 0, 0),))
+            if files.newest
+            else ReadingPlan((), (_build_missing_warning(log),))
+        )
     late_stretches = _find_late_stretches(files, cursor)
     current = cursor.current
     if files.newest is not None and current.offset > 0 and is_marked_file(files.newest, current):
-        return Plan((*late_stretches, Stretch(files.newest, current.offset, current.generation)))
+        return ReadingPlan((*late_stretches, Stretch(files.newest, current.offset, current.generation)))
     moved_file = _find_marked_file(files.rotated, current) if current.offset > 0 else None
     unread_rotated = _list_unread_rotated(files, cursor, moved_file)
     is_missing = files.newest is None and not unread_rotated
@@ -191,7 +194,9 @@ def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -
     elif is_missing and cursor.has_read_nothing:
         issues = (_build_missing_warning(log),)
     finished = (Stretch(moved_file, current.offset, current.generation),) if moved_file is not None else ()
-    return Plan((*late_stretches, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues)
+    return ReadingPlan(
+        (*late_stretches, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues
+    )
 
 
 def _build_missing_warning(log: Identifier) -> LogWarning:
@@ -297,7 +302,7 @@ def read_new_batches(
     before each entry. An incomplete line is read at a later poll.
     """
     plan = plan_stretches(files, log, cursor)
-    reading = _Reading(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
+    reading = _StretchReader(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
     if plan.issues:
         yield reading.build_batch((), plan.issues) if cursor is None else LogBatch((), cursor, plan.issues)
     for stretch in plan.stretches:
@@ -319,7 +324,7 @@ def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
     )
 
 
-class _Reading:
+class _StretchReader:
     """The state of reading the stretches of one poll."""
 
     def __init__(
@@ -361,20 +366,20 @@ class _Reading:
     def read(self, stretch: Stretch) -> Iterator[LogBatch]:
         """Yield the lines of a stretch in batches. A batch ends at a line end."""
         lines: list[LogLine] = []
-        held, offset = 0, stretch.start
+        batch_bytes, offset = 0, stretch.start
         max_bytes = self._limits.max_line_bytes
         for line in read_complete_lines(stretch.file, stretch.start, stretch.generation, max_bytes=max_bytes):
             lines.append(line)
-            held, offset = held + len(line.raw), line.offset + line.length + 1
-            if held >= self._limits.max_batch_bytes or len(lines) >= self._limits.max_batch_lines:
-                self._store_mark(mark_file(stretch.file, offset, stretch.generation))
+            batch_bytes, offset = batch_bytes + len(line.raw), line.offset + line.length + 1
+            if batch_bytes >= self._limits.max_batch_bytes or len(lines) >= self._limits.max_batch_lines:
+                self._store_mark(build_file_mark(stretch.file, offset, stretch.generation))
                 yield self.build_batch(tuple(lines))
-                lines, held = [], 0
-        rest = read_rest(stretch.file, offset, stretch.generation, max_bytes=max_bytes)
-        if rest.length == len(rest.raw) > 0 and self._is_whole(rest.raw):
-            lines.append(rest)
-            offset += rest.length
-        self._store_mark(mark_file(stretch.file, offset, stretch.generation))
+                lines, batch_bytes = [], 0
+        incomplete_line = read_incomplete_line(stretch.file, offset, stretch.generation, max_bytes=max_bytes)
+        if incomplete_line.length == len(incomplete_line.raw) > 0 and self._is_whole(incomplete_line.raw):
+            lines.append(incomplete_line)
+            offset += incomplete_line.length
+        self._store_mark(build_file_mark(stretch.file, offset, stretch.generation))
         if lines:
             yield self.build_batch(tuple(lines))
 

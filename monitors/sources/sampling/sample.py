@@ -84,7 +84,7 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
     return ExpectedRate(rate, max(1.0, rate * (1 - rate) / spread - 1) if spread else inf)
 
 
-class StratumTurn(StrEnum):
+class NextStratumRule(StrEnum):
     """The rule for choosing the next stratum."""
 
     EQUAL = "equal"
@@ -95,21 +95,21 @@ class StratumTurn(StrEnum):
     """Choose a stratum that must be complete, otherwise the stratum that is furthest behind its claim."""
 
 
-BY_RISK: Final = (StratumTurn.EQUAL, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
-BY_SPREAD: Final = (StratumTurn.EQUAL, StratumTurn.CLAIM, StratumTurn.CLAIM, StratumTurn.CLAIM)
-"""The turns for claims of size times spread, which give the narrowest interval."""
+BY_RISK: Final = (NextStratumRule.EQUAL, NextStratumRule.SIZE, NextStratumRule.CLAIM, NextStratumRule.SIZE)
+BY_SPREAD: Final = (NextStratumRule.EQUAL, NextStratumRule.CLAIM, NextStratumRule.CLAIM, NextStratumRule.CLAIM)
+"""For a claim of size times spread, which minimises the interval itself."""
 
 
-class StratumDemand(NamedTuple):
-    """The demand of a stratum: its number of conversations, the claim of each, and whether all are required."""
+class StratumClaim(NamedTuple):
+    """A stratum: its number of conversations, the claim of each, whether all are required."""
 
     conversations: int
     weight: float
     whole: bool = False
 
 
-def allocate(
-    claims: Sequence[StratumDemand], budget: int, minimum: int, turns: Sequence[StratumTurn] = BY_RISK
+def allocate_sample(
+    claims: Sequence[StratumClaim], budget: int, minimum: int, turns: Sequence[NextStratumRule] = BY_RISK
 ) -> tuple[int, ...]:
     """Return the number to sample from each stratum: first the ``minimum`` of each, the rest in ``turns``.
 
@@ -119,38 +119,35 @@ def allocate(
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
     sampled = [min(minimum, claim.conversations) for claim in claims]
-    queues = {turn: _Queue(turn, claims, sampled) for turn in set(turns)}
+    queues = {turn: _StratumQueue(turn, claims, sampled) for turn in set(turns)}
     remaining = budget - sum(sampled)
     for turn in cycle(turns):
         if remaining <= 0:
             return tuple(sampled)
-        index = queues[turn].pop_next()
+        index = queues[turn].pop_next_stratum()
         sampled[index] += 1
         remaining -= 1
         for queue in queues.values():
-            queue.push(index)
+            queue.add_if_any_left(index)
     return tuple(sampled)
 
 
-class _Queue:
-    """A queue of the strata with conversations left, the next stratum of a turn first.
+class _StratumQueue:
+    """The strata with conversations left, the next of a turn first; ``sampled`` counts the taken ones."""
 
-    ``sampled`` has their counts.
-    """
-
-    def __init__(self, turn: StratumTurn, claims: Sequence[StratumDemand], sampled: Sequence[int]) -> None:
+    def __init__(self, turn: NextStratumRule, claims: Sequence[StratumClaim], sampled: Sequence[int]) -> None:
         self._turn, self._claims, self._sampled = turn, claims, sampled
         self._entries: list[tuple[float, int, int]] = []
         for index in range(len(claims)):
-            self.push(index)
+            self.add_if_any_left(index)
 
-    def push(self, index: int) -> None:
+    def add_if_any_left(self, index: int) -> None:
         """Add a stratum with its present count, if it has conversations left."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
 
-    def pop_next(self) -> int:
+    def pop_next_stratum(self) -> int:
         """Return the index of the next stratum. Outdated entries are skipped."""
         while True:
             _, index, old_count = heapq.heappop(self._entries)
@@ -158,13 +155,13 @@ class _Queue:
                 return index
 
 
-def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
+def _compute_rank(turn: NextStratumRule, claim: StratumClaim, count: int) -> float:
     """Return a stratum's rank in a turn's queue, the lowest first."""
-    if turn is StratumTurn.EQUAL:
+    if turn is NextStratumRule.EQUAL:
         return count
-    if turn is StratumTurn.CLAIM and claim.whole:
+    if turn is NextStratumRule.CLAIM and claim.whole:
         return -inf
-    weight = claim.weight if turn is StratumTurn.CLAIM else 1.0
+    weight = claim.weight if turn is NextStratumRule.CLAIM else 1.0
     return -claim.conversations * weight / sqrt(count * (count + 1))
 
 
@@ -189,8 +186,8 @@ class Sample(NamedTuple):
     strata: tuple[StratumCount, ...]
 
 
-def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """Group conversations by stratum. If two have the same id, the one completed last counts."""
+def group_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
+    """Group conversations by stratum. Of two with the same id the one completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -216,13 +213,13 @@ class Candidates:
         self._settings, self._seed = settings, seed
         self._max_candidates = max(settings.budget or 0, settings.minimum_per_stratum) + SPARE_CANDIDATES
         self._farthest: dict[str, list[_Farthest]] = defaultdict(list)
-        self._sure: dict[str, list[_RankedConversation]] = defaultdict(list)
+        self._certain: dict[str, list[_RankedConversation]] = defaultdict(list)
         self.sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
         """Count a conversation of a stratum. Store the conversation if it may be sampled."""
         self.sizes[stratum] += 1
-        self._retain(
+        self._store_if_near(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
@@ -232,16 +229,18 @@ class Candidates:
         if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
         self._farthest[stratum] = [
-            candidate for candidate in self._farthest[stratum] if candidate.placed.id != conversation_id
+            candidate for candidate in self._farthest[stratum] if candidate.ranked.id != conversation_id
         ]
-        self._sure[stratum] = [candidate for candidate in self._sure[stratum] if candidate.id != conversation_id]
+        self._certain[stratum] = [
+            candidate for candidate in self._certain[stratum] if candidate.id != conversation_id
+        ]
         heapq.heapify(self._farthest[stratum])
 
     def merge(self, added: Candidates) -> None:
         """Add all candidates and counts of another part of the same nightly run."""
         for stratum, members in added.rank_candidates().items():
             for candidate in members:
-                self._retain(stratum, candidate)
+                self._store_if_near(stratum, candidate)
             self.sizes[stratum] += added.sizes[stratum]
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
@@ -249,7 +248,7 @@ class Candidates:
         names = [stratum.name for stratum in list_strata(self._settings) if self.sizes[stratum.name] > 0]
         return {
             name: sorted(
-                (*self._sure[name], *(entry.placed for entry in self._farthest[name])),
+                (*self._certain[name], *(entry.ranked for entry in self._farthest[name])),
                 key=itemgetter(0, 1),
             )
             for name in names
@@ -266,9 +265,9 @@ class Candidates:
             return True
         return len(heap) < self._max_candidates or -position >= heap[0].nearness
 
-    def _retain(self, stratum: str, candidate: _RankedConversation) -> None:
+    def _store_if_near(self, stratum: str, candidate: _RankedConversation) -> None:
         if self._settings.budget is None and candidate.place < _compute_rate(stratum, self._settings):
-            self._sure[stratum].append(candidate)
+            self._certain[stratum].append(candidate)
             return
         heap = self._farthest[stratum]
         if len(heap) < self._max_candidates:
@@ -324,15 +323,15 @@ def allocate_by_stratum(
 ) -> Mapping[str, int]:
     """Return how many conversations of each stratum are in a sample by number. Not for a sample by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
-    claims: list[StratumDemand] = []
+    claims: list[StratumClaim] = []
     for stratum in nonempty:
         weight = settings.get_weight(stratum.sign)
         if settings.allocation is Allocation.NEYMAN:
             rate = expected[stratum.name].rate if stratum.name in expected else 0.5
             weight = sqrt(rate * (1 - rate))
-        claims.append(StratumDemand(sizes[stratum.name], weight, stratum.sign in settings.certainty))
+        claims.append(StratumClaim(sizes[stratum.name], weight, stratum.sign in settings.certainty))
     turns = BY_SPREAD if settings.allocation is Allocation.NEYMAN else BY_RISK
-    allocated = allocate(claims, settings.budget or 0, settings.minimum_per_stratum, turns)
+    allocated = allocate_sample(claims, settings.budget or 0, settings.minimum_per_stratum, turns)
     return {stratum.name: count for stratum, count in zip(nonempty, allocated, strict=True)}
 
 
@@ -348,7 +347,7 @@ class _Farthest(NamedTuple):
     """An entry of a heap. The first entry has the highest place and is dropped first."""
 
     nearness: float
-    placed: _RankedConversation
+    ranked: _RankedConversation
 
 
 def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:

@@ -98,7 +98,7 @@ def _has_fallback(conversation: Conversation, target: TargetFacts) -> bool:
     return primary is not None and any(turn.app_path not in {None, primary} for turn in conversation.turns)
 
 
-def _is_foreign(conversation: Conversation, target: TargetFacts) -> bool:
+def _is_in_other_language(conversation: Conversation, target: TargetFacts) -> bool:
     return _detect_language(conversation) is not target.settings.main_language
 
 
@@ -116,6 +116,6 @@ _SIGN_CHECKS: Mapping[RiskSign, Callable[[Conversation, TargetFacts], bool]] = {
     RiskSign.ERROR_LEAK: _has_error_leak,
     RiskSign.THUMBS_DOWN: _has_thumb_down,
     RiskSign.FALLBACK: _has_fallback,
-    RiskSign.LANGUAGE: _is_foreign,
+    RiskSign.LANGUAGE: _is_in_other_language,
     RiskSign.SLOW: _is_slow,
 }

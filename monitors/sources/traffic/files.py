@@ -54,7 +54,7 @@ class ByteStream(Protocol):
         ...
 
 
-class Unpacked:
+class UnpackedStream:
     """Decompress a stream. If it is incomplete, all its data is returned before ``EOFError``."""
 
     def __init__(self, packed: IO[bytes]) -> None:
@@ -294,12 +294,12 @@ class FileTrafficSource:
         try:
             if is_check:
                 with self._open_file(file, block_size=HEAD_BYTES) as stream:
-                    _refuse_web_page((Unpacked(stream) if packed else stream).read(HEAD_BYTES), file.name)
+                    _refuse_web_page((UnpackedStream(stream) if packed else stream).read(HEAD_BYTES), file.name)
             elif kind is FileFormat.PARQUET:
                 yield from self._read_rows(file, packed=packed)
             else:
                 with self._open_file(file) as stream:
-                    yield from self._read_stream(Unpacked(stream) if packed else stream, file.name, kind)
+                    yield from self._read_stream(UnpackedStream(stream) if packed else stream, file.name, kind)
         except (SourceUnavailable, ConfigError):
             raise
         except AccessDenied as error:
@@ -375,7 +375,7 @@ class FileTrafficSource:
             tempfile.NamedTemporaryFile(prefix="lookout-", suffix=".parquet") as copy,
             self._open_file(file) as stream,
         ):
-            self._copy_stream(Unpacked(stream) if packed else stream, copy, file.name)
+            self._copy_stream(UnpackedStream(stream) if packed else stream, copy, file.name)
             yield Path(copy.name)
 
     def _copy_stream(self, stream: ByteStream, copy: Any, name: str) -> None:

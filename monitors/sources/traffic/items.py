@@ -63,9 +63,9 @@ def looks_like_html(raw: bytes) -> bool:
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
 """Paths of request ids. They do not identify an item, because one request may write several rows."""
-_MAX_WAITING: Final = 1_000
+_MAX_UNDATED_ITEMS: Final = 1_000
 """Maximum number of items without a time that are stored until an item has a time."""
-_MAX_SHOWN: Final = 60
+_MAX_SHOWN_CHARACTERS: Final = 60
 """Maximum number of characters of a time that cannot be read, in a warning."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
@@ -100,7 +100,10 @@ class LocatedRecord(NamedTuple):
 
 
 def parse_conversations(
-    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
+    located_items: Iterable[LocatedItem | SourceWarning],
+    fields: Fields,
+    window: Window,
+    visits: Visits | None = None,
 ) -> Iterator[Conversation | SourceWarning]:
     """Yield conversations and warnings for the items that were completed in the window.
 
@@ -108,18 +111,21 @@ def parse_conversations(
     with one message are added to ``visits``, which the caller reads at the end. Without ``visits``, their
     conversations are yielded at the end.
     """
-    return (located.record for located in parse_located_conversations(placed, fields, window, visits))
+    return (located.record for located in parse_located_conversations(located_items, fields, window, visits))
 
 
 def parse_located_conversations(
-    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
+    located_items: Iterable[LocatedItem | SourceWarning],
+    fields: Fields,
+    window: Window,
+    visits: Visits | None = None,
 ) -> Iterator[LocatedRecord]:
     """Yield the records of `parse_conversations` with their places in the source."""
-    placed, day_first = _find_date_order(placed, fields)
+    located_items, day_first = _find_date_order(located_items, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
     joined = visits or Visits(fields, window)
-    for located in placed:
+    for located in located_items:
         source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
         time = _find_completion_time(source_item, fields, day_first)
         if time is None:
@@ -128,16 +134,16 @@ def parse_located_conversations(
                 if isinstance(located, SourceWarning)
                 else _build_no_time_warning(located.place, source_item, fields)
             )
-            if last_time is None and len(undated) < _MAX_WAITING:
+            if last_time is None and len(undated) < _MAX_UNDATED_ITEMS:
                 continue
-        yield from _date_warnings(undated, last_time or time, window)
+        yield from _add_time_to_warnings(undated, last_time or time, window)
         undated.clear()
         last_time = time or last_time
         if not isinstance(located, SourceWarning) and time is not None and time < window.until:
             row = _read_message_row(source_item, located.place, time, fields)
             if row is not None:
-                alone = joined.add(row)
-                yield from () if alone is None else (alone,)
+                record = joined.add(row)
+                yield from () if record is None else (record,)
             elif window.contains(time):
                 yield LocatedRecord((located.place,), _parse_item(located.place, source_item, fields, time))
     yield from (LocatedRecord((warning.place,), warning) for warning in undated)
@@ -145,7 +151,7 @@ def parse_located_conversations(
         yield from joined.build()
 
 
-def _date_warnings(
+def _add_time_to_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
     """Yield the warnings in the window. If their time is unknown, yield all of them."""
@@ -154,17 +160,17 @@ def _date_warnings(
 
 
 def _find_date_order(
-    placed: Iterable[LocatedItem | SourceWarning], fields: Fields
+    located_items: Iterable[LocatedItem | SourceWarning], fields: Fields
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
     """Return all items, and whether the day comes first in dates such as ``03/11/2026``.
 
     The first rows decide this.
     """
-    rest = iter(placed)
+    rest = iter(located_items)
     head: list[LocatedItem | SourceWarning] = []
     order: bool | None = None
     try:
-        for located in islice(rest, _MAX_WAITING):
+        for located in islice(rest, _MAX_UNDATED_ITEMS):
             head.append(located)
             source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
             values = find_list_items(source_item, fields.completed_at)
@@ -205,10 +211,10 @@ def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> date
             clock = value
         time = parse_time(value, day_first=day_first)
         if time is not None:
-            together = (
+            date_with_clock = (
                 parse_time(f"{value} {clock}", day_first=day_first) if clock and isinstance(value, str) else None
             )
-            return together or time
+            return date_with_clock or time
     return None
 
 
@@ -218,13 +224,13 @@ def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> Sour
     detail = f"the item has no completion time at {format_paths(fields.completed_at)}"
     value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-    if shown and len(shown) <= _MAX_SHOWN and is_impersonal_id(shown):
+    if shown and len(shown) <= _MAX_SHOWN_CHARACTERS and is_impersonal_id(shown):
         order = ": no row shows whether the day or the month is first" if is_date_ambiguous(value) else ""
         detail += f"; the first value is {shown}{order}"
     return _build_unreadable_warning(place, detail, UnusableReason.NO_TIME)
 
 
-class _Row(NamedTuple):
+class _MessageRow(NamedTuple):
     """A row that holds one message of a session."""
 
     time: datetime
@@ -233,7 +239,7 @@ class _Row(NamedTuple):
     message: LoggedMessage
 
 
-def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
+def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _MessageRow | None:
     """Return the row if it contains one message; ``None`` for an item with a question and its reply."""
     if not isinstance(source_item, Unified) or any(
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
@@ -246,7 +252,7 @@ def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fiel
     if is_pair or (side in (Side.USER, Side.REPLY) and source_item.get("input") and source_item.get("output")):
         return None
     messages = read_messages([source_item], side, fields)
-    return _Row(
+    return _MessageRow(
         time,
         place,
         source_item,
@@ -274,9 +280,9 @@ class Visits:
 
     def __init__(self, fields: Fields, window: Window) -> None:
         self._fields, self._window = fields, window
-        self._rows: dict[str, list[_Row]] = {}
+        self._rows: dict[str, list[_MessageRow]] = {}
 
-    def add(self, row: _Row) -> LocatedRecord | None:
+    def add(self, row: _MessageRow) -> LocatedRecord | None:
         """Add a row. Return a warning if it has no session."""
         session = find_name(row.item, self._fields.conversation_id)
         if session is not None:
@@ -292,7 +298,7 @@ class Visits:
     def build(self) -> Iterator[LocatedRecord]:
         """Yield a conversation for each session that ended in the window."""
         for session, rows in self._rows.items():
-            visit: list[_Row] = []
+            visit: list[_MessageRow] = []
             for row in [*sorted(rows, key=lambda row: row.time), None]:
                 if visit and (row is None or row.time - visit[-1].time > _VISIT_PAUSE):
                     if self._window.contains(visit[-1].time):
@@ -301,7 +307,7 @@ class Visits:
                 if row is not None:
                     visit.append(row)
 
-    def _build_record(self, session: str, rows: Sequence[_Row]) -> LocatedRecord:
+    def _build_record(self, session: str, rows: Sequence[_MessageRow]) -> LocatedRecord:
         places, ended_at = tuple(row.place for row in rows), rows[-1].time
         visit_id = f"{session}@{rows[0].time:%Y%m%dT%H%M%S}"
         try:

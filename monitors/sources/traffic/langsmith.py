@@ -67,7 +67,7 @@ class LangSmithTrafficSource:
         """See `ScoreKeeper.write_back`."""
         async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
             for score in select_last_scores(scores):
-                await client.give_feedback(conversation.origin_id, score)
+                await client.store_score(conversation.origin_id, score)
 
     def _select_runs_at_end(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
         """Yield the runs that have ended, with the feedback of users. Other runs are read on a later night."""

@@ -36,7 +36,7 @@ _TOOL_WORDS: Final = get_names("silent", "tool_words")
 _FOLDED: Final = get_names("silent", "folded")
 _PASSAGE_PARTS: Final = frozenset(get_names("passages", "parts"))
 _PASSAGE_VALUES: Final = get_names("passages", "values")
-_INSIDE: Final = get_names("inside", "reply")
+_NESTED_REPLY_KEYS: Final = get_names("inside", "reply")
 _ALTERNATIVES: Final = frozenset(get_names("inside", "alternatives"))
 _ENDED: Final = frozenset(get_names("inside", "ended"))
 _ENVELOPES: Final = frozenset(get_names("inside", "envelopes"))
@@ -114,7 +114,7 @@ def _read_text(text: str, default: Side, fields: Fields, depth: int) -> list[Log
         messages = read_messages(parsed, default, fields, depth + 1)
         if messages and (isinstance(parsed, list) or any(m.text or m.side is not default for m in messages)):
             return messages
-    return [LoggedMessage(default, clean_text(text, default))]
+    return [LoggedMessage(default, extract_visible_text(text, default))]
 
 
 def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> list[LoggedMessage] | None:
@@ -130,11 +130,14 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
             )
         ]
     if default is Side.REPLY and (chunks := [text for value in branch for text in _read_chunk(value)]):
-        return [LoggedMessage(default, clean_text("".join(chunks), default))]
-    if all(isinstance(value, str) or (isinstance(value, Unified) and _is_part(value, fields)) for value in branch):
+        return [LoggedMessage(default, extract_visible_text("".join(chunks), default))]
+    if all(
+        isinstance(value, str) or (isinstance(value, Unified) and _is_message_part(value, fields))
+        for value in branch
+    ):
         content = _read_content(branch, default)
-        return [LoggedMessage(default, _join(content.texts), content.passages, branch)]
-    in_pairs = any(isinstance(value, Unified) and _is_pair(value, fields) for value in branch)
+        return [LoggedMessage(default, _join_texts(content.texts), content.passages, branch)]
+    in_pairs = any(isinstance(value, Unified) and _is_question_with_reply(value, fields) for value in branch)
     return [
         message for value in branch for message in _read_element(value, default, fields, depth, in_pairs=in_pairs)
     ]
@@ -160,15 +163,17 @@ def _read_element(
     if not isinstance(value, Unified):
         return
     side = read_side(value, fields)
-    if side is None and (_is_pair(value, fields) or (in_pairs and has_path(value, fields.user_text))):
+    if side is None and (
+        _is_question_with_reply(value, fields) or (in_pairs and has_path(value, fields.user_text))
+    ):
         yield from _read_keyed_pair(value, fields, depth)
         return
-    if side is None and _is_part(value, fields):
+    if side is None and _is_message_part(value, fields):
         content = _read_content([value], default)
         side = default if content.texts else Side.CONTEXT if content.passages else Side.SILENT
-        yield LoggedMessage(side, _join(content.texts), content.passages, value)
+        yield LoggedMessage(side, _join_texts(content.texts), content.passages, value)
         return
-    if side is None and default is Side.REPLY and (inside := _read_inside(value, fields, depth + 1)):
+    if side is None and default is Side.REPLY and (inside := _read_nested_reply(value, fields, depth + 1)):
         yield from inside
         return
     if side is None and default is Side.USER and has_text(value, fields):
@@ -192,16 +197,16 @@ def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
     """Yield a question and its reply. A role and a text, as LangChain writes them, are one message."""
     if len(pair) != PAIR_LENGTH:
         return
-    texts = [_join(_read_content(side, Side.USER).texts) for side in pair]
+    texts = [_join_texts(_read_content(side, Side.USER).texts) for side in pair]
     side = _find_side(texts[0].lower(), fields)
     if side is not None and texts[1]:
-        yield LoggedMessage(side, clean_text(texts[1], side), place=pair)
+        yield LoggedMessage(side, extract_visible_text(texts[1], side), place=pair)
     elif texts[0]:
         yield LoggedMessage(Side.USER, texts[0], place=pair)
-        yield LoggedMessage(Side.REPLY, clean_text(texts[1], Side.REPLY), place=pair)
+        yield LoggedMessage(Side.REPLY, extract_visible_text(texts[1], Side.REPLY), place=pair)
 
 
-def _is_pair(value: Unified, fields: Fields) -> bool:
+def _is_question_with_reply(value: Unified, fields: Fields) -> bool:
     question = next(find_values(value, fields.user_text), None)
     return question is not None and (has_path(value, fields.reply_text) or has_path(value, fields.error))
 
@@ -279,18 +284,18 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
         return list(_read_element(value, default, fields, depth))
     if default is Side.REPLY and is_document(value):
         return [LoggedMessage(Side.CONTEXT, passages=tuple(read_tool_result(value)))]
-    if side is None and _is_part(value, fields):
+    if side is None and _is_message_part(value, fields):
         content = _read_content([value], default)
-        return [LoggedMessage(default, _join(content.texts), content.passages, value)]
+        return [LoggedMessage(default, _join_texts(content.texts), content.passages, value)]
     if default is Side.REPLY:
-        return _read_inside(value, fields, depth)
+        return _read_nested_reply(value, fields, depth)
     return None
 
 
-def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
+def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     """Return the reply in an object such as ``choices``; ``None`` if the object has no known name."""
     messages: list[LoggedMessage] | None = None
-    for name in select_paths(value, _INSIDE):
+    for name in select_paths(value, _NESTED_REPLY_KEYS):
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
                 continue  # often the text of an error
@@ -299,8 +304,8 @@ def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessa
                 tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
                 return [*([LoggedMessage(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
             messages = messages or inner_messages
-    is_empty = any(name in value for name in _INSIDE) and all(
-        value.get(name) in (None, "", [], {}) for name in _INSIDE if name in value
+    is_empty = any(name in value for name in _NESTED_REPLY_KEYS) and all(
+        value.get(name) in (None, "", [], {}) for name in _NESTED_REPLY_KEYS if name in value
     )
     if messages is None and (is_empty or _ENDED & value.keys() or value.get("error")):
         return [LoggedMessage(Side.REPLY, place=value)]
@@ -391,7 +396,7 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
         return LoggedMessage(Side.SILENT, place=value)
     if side is Side.USER and content.passages and not content.texts:
         side = Side.CONTEXT  # the result of a tool, to which some providers give the user's role
-    return LoggedMessage(side, clean_text(_join(content.texts), side), content.passages, value)
+    return LoggedMessage(side, extract_visible_text(_join_texts(content.texts), side), content.passages, value)
 
 
 def is_hidden(message: Unified) -> bool:
@@ -401,12 +406,12 @@ def is_hidden(message: Unified) -> bool:
     return any(message[flag] is True for flag in flags) or (isinstance(channel, str) and channel in _CHANNELS)
 
 
-def _is_part(value: Unified, fields: Fields) -> bool:
+def _is_message_part(value: Unified, fields: Fields) -> bool:
     """Whether an object is a part of a message: it has a known type, or a key for its content."""
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:
         return False
-    if _name_part(value) is not None:
+    if _find_part_kind(value) is not None:
         return True
     return isinstance(value.get("text"), str) and not is_document(value) and not has_path(value, authors)
 
@@ -417,8 +422,8 @@ def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
 
-def _name_part(value: Unified) -> str | None:
-    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is not a part of a message."""
+def _find_part_kind(value: Unified) -> str | None:
+    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is no part."""
     for key in ("type", "part_kind", "kind", "content_type"):
         kind = value.get(key)
         if isinstance(kind, str):
@@ -441,12 +446,12 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
     if isinstance(content, str):
         text = content
         if depth == 0 and (parsed := parse_json_text(content)) is not content:
-            inner = _read_content(parsed, side, 1) if _holds_parts(parsed) else _MessageContent()
+            inner = _read_content(parsed, side, 1) if _has_message_parts(parsed) else _MessageContent()
             if inner.texts or inner.passages:
                 return inner
         return _MessageContent((replace_surrogates(text),)) if text else _MessageContent()
     if isinstance(content, list) and depth < _MAX_DEPTH:
-        return _merge([_read_content(piece, side, depth + 1) for piece in cast("list[Any]", content)])
+        return _merge_contents([_read_content(piece, side, depth + 1) for piece in cast("list[Any]", content)])
     if isinstance(content, Unified) and depth < _MAX_DEPTH:
         return _read_part(content, side, depth)
     return (
@@ -456,17 +461,17 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
     )
 
 
-def _holds_parts(value: Any) -> bool:
+def _has_message_parts(value: Any) -> bool:
     """Whether JSON contains the parts of a message, and is not a text that a person wrote."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
-        isinstance(piece, Unified) and (_name_part(piece) is not None or set(piece) & {"content", "text"})
+        isinstance(piece, Unified) and (_find_part_kind(piece) is not None or set(piece) & {"content", "text"})
         for piece in parts
     )
 
 
 def _read_part(piece: Unified, side: Side, depth: int) -> _MessageContent:
-    kind = _name_part(piece)
+    kind = _find_part_kind(piece)
     if is_hidden(piece):
         return _MessageContent(silent=True)
     if kind in _PASSAGE_PARTS or kind == "tool_part":
@@ -497,7 +502,7 @@ def _read_part(piece: Unified, side: Side, depth: int) -> _MessageContent:
     return _MessageContent()
 
 
-def _merge(contents: Iterable[_MessageContent]) -> _MessageContent:
+def _merge_contents(contents: Iterable[_MessageContent]) -> _MessageContent:
     """Return the joined texts of parts. Texts before and after a tool call stay separate."""
     texts: list[str] = []
     passages: list[str] = []
@@ -516,11 +521,11 @@ def _merge(contents: Iterable[_MessageContent]) -> _MessageContent:
     return _MessageContent(tuple(texts), tuple(passages), silent)
 
 
-def _join(texts: Iterable[str]) -> str:
+def _join_texts(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def clean_text(text: str, side: Side) -> str:
+def extract_visible_text(text: str, side: Side) -> str:
     """Return a text as users see it: without the reasoning of a model, and without HTML tags."""
     text = replace_surrogates(text)
     if side is Side.REPLY and "<" in text:

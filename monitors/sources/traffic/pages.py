@@ -18,6 +18,7 @@ import httpx
 from monitors.address_guard import AddressGuard
 from monitors.errors import AccessDenied, BrowserMissing, ConfigError, ProbeError, SourceUnavailable
 from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
+from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.sources.traffic.files import strip_secrets
 from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
@@ -70,7 +71,7 @@ class PageTrafficSource:
                 for record in parse_conversations([item], self._settings.fields, window):
                     yield record
         if opened and failed == opened:
-            raise SourceUnavailable(f"{self.name}: none of the {opened:,} conversations opened")
+            raise SourceUnavailable(f"{self.name}: 0 of {plural(opened, 'conversation')} opened")
 
     async def check_readable(self, now: datetime) -> None:
         """See `TrafficSource.check_readable`.

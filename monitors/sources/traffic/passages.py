@@ -120,11 +120,11 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
         yield from _read_documents(lists[0], depth + 1)
     elif isinstance(title := next(find_values(value, _TITLES), None), str):
         yield replace_surrogates(title)
-    elif value and not _holds_only_ids(value):
+    elif value and not _has_only_ids(value):
         yield replace_surrogates(format_raw(value))
 
 
-def _holds_only_ids(value: Unified) -> bool:
+def _has_only_ids(value: Unified) -> bool:
     """Whether an object contains only ids, numbers and single words, and no text."""
     return all(
         inner is None

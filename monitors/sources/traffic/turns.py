@@ -57,8 +57,8 @@ class UnusableItem(Exception):
         self.reason = reason
 
 
-class _Draft(NamedTuple):
-    """A turn that is not complete yet: the texts and messages of both sides, and the context of the reply."""
+class _TurnDraft(NamedTuple):
+    """A turn that is being read: the texts and messages of both sides, and the context of the reply."""
 
     questions: tuple[str, ...]
     replies: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class _Draft(NamedTuple):
     context: tuple[str, ...] = ()
 
 
-def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
+def find_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of an item in order; none if it is not a conversation."""
     try:
         return read_turns(unify_item(source_item), fields)
@@ -87,14 +87,14 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
             UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains no message of the user and no reply"
         )
     pairs = _read_parallel_lists(source_item, fields)
-    reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
+    reading = _ItemMessages(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
     drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
-        raise _explain_no_question(reading, fields)
+        raise _build_no_question_error(reading, fields)
     if not any(draft.replies for draft in drafts) and not (
         reading.has_place or any(find_list_items(source_item, fields.error))
     ):
-        raise _explain_no_reply(reading, fields)
+        raise _build_no_reply_error(reading, fields)
     last = len(drafts) - 1
     return tuple(
         _build_turn(draft, source_item, fields, is_last=number == last) for number, draft in enumerate(drafts)
@@ -103,14 +103,14 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 def build_joined_turns(messages: Iterable[LoggedMessage], fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of messages that were stored one by one. Raises `UnusableItem` without a question."""
-    reading = _Found(tuple(messages), has_place=True)
+    reading = _ItemMessages(tuple(messages), has_place=True)
     drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
-        raise _explain_no_question(reading, fields)
+        raise _build_no_question_error(reading, fields)
     return tuple(_build_turn(draft, None, fields, is_last=False) for draft in drafts)
 
 
-def _explain_no_question(reading: _Found, fields: Fields) -> UnusableItem:
+def _build_no_question_error(reading: _ItemMessages, fields: Fields) -> UnusableItem:
     if any(message.side is Side.CONTEXT for message in reading.messages):
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
@@ -120,7 +120,7 @@ def _explain_no_question(reading: _Found, fields: Fields) -> UnusableItem:
     return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
 
 
-def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
+def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableItem:
     if reading.unreadable:
         return UnusableItem(
             UnusableReason.REPLY_UNREADABLE, (f"the reply at {reading.unreadable} has an unknown format")
@@ -135,7 +135,7 @@ def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
     )
 
 
-class _Found(NamedTuple):
+class _ItemMessages(NamedTuple):
     """The messages of an item in order, and what is known about its reply."""
 
     messages: tuple[LoggedMessage, ...] = ()
@@ -144,33 +144,35 @@ class _Found(NamedTuple):
     retrieved: bool = False
 
 
-def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Found:
+def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _ItemMessages:
     """Return the messages of an item: its list of turns, a separate question, and the reply."""
-    listed, path = _read_listed(source_item, fields)
-    says_both = _ends_with_reply(listed)
-    question, asked = None, _Found()
-    if not any(message.side is Side.USER for message in listed) or path in _HISTORY or says_both:
+    listed, path = _read_message_list(source_item, fields)
+    has_reply_at_end = _has_reply_at_end(listed)
+    question, asked = None, _ItemMessages()
+    if not any(message.side is Side.USER for message in listed) or path in _HISTORY or has_reply_at_end:
         question, asked = _read_question(source_item, fields, depth)
     messages = list(listed)
-    if asked.messages and not _repeats(asked.messages, listed):
-        opens = path is not None and path not in _HISTORY and has_path(source_item, _OPENING)
-        messages = [*asked.messages, *listed] if opens or not _has_user(listed) else [*listed, *asked.messages]
-    elif says_both and _has_user(listed):
-        return _Found(tuple(listed), has_place=True)
+    if asked.messages and not _is_question_listed(asked.messages, listed):
+        is_opening = path is not None and path not in _HISTORY and has_path(source_item, _OPENING)
+        messages = [*asked.messages, *listed] if is_opening or not _has_user(listed) else [*listed, *asked.messages]
+    elif has_reply_at_end and _has_user(listed):
+        return _ItemMessages(tuple(listed), has_place=True)
     reply = read_reply(source_item, fields, question)
     answered = [message for message in reply.messages if message.side in (Side.REPLY, Side.CONTEXT)]
-    if not _ends_with_reply(messages):
+    if not _has_reply_at_end(messages):
         messages += answered
     has_place = reply.has_place or asked.has_place or _can_hold_reply(listed)
     retrieved = bool(answered) and not any(message.side is Side.REPLY for message in messages)
-    return _Found(tuple(messages), has_place and not retrieved, reply.unreadable or asked.unreadable, retrieved)
+    return _ItemMessages(
+        tuple(messages), has_place and not retrieved, reply.unreadable or asked.unreadable, retrieved
+    )
 
 
 def _has_user(messages: Iterable[LoggedMessage]) -> bool:
     return any(message.side is Side.USER and message.text for message in messages)
 
 
-def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
+def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
     """Return the messages of the first list that has one of a user, and the path of the list.
 
     Without such a list, the first list of replies counts.
@@ -182,7 +184,7 @@ def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list
             leaf = find_name(source_item, _LEAF)
             opened = select_branch(opened, leaf) or opened if isinstance(opened, Unified) or leaf else opened
             if isinstance(opened, Unified) and depth < _MAX_DEPTH:
-                nested, _ = _read_listed(opened, fields, depth + 1)
+                nested, _ = _read_message_list(opened, fields, depth + 1)
                 if _has_user(nested):
                     return nested, path
             messages = read_messages(opened, Side.UNKNOWN, fields) if isinstance(opened, list) else None
@@ -193,7 +195,7 @@ def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list
     return replies
 
 
-def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
+def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _ItemMessages]:
     """Return the value that contains the question, and its messages."""
     for value in find_values(source_item, fields.user_text):
         opened = parse_json_text(value)
@@ -204,18 +206,18 @@ def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _
                 return value, reading
         messages = read_messages(value, Side.USER, fields)
         if messages and _has_user(messages):
-            return value, _Found(tuple(messages), isinstance(opened, list) and _ends_with_reply(messages))
-    return None, _Found()
+            return value, _ItemMessages(tuple(messages), isinstance(opened, list) and _has_reply_at_end(messages))
+    return None, _ItemMessages()
 
 
-def _ends_with_reply(messages: list[LoggedMessage]) -> bool:
+def _has_reply_at_end(messages: list[LoggedMessage]) -> bool:
     spoken = [
         m for m in messages if m.side in (Side.USER, Side.REPLY, Side.CONTEXT) and (m.text.strip() or m.passages)
     ]
     return bool(spoken) and spoken[-1].side is Side.REPLY
 
 
-def _repeats(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
+def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
     """Whether a list of messages already contains the separate question."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
@@ -258,9 +260,9 @@ def _is_list_of_texts(value: Any) -> bool:
     )
 
 
-def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_Draft]:
+def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_TurnDraft]:
     """Yield the turns of messages. The first message of a user after a reply starts a turn."""
-    draft: _Draft | None = None
+    draft: _TurnDraft | None = None
     before: tuple[str, ...] = ()
     is_answered = False
     for message in messages:
@@ -268,7 +270,7 @@ def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_D
             if draft is None or is_answered:
                 if draft is not None:
                     yield draft
-                draft, is_answered = _Draft((), context=before), False
+                draft, is_answered = _TurnDraft((), context=before), False
             draft = draft._replace(
                 questions=(*draft.questions, message.text), places=(*draft.places, message.place)
             )
@@ -284,7 +286,7 @@ def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_D
         yield draft
 
 
-def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
+def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
     """Build a turn from its messages, and the last turn also from fields of the item."""
     places = (*reversed(draft.places), *((source_item,) if is_last else ()))
     stored = next((texts for place in places if (texts := find_passages(place, fields.context))), ())
@@ -339,7 +341,9 @@ def _parse_job(source_item: Any, fields: Fields) -> Turn:
     issue = [_find_text(source_item, fields.issue_title), _find_text(source_item, fields.issue_body)]
     report_value = next((value for value in find_values(source_item, fields.report) if value not in ({}, [])), "")
     report = replace_surrogates(report_value if isinstance(report_value, str) else format_raw(report_value))
-    draft = _Draft((_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (source_item,))
+    draft = _TurnDraft(
+        (_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (source_item,)
+    )
     lists = [
         cast("list[Any]", value) for value in find_values(source_item, fields.steps) if isinstance(value, list)
     ]

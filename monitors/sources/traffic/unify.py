@@ -33,14 +33,18 @@ class Unified(dict[str, Any]):
     raw: Any = None
 
 
-def unify(value: Any, depth: int = 0) -> Any:
+def unify_keys(value: Any, depth: int = 0) -> Any:
     """Return the value with unified keys at all levels. Attributes of OpenTelemetry become an object."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, list):
         items = cast("list[Any]", value)
         attributes = _read_attributes(items)
-        return unify(attributes, depth) if attributes else [unify(source_item, depth + 1) for source_item in items]
+        return (
+            unify_keys(attributes, depth)
+            if attributes
+            else [unify_keys(source_item, depth + 1) for source_item in items]
+        )
     if not isinstance(value, dict):
         return value
     unified = Unified()
@@ -49,13 +53,13 @@ def unify(value: Any, depth: int = 0) -> Any:
         name = to_snake_case(str(key))
         steps = name.split(".")
         if len(steps) > 1 and all(steps) and " " not in name:
-            _insert(unified, steps, unify(inner, depth + 1))
+            _insert_at_path(unified, steps, unify_keys(inner, depth + 1))
         elif unified.get(name) in (None, ""):
-            unified[name] = unify(inner, depth + 1)
-    return _list_numbered(unified)
+            unified[name] = unify_keys(inner, depth + 1)
+    return _convert_numbered_keys(unified)
 
 
-def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
+def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
     """Store a value under a key with dots. It replaces a text on its path."""
     target = unified
     for step in steps[:-1]:
@@ -67,11 +71,11 @@ def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
         target[steps[-1]] = value
 
 
-def _list_numbered(unified: Unified) -> Any:
+def _convert_numbered_keys(unified: Unified) -> Any:
     """Return lists in place of objects whose keys are list positions, which keys with dots produce."""
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:
-            unified[key] = _list_numbered(inner)
+            unified[key] = _convert_numbered_keys(inner)
     if unified.raw is None and unified and all(key.isdecimal() for key in unified):
         return [unified[key] for key in sorted(unified, key=int)]
     return unified
@@ -102,7 +106,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 def unify_item(source_item: Any) -> Any:
     """Return an item with unified keys, and with the keys of objects around it, such as ``attributes``."""
-    unified = unify(source_item)
+    unified = unify_keys(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
     return unified
@@ -130,7 +134,7 @@ def parse_json_text(value: Any) -> Any:
     """Return the unified object or list in a JSON text. Other values are not changed."""
     if isinstance(value, str) and (text := value.strip()) and text[0] + text[-1] in ("{}", "[]"):
         try:
-            return unify(from_json(text))
+            return unify_keys(from_json(text))
         except ValueError:
             return value
     return value
@@ -138,14 +142,14 @@ def parse_json_text(value: Any) -> Any:
 
 def format_raw(value: Any) -> str:
     """Return a unified value as JSON, with the original keys of its logger."""
-    return json.dumps(_restore(value), ensure_ascii=False, default=str)
+    return json.dumps(_restore_keys(value), ensure_ascii=False, default=str)
 
 
-def _restore(value: Any) -> Any:
+def _restore_keys(value: Any) -> Any:
     if isinstance(value, Unified):
-        return value.raw if value.raw is not None else {key: _restore(inner) for key, inner in value.items()}
+        return value.raw if value.raw is not None else {key: _restore_keys(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_restore(source_item) for source_item in cast("list[Any]", value)]
+        return [_restore_keys(source_item) for source_item in cast("list[Any]", value)]
     return value
 
 

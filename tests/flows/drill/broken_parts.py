@@ -42,7 +42,7 @@ PARTS: Final = (
     BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
     BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24 h ahead", SLACK),
     BrokenPart(
-        "outbox stuck", "two worse messages fail again and again", "outbox", "2 messages are before it", SLACK
+        "outbox stuck", "two worse messages fail again and again", "outbox", "behind 2 messages", SLACK
     ),
     BrokenPart("receiver port taken", "another program answers there", "receiver", "another program answers", SLACK),
     BrokenPart("log unreadable", "a folder stands in the log's place", "hallucination log", "cannot be read", SLACK),

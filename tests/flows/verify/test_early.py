@@ -117,7 +117,7 @@ def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, l
     _, said = run.communicate()
     lock.close()
     assert run.returncode == 3, said
-    assert f"Stopped. {HELD - 1} of {CASES} answers of run" in " ".join(said.split())
+    assert f"Stopped. Lookout stored {HELD - 1} of {CASES} answers of run" in " ".join(said.split())
     goes_on(tmp_path, chat, slack, lookout)
 
 

@@ -102,7 +102,7 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
     assert sum(one.compute_posterior()) == pytest.approx(1)
     assert one.compute_posterior() == pytest.approx(other.compute_posterior())
     question = one.choose_question()
-    assert question is None or (question.information > 0 and question.build in one.reachable)
+    assert question is None or (question.information > 0 and question.build in one.reachable_builds)
 
 
 @settings(max_examples=scale_examples(30), deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monitors.github.actions import (
     Annotation,
-    Level,
+    AnnotationLevel,
     format_command,
     format_commands,
     format_resume_commands,
@@ -41,7 +41,7 @@ texts = st.text(alphabet=st.sampled_from("ab%:,=\r\n 0A25D\u2028é"), max_size=4
 
 @given(title=texts, text=texts, file=st.none() | texts.filter(bool), line=st.none() | st.integers(1, 10**6))
 def test_any_text_is_one_line_and_reads_back(title, text, file, line):
-    command = format_command(Annotation(level=Level.ERROR, title=title, text=text, file=file, line=line))
+    command = format_command(Annotation(level=AnnotationLevel.ERROR, title=title, text=text, file=file, line=line))
     assert "\n" not in command
     assert "\r" not in command
     name, values, said = read(command)
@@ -53,8 +53,8 @@ def test_any_text_is_one_line_and_reads_back(title, text, file, line):
 
 @pytest.mark.parametrize(("count", "lines"), [(0, 0), (9, 9), (10, 10), (11, 10), (500, 10)])
 def test_more_than_ten_of_a_level_are_counted_and_not_dropped(count, lines):
-    notes = [Annotation(level=Level.ERROR, title=f"{n}", text="x") for n in range(count)]
-    said = list(format_commands([*notes, Annotation(level=Level.NOTICE, title="n", text="y")]))
+    notes = [Annotation(level=AnnotationLevel.ERROR, title=f"{n}", text="x") for n in range(count)]
+    said = list(format_commands([*notes, Annotation(level=AnnotationLevel.NOTICE, title="n", text="y")]))
     errors = [line for line in said if line.startswith("::error ")]
     assert len(errors) == lines
     assert len(said) == lines + 1

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
-from monitors.judge.consensus import compute_cost
+from monitors.judge.consensus import build_cost
 from monitors.judge.model import ModelReply, Stop
 from monitors.judge.prompt import Task, load_instructions
 from monitors.records.base import Blame
@@ -23,8 +23,8 @@ HASTY = RetryPolicy(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)
 async def test_a_verdict_comes_with_its_model_and_its_cost():
     with AnthropicServer() as server:
         async with judge_at(server) as judge:
-            right = await judge.verdict(ask(RIGHT).prompt)
-            wrong = await judge.verdict(ask(WRONG).prompt)
+            right = await judge.request_reply(ask(RIGHT).prompt)
+            wrong = await judge.request_reply(ask(WRONG).prompt)
     assert json.loads(right.text)["factual_match"] is True
     assert json.loads(wrong.text)["failure_kinds"] == ["wrong_fact"]
     assert (right.stop, right.answered_by) == (Stop.DONE, MODEL)
@@ -37,20 +37,20 @@ async def test_a_count_that_cannot_be_true_is_estimated_and_the_verdict_stands(f
     with AnthropicServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask(WRONG).prompt)
+            reply = await judge.request_reply(ask(WRONG).prompt)
         assert len(server.messages) == 1
     assert json.loads(reply.text)["failure_kinds"] == ["wrong_fact"]
     assert reply.usage.estimated
     assert 500 < reply.usage.input_tokens < 5_000
     assert 10 < reply.usage.output_tokens < 1_000
-    assert compute_cost(reply.usage, Decimal(1)).estimated_calls == 1
+    assert build_cost(reply.usage, Decimal(1)).estimated_calls == 1
 
 
 async def test_instructions_are_read_from_the_cache_from_the_second_verdict_on():
     with AnthropicServer() as server:
         async with judge_at(server) as judge:
-            first = await judge.verdict(ask(RIGHT).prompt)
-            second = await judge.verdict(ask(WRONG).prompt)
+            first = await judge.request_reply(ask(RIGHT).prompt)
+            second = await judge.request_reply(ask(WRONG).prompt)
     assert first.usage.cache_write_5m_tokens > 2048
     assert first.usage.cache_read_tokens == 0
     assert second.usage.cache_read_tokens == first.usage.cache_write_5m_tokens
@@ -60,7 +60,7 @@ async def test_instructions_are_read_from_the_cache_from_the_second_verdict_on()
 async def test_requests_match_the_api():
     with AnthropicServer() as server:
         async with judge_at(server) as judge:
-            await judge.verdict(ask(RIGHT).prompt)
+            await judge.request_reply(ask(RIGHT).prompt)
         sent = server.messages[0].json
     assert sent["system"][0]["text"] == load_instructions(Task.FACTUAL).text
     assert sent["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "5m"}
@@ -73,7 +73,7 @@ async def test_temporary_errors_are_retried(fault):
     with AnthropicServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask().prompt)
+            reply = await judge.request_reply(ask().prompt)
         assert reply.stop is Stop.DONE
         assert len(server.messages) == 2
 
@@ -94,7 +94,7 @@ async def test_permanent_errors_are_not_retried_and_blamed_on_the_monitor(status
         server.always = status
         async with judge_at(server) as judge:
             with pytest.raises(JudgeMisconfigured, match=error) as caught:
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
         assert len(server.messages) == 1
     assert caught.value.blame is Blame.MONITOR
     assert status in str(caught.value)
@@ -106,7 +106,7 @@ async def test_tries_are_bounded_and_no_error_holds_key_or_address(fault):
         server.always = fault
         async with judge_at(server, QUICK.model_copy(update={"tries": 2})) as judge:
             with pytest.raises(JudgeUnavailable, match="2 times") as caught:
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
         assert len(server.messages) == 2
         address = server.url
     assert caught.value.blame is Blame.PROVIDER
@@ -119,14 +119,14 @@ async def test_a_provider_that_does_not_answer_has_a_deadline():
         server.always = "hang"
         async with judge_at(server, HASTY) as judge:
             with pytest.raises(JudgeUnavailable, match="did not answer in time"):
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
 
 
 async def test_a_wrong_key_is_reported_without_the_key():
     with AnthropicServer() as server:
         async with judge_at(server, api_key="sk-ant-another-key") as judge:
             with pytest.raises(JudgeMisconfigured) as caught:
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
     assert "sk-ant" not in str(caught.value)
 
 
@@ -138,7 +138,7 @@ async def test_the_stop_reason_and_cost_are_stored(fault, stop):
     with AnthropicServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask().prompt)
+            reply = await judge.request_reply(ask().prompt)
     assert reply.stop is stop
     assert reply.usage.input_tokens > 0
 
@@ -147,7 +147,7 @@ async def test_the_model_that_answered_is_recorded():
     with AnthropicServer() as server:
         server.misbehave("wrong_model:claude-haiku-5-5")
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask().prompt)
+            reply = await judge.request_reply(ask().prompt)
     assert reply.answered_by == "claude-haiku-5-5"
 
 

@@ -37,10 +37,12 @@ def prompts(count: int) -> list[JudgePrompt]:
     return [ask(RIGHT if n % 2 else WRONG, f"case-{n}").prompt for n in range(count)]
 
 
-async def fetched(server, count=4, patience=PATIENCE):
+async def fetched(server, count=4, poll_policy=PATIENCE):
     clock = Clock()
     async with judge_at(server) as model:
-        brought = await collect_batch_replies(model, prompts(count), patience, monotonic=clock, pause=clock.pause)
+        brought = await collect_batch_replies(
+            model, prompts(count), poll_policy, monotonic=clock, pause=clock.pause
+        )
     return brought, clock
 
 
@@ -115,7 +117,7 @@ async def judged(server, cases, account, **settings):
             known_cases(),
             seed="night",
             group_size=5,
-            patience=PATIENCE,
+            poll_policy=PATIENCE,
             monotonic=clock,
             pause=clock.pause,
         )
@@ -164,7 +166,7 @@ async def test_a_night_keeps_within_its_budget():
     assert 0 < len(submitted) < 32
     assert account.total.usd <= limit
     left = [r for group in night.groups for r in group.rulings if isinstance(r, NoRuling) and r.budget]
-    assert account.is_reached == bool(left)
+    assert account.is_limit_reached == bool(left)
 
 
 async def test_the_cost_of_a_batch_counts_before_the_next_request():
@@ -176,7 +178,7 @@ async def test_the_cost_of_a_batch_counts_before_the_next_request():
         assert len(batch.requests) == 25
         assert server.messages == []
     assert account.total.usd == Decimal("0.25")
-    assert account.is_reached
+    assert account.is_limit_reached
     counts = [sum(isinstance(one, PanelRuling) for one in group.rulings) for group in night.groups]
     assert counts == [5, 5, 3, *[0] * 9]
 
@@ -190,8 +192,8 @@ async def test_a_provider_without_batches_is_asked_one_by_one():
         def __init__(self, inner) -> None:
             self._inner = inner
 
-        async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-            return await self._inner.verdict(prompt)
+        async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
+            return await self._inner.request_reply(prompt)
 
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
@@ -202,7 +204,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one():
                 known_cases(),
                 seed="n",
                 group_size=5,
-                patience=PATIENCE,
+                poll_policy=PATIENCE,
                 monotonic=Clock(),
                 pause=Pauses(),
             )

@@ -12,7 +12,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
-from monitors.judge.canaries import STEERING, count_canaries, evaluate_canaries, make_canaries, make_exam
+from monitors.judge.canaries import STEERING_SENTENCES, count_canaries, evaluate_canaries, make_canaries, make_exam
 from monitors.judge.precheck import GradingClaim, check_answer
 from monitors.mutations.mutants import MISPLACED, MutationOperator
 from monitors.records.base import Finding, Language
@@ -30,14 +30,14 @@ def answers_of(canaries, judge):
 
 
 def sound(canary):
-    return Finding.YES if canary.right else Finding.NO
+    return Finding.YES if canary.is_right else Finding.NO
 
 
 @given(st.integers(2, 20), st.text(max_size=10))
 def test_half_are_wrong_and_all_differ(count, seed):
     canaries = make_canaries(CASES, count=count, seed=seed)
     assert len({canary.id for canary in canaries}) == len(canaries) == count
-    assert sum(not canary.right for canary in canaries) == (count + 1) // 2
+    assert sum(not canary.is_right for canary in canaries) == (count + 1) // 2
 
 
 @given(st.text(max_size=10), st.randoms())
@@ -50,12 +50,12 @@ def test_the_same_seed_gives_the_same_whatever_the_order_of_the_cases(seed, rand
 def test_another_batch_has_other_canaries_in_other_places():
     sets = [make_canaries(CASES, count=6, seed=f"run-1:{n}") for n in range(10)]
     assert len({tuple(c.id for c in each) for each in sets}) == 10
-    assert len({tuple(c.right for c in each) for each in sets}) > 1
+    assert len({tuple(c.is_right for c in each) for each in sets}) > 1
 
 
 def test_a_suite_of_one_case_gives_what_it_can():
     canaries = make_canaries(CASES[:1], count=6, seed="s")
-    assert {canary.right for canary in canaries} == {True, False}
+    assert {canary.is_right for canary in canaries} == {True, False}
     assert len({canary.answer for canary in canaries}) == len(canaries)
 
 
@@ -63,16 +63,16 @@ def test_sentences_of_todays_answers_ride_on_wrong_canaries():
     canaries = make_canaries(CASES, count=4, seed="s", steering=[GRAFT])
     steered = [canary for canary in canaries if canary.steered]
     assert steered
-    assert all(not canary.right and canary.answer.endswith(GRAFT) for canary in steered)
+    assert all(not canary.is_right and canary.answer.endswith(GRAFT) for canary in steered)
     assert make_canaries(CASES, count=2, seed="s", steering=[GRAFT]) != make_canaries(CASES, count=2, seed="s")
 
 
 def test_our_own_steering_is_steering_to_the_precheck_and_never_reaches_a_right_canary():
-    for sentence in STEERING:
+    for sentence in STEERING_SENTENCES:
         assert GradingClaim.STEERING in check_answer(f"24 months\n\n{sentence}", "How long?").claims
     canaries = [c for n in range(20) for c in make_canaries(CASES, count=4, seed=str(n))]
     assert any(canary.steered for canary in canaries)
-    assert not any(canary.steered and canary.right for canary in canaries)
+    assert not any(canary.steered and canary.is_right for canary in canaries)
 
 
 def test_every_case_of_the_demo_gives_both_and_the_plain_graders_agree_where_they_can_read():
@@ -85,7 +85,7 @@ def test_every_case_of_the_demo_gives_both_and_the_plain_graders_agree_where_the
                 continue
             grade = grader.grade(case, exchange(case, canary.answer))
             judged += isinstance(grade, Judged)
-            assert not isinstance(grade, Judged) or grade.passed == canary.right, (case.gold, canary.answer)
+            assert not isinstance(grade, Judged) or grade.passed == canary.is_right, (case.gold, canary.answer)
     assert judged > len(suite.cases) / 2
 
 
@@ -95,9 +95,10 @@ def test_every_case_of_the_demo_gives_both_and_the_plain_graders_agree_where_the
 @pytest.mark.parametrize("language", Language)
 def test_any_gold_gives_a_wrong_canary_and_no_source_that_nobody_expects(gold, language):
     right, wrong = sorted(
-        make_canaries([gold_case(gold=gold, language=language)], count=2, seed="s"), key=lambda one: not one.right
+        make_canaries([gold_case(gold=gold, language=language)], count=2, seed="s"),
+        key=lambda one: not one.is_right,
     )
-    assert (right.right, right.answer, wrong.right) == (True, gold, False)
+    assert (right.is_right, right.answer, wrong.is_right) == (True, gold, False)
     assert wrong.answer != gold
     assert "[Source" not in wrong.answer
 
@@ -122,9 +123,9 @@ def test_a_sound_judge_is_believed():
     [
         (lambda _: Finding.YES, 3, 0, 0),
         (lambda _: Finding.NO, 0, 3, 0),
-        (lambda canary: Finding.YES if canary.right or canary.steered else Finding.NO, 1, 0, 0),
+        (lambda canary: Finding.YES if canary.is_right or canary.steered else Finding.NO, 1, 0, 0),
         (lambda _: Finding.UNGRADED, 0, 0, 6),
-        (lambda canary: Finding.NO if not canary.right else Finding.UNGRADED, 0, 0, 3),
+        (lambda canary: Finding.NO if not canary.is_right else Finding.UNGRADED, 0, 0, 3),
     ],
     ids=["passes all", "fails all", "fooled by steering", "says nothing", "says nothing of right ones"],
 )
@@ -148,7 +149,7 @@ def test_f49_the_alert_is_about_the_judge_with_its_figures_and_without_any_answe
 
 def test_a_missed_canary_can_be_tolerated_by_a_setting():
     canaries = make_canaries(CASES, count=6, seed="s")
-    one_missed = next(canary.id for canary in canaries if canary.right)
+    one_missed = next(canary.id for canary in canaries if canary.is_right)
     passed = answers_of(canaries, sound) | {one_missed: Finding.NO}
     assert evaluate_canaries(canaries, passed, judge="j").void
     assert not evaluate_canaries(canaries, passed, judge="j", tolerated=1).void
@@ -189,11 +190,11 @@ def judged(canary, **judge):
 def test_an_exam_has_a_wrong_answer_of_each_kind_that_the_suite_gives():
     exam = make_exam(VARIED, seed="s", steering=[GRAFT])
     assert {canary.operator for canary in exam} >= set(MISPLACED)
-    assert sum(canary.right for canary in exam) == 3
+    assert sum(canary.is_right for canary in exam) == 3
     assert sum(canary.steered for canary in exam) == 1
     assert len({canary.id for canary in exam}) == len(exam)
     alone = make_exam(VARIED[-1:], seed="s")
-    assert {canary.operator for canary in alone if not canary.right} >= {MutationOperator.REFUSED_THEN_ANSWERED}
+    assert {canary.operator for canary in alone if not canary.is_right} >= {MutationOperator.REFUSED_THEN_ANSWERED}
 
 
 @pytest.mark.parametrize("operator", MISPLACED)
@@ -208,7 +209,7 @@ def test_a_judge_that_is_content_to_find_the_gold_s_figures_misses_each_kind(ope
 @given(st.text(max_size=10))
 def test_one_hard_canary_is_in_every_batch_and_voids_a_judge_that_flatters(seed):
     canaries = make_canaries(VARIED, count=2, seed=seed)
-    assert {canary.operator in MISPLACED for canary in canaries if not canary.right} == {True}
+    assert {canary.operator in MISPLACED for canary in canaries if not canary.is_right} == {True}
     assert evaluate_canaries(canaries, answers_of(canaries, lambda c: judged(c, flatters=True)), judge="j").void
     assert not evaluate_canaries(canaries, answers_of(canaries, judged), judge="j").void
 

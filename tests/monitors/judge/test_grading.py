@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitors.judge.consensus import PanelRuling, grade_ruling
+from monitors.judge.consensus import PanelRuling, build_judge_grade
 from monitors.records.grades import Judged
 from tests.builders import exchange, gold_case
 from tests.monitors.asking import RIGHT
@@ -15,7 +15,7 @@ async def test_a_grade_keeps_score_rubric_and_lineage():
         async with judge_over(server) as judge:
             (ruling,) = (await judge.judge_group([to_judge(RIGHT, "a")], ())).rulings
     assert isinstance(ruling, PanelRuling)
-    grade = grade_ruling(ruling, exchange(gold_case(), RIGHT))
+    grade = build_judge_grade(ruling, exchange(gold_case(), RIGHT))
     assert isinstance(grade, Judged)
     assert grade.rubric == ruling.decision.rubric
     assert (grade.score, grade.lineage) == (ruling.decision.score, ruling.lineage)

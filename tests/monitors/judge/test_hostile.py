@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitors.judge.untrusted_text import (
-    LIMIT_CHARACTERS,
+    DEFAULT_MAX_CHARACTERS,
     HostileFlag,
     TextSource,
     fence_text,
@@ -110,8 +110,8 @@ def test_honest_brackets_stay(text):
 def test_f54_an_answer_of_100000_tokens_is_bounded_with_a_visible_cut():
     text = "begin " + "word " * 100_000 + " end"
     fenced = fence_text(text, NONCE)
-    assert len(fenced.text) < LIMIT_CHARACTERS + 300
-    assert fenced.cut == len(text) - LIMIT_CHARACTERS
+    assert len(fenced.text) < DEFAULT_MAX_CHARACTERS + 300
+    assert fenced.cut == len(text) - DEFAULT_MAX_CHARACTERS
     assert HostileFlag.CUT in fenced.flags
     assert f"[{NONCE}: {fenced.cut:,} characters of the text are left out here]" in fenced.inner
     assert fenced.inner.startswith("begin ")
@@ -120,9 +120,9 @@ def test_f54_an_answer_of_100000_tokens_is_bounded_with_a_visible_cut():
 
 @given(hostile_texts, st.integers(min_value=0, max_value=60))
 def test_a_cut_keeps_the_fence_and_both_ends(text, limit):
-    fenced = fence_text(text, NONCE, limit_characters=limit)
+    fenced = fence_text(text, NONCE, max_characters=limit)
     assert unfenced(fenced.text, NONCE) == ""
-    whole = fence_text(text, NONCE, limit_characters=10_000).inner
+    whole = fence_text(text, NONCE, max_characters=10_000).inner
     assert fenced.cut == max(0, len(whole) - limit)
     if fenced.cut:
         head, _, tail = fenced.inner.partition(f"\n[{NONCE}: ")

@@ -191,7 +191,7 @@ async def test_verdicts_of_a_batch_are_not_requested_again():
         async with judge_over(server, account=account) as judge:
             case = to_judge()
             asked = judge.render_prompt(case)
-            reply = await judge.members[0].model.verdict(asked.prompt)
+            reply = await judge.members[0].model.request_reply(asked.prompt)
             batch = reply.model_copy(update={"usage": reply.usage.model_copy(update={"batch": True})})
             group = await judge.judge_group([case], (), prompts={case.id: asked}, replies={case.id: batch})
         assert len(server.messages) == 1
@@ -208,6 +208,6 @@ async def test_the_limit_holds_with_many_calls_at_once(limit):
             group = await judge.judge_group([to_judge(RIGHT, f"case-{n}") for n in range(20)], ())
     left = [ruling for ruling in group.rulings if isinstance(ruling, NoRuling)]
     assert account.total.usd <= limit
-    assert account.is_reached
+    assert account.is_limit_reached
     assert left
     assert all(ruling.budget and ruling.blame is Blame.MONITOR for ruling in left)

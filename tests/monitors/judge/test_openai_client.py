@@ -23,17 +23,17 @@ MODEL = "qwen3-32b"
 
 @asynccontextmanager
 async def judge_at(
-    server: OpenAIServer, patience: RetryPolicy = QUICK, key: str = KEY
+    server: OpenAIServer, retry_policy: RetryPolicy = QUICK, key: str = KEY
 ) -> AsyncGenerator[OpenAIJudge]:
-    async with OpenAIJudge(MODEL, api_key=key, base_url=f"{server.url}/v1", patience=patience) as judge:
+    async with OpenAIJudge(MODEL, api_key=key, base_url=f"{server.url}/v1", retry_policy=retry_policy) as judge:
         yield judge
 
 
 async def test_a_verdict_comes_with_its_model_and_its_cost():
     with OpenAIServer() as server:
         async with judge_at(server) as judge:
-            right = await judge.verdict(ask(RIGHT).prompt)
-            wrong = await judge.verdict(ask(WRONG).prompt)
+            right = await judge.request_reply(ask(RIGHT).prompt)
+            wrong = await judge.request_reply(ask(WRONG).prompt)
     assert json.loads(right.text)["factual_match"] is True
     assert json.loads(wrong.text)["factual_match"] is False
     assert (right.stop, right.answered_by) == (Stop.DONE, MODEL)
@@ -49,7 +49,7 @@ async def test_temporary_errors_are_retried(fault):
     with OpenAIServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            assert (await judge.verdict(ask().prompt)).stop is Stop.DONE
+            assert (await judge.request_reply(ask().prompt)).stop is Stop.DONE
         assert len(server.asked) == 2
 
 
@@ -61,7 +61,7 @@ async def test_the_stop_reason_is_stored(fault, stop):
     with OpenAIServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask().prompt)
+            reply = await judge.request_reply(ask().prompt)
     assert reply.stop is stop
     assert reply.usage.input_tokens > 500, "a server that counts nothing still costs something"
 
@@ -71,7 +71,7 @@ async def test_a_count_that_cannot_be_true_is_estimated_and_the_verdict_stands(f
     with OpenAIServer() as server:
         server.misbehave(fault)
         async with judge_at(server) as judge:
-            reply = await judge.verdict(ask().prompt)
+            reply = await judge.request_reply(ask().prompt)
         assert len(server.asked) == 1
     assert (reply.stop, reply.usage.estimated) == (Stop.DONE, True)
     assert 500 < reply.usage.input_tokens < 5_000
@@ -82,7 +82,7 @@ async def test_a_wrong_key_is_reported_without_the_key():
     with OpenAIServer() as server:
         async with judge_at(server, key="sk-another") as judge:
             with pytest.raises(JudgeMisconfigured, match="the key is not valid") as caught:
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
         address = server.url
     assert "sk-another" not in str(caught.value)
     assert address not in str(caught.value)
@@ -93,14 +93,14 @@ async def test_an_endpoint_that_does_not_answer_has_a_deadline():
         server.always = "hang"
         async with judge_at(server, RetryPolicy(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)) as judge:
             with pytest.raises(JudgeUnavailable, match="did not answer in time"):
-                await judge.verdict(ask().prompt)
+                await judge.request_reply(ask().prompt)
 
 
 async def test_another_model_in_the_reply_is_reported():
     with OpenAIServer() as server:
         server.misbehave("wrong_model:llama-4")
         async with judge_at(server) as judge:
-            assert (await judge.verdict(ask().prompt)).answered_by == "llama-4"
+            assert (await judge.request_reply(ask().prompt)).answered_by == "llama-4"
 
 
 def test_without_the_extra_the_error_says_how_to_get_it():
@@ -110,7 +110,7 @@ def test_without_the_extra_the_error_says_how_to_get_it():
         "from monitors.judge.openai_client import OpenAIJudge\n"
         "from monitors.retry import RetryPolicy as Patience\n"
         "from monitors.errors import ConfigError\n"
-        "try:\n    asyncio.run(OpenAIJudge('m', api_key='k', patience=Patience()).__aenter__())\n"
+        "try:\n    asyncio.run(OpenAIJudge('m', api_key='k', retry_policy=Patience()).__aenter__())\n"
         "except ConfigError as error:\n    print(error)\n"
     )
     root = Path(__file__).parents[3]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.judge.model import (
-    BUILT_IN,
+    BUILT_IN_PRICES,
     PriceRow,
     Usage,
-    build_price,
+    build_price_function,
     compute_cost_usd,
     find_price,
 )
@@ -65,7 +65,7 @@ def test_a_model_without_a_price_has_the_row_to_add_and_no_invented_cost():
 
 def test_every_built_in_row_has_a_date_and_a_source_and_the_usual_proportions():
     """Writing costs 1.25 and 2 times the input, a batch half: where a row differs it was mistyped."""
-    for row in BUILT_IN:
+    for row in BUILT_IN_PRICES:
         assert row.source
         assert row.as_of.year == 2026
         assert row.cache_write_5m == row.input * Decimal("1.25")
@@ -93,7 +93,7 @@ def test_a_batch_never_costs_more(usage, model):
 
 
 def test_a_price_list_is_a_function_of_model_and_usage():
-    price = build_price([MINE])
+    price = build_price_function([MINE])
     assert price("acme-1", Usage(input_tokens=1_000_000)) == 1
     assert price("claude-opus-5-5", Usage(output_tokens=1_000_000)) == 20
     assert price("other", Usage(output_tokens=1_000_000)) == 0

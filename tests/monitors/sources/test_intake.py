@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, Turn, Watermark
-from monitors.sources.intake import Intake, IntakeWindow, Offer, advance_watermark, compute_intake_window
+from monitors.sources.intake import Intake, IntakeDecision, IntakeWindow, advance_watermark, compute_intake_window
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -46,16 +46,16 @@ def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier])
     Of several contents under one id the latest counts; a notice says where even the questions differ. What is
     ``known`` was taken by an earlier night and is not taken again, changed or not.
     """
-    intake, taken, counts = Intake(known), dict[Identifier, Conversation](), dict.fromkeys(Offer, 0)
+    intake, taken, counts = Intake(known), dict[Identifier, Conversation](), dict.fromkeys(IntakeDecision, 0)
     for conversation in conversations:
         offer = intake.offer(conversation)
         counts[offer] += 1
-        if offer in (Offer.TAKEN, Offer.REPLACED):
+        if offer in (IntakeDecision.TAKEN, IntakeDecision.REPLACED):
             taken[conversation.id] = conversation
     return Fresh(
         taken=tuple(sorted(taken.values(), key=lambda one: (one.completed_at, one.id))),
-        known=counts[Offer.TAKEN_EARLIER],
-        again=counts[Offer.DUPLICATE] + counts[Offer.REPLACED],
+        known=counts[IntakeDecision.TAKEN_EARLIER],
+        again=counts[IntakeDecision.DUPLICATE] + counts[IntakeDecision.REPLACED],
         notices=intake.build_warnings(),
     )
 
@@ -120,10 +120,10 @@ def test_one_by_one_it_says_what_to_do() -> None:
     intake = Intake(frozenset({"c-9"}))
     offered = [conversation(9), conversation(1, hours=2), conversation(1, hours=1), conversation(1, hours=3)]
     assert [intake.offer(one) for one in offered] == [
-        Offer.TAKEN_EARLIER,
-        Offer.TAKEN,
-        Offer.DUPLICATE,
-        Offer.REPLACED,
+        IntakeDecision.TAKEN_EARLIER,
+        IntakeDecision.TAKEN,
+        IntakeDecision.DUPLICATE,
+        IntakeDecision.REPLACED,
     ]
 
 

@@ -33,7 +33,7 @@ from monitors.stats.capture_recapture import (
     estimate_chapman_total,
     estimate_rightly_held_back,
     estimate_total_bad,
-    reconcile,
+    reconcile_counts,
 )
 from monitors.stats.stratified import estimate_rate
 
@@ -164,7 +164,7 @@ def test_precision_is_wilsons():
     ],
 )
 def test_without_a_word_for_any_entry_the_guards_figures_are_unknown_and_say_why(guard, why):
-    found = reconcile(counts(guard), GOOD_JUDGE)
+    found = reconcile_counts(counts(guard), GOOD_JUDGE)
     assert found.precision == found.held_back_rightly == found.recall == Unknown(why=why)
     assert isinstance(found.missed, Interval)
 
@@ -175,7 +175,7 @@ def test_entries_that_were_all_labelled_are_known_exactly():
 
 
 def test_a_guard_that_held_nothing_back_has_recall_nought_beside_bad_replies():
-    found = reconcile(counts(GuardCounts(entries=0)), GOOD_JUDGE)
+    found = reconcile_counts(counts(GuardCounts(entries=0)), GOOD_JUDGE)
     assert isinstance(found.precision, Unknown)
     assert found.recall == Interval(value=0, low=0, high=0)
 
@@ -184,7 +184,7 @@ def test_a_guard_that_held_nothing_back_has_recall_nought_beside_bad_replies():
 
 
 def test_bad_served_is_the_estimators_rate_of_all_conversations():
-    found = reconcile(counts(), GOOD_JUDGE)
+    found = reconcile_counts(counts(), GOOD_JUDGE)
     rate = estimate_rate(NIGHT.strata, confusion=GOOD_JUDGE)
     assert isinstance(rate, RateEstimate)
     assert found.corrected
@@ -202,7 +202,7 @@ def test_bad_served_is_the_estimators_rate_of_all_conversations():
     ],
 )
 def test_without_a_calibrated_judge_what_both_missed_is_unknown_and_says_why(confusion, why):
-    found = reconcile(counts(), confusion)
+    found = reconcile_counts(counts(), confusion)
     assert found.missed == Unknown(why=why)
     assert found.judge_blind == Unknown(why=why)
     assert not found.corrected
@@ -211,21 +211,21 @@ def test_without_a_calibrated_judge_what_both_missed_is_unknown_and_says_why(con
 
 
 def test_without_a_night_all_but_the_guards_own_is_unknown():
-    found = reconcile(counts(night=TrafficCounts(why_none="no night")), GOOD_JUDGE)
+    found = reconcile_counts(counts(night=TrafficCounts(why_none="no night")), GOOD_JUDGE)
     assert found.served_bad == found.recall == found.missed == found.judge_blind == Unknown(why="no night")
     assert isinstance(found.precision, Interval)
 
 
 def test_a_night_without_grades_is_unknown():
     stratum = GradedStratum(stratum="rest", conversations=10, sampled=4, graded=0, failures=0)
-    found = reconcile(counts(night=TrafficCounts(nightly_runs=1, strata=(stratum,))), GOOD_JUDGE)
+    found = reconcile_counts(counts(night=TrafficCounts(nightly_runs=1, strata=(stratum,))), GOOD_JUDGE)
     assert isinstance(found.served_bad, Unknown)
     assert isinstance(found.missed, Unknown)
 
 
 def test_with_nothing_bad_anywhere_recall_is_unknown():
     quiet = GradedStratum(stratum="rest", conversations=100, sampled=100, graded=100, failures=0)
-    found = reconcile(counts(GuardCounts(entries=0), TrafficCounts(nightly_runs=1, strata=(quiet,))), NOBODY)
+    found = reconcile_counts(counts(GuardCounts(entries=0), TrafficCounts(nightly_runs=1, strata=(quiet,))), NOBODY)
     assert isinstance(found.recall, Unknown)
 
 
@@ -249,7 +249,7 @@ def test_figures_stay_in_bounds_for_any_counts(entries, right, wrong, strata, re
         ),
     )
     guard = GuardCounts(entries=entries + right + wrong, right=right, wrong=wrong)
-    found = reconcile(counts(guard, night), Confusion(*record))
+    found = reconcile_counts(counts(guard, night), Confusion(*record))
     for figure, most in (
         (found.precision, 1),
         (found.recall, 1),
@@ -330,7 +330,7 @@ class Planted:
         failed = sum(rng.random() < FAILS_RIGHT for _ in range(right))
         record = Confusion(right - failed, passed, failed, wrong - passed)
         night = TrafficCounts(nightly_runs=1, strata=tuple(strata))
-        self.found = reconcile(counts(guard, night), record)
+        self.found = reconcile_counts(counts(guard, night), record)
 
     def truths(self) -> dict[str, float]:
         return {

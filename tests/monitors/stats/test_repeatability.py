@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.stats.intervals import compute_wilson_interval
-from monitors.stats.repeatability import NO_NOISE, compute_case_noise, compute_flip_share, fit_noise, is_fault
+from monitors.stats.repeatability import (
+    NO_NOISE,
+    compute_case_noise,
+    compute_flip_share,
+    fit_noise,
+    has_consistent_failure,
+)
 
 
 def test_pairs_of_cases_of_their_own_have_wilsons_interval():
@@ -37,7 +43,7 @@ def test_without_a_flip_cases_count_and_not_pairs():
 )
 def test_a_case_that_fails_more_often_than_not_has_a_fault(group, fault):
     """One asking alone tells no fault from noise."""
-    assert is_fault(group) is fault
+    assert has_consistent_failure(group) is fault
 
 
 def test_askings_that_never_fail_are_no_noise_with_a_limit():

@@ -81,7 +81,7 @@ def test_an_address_says_which_trace_it_is(written: str, found: TraceAddress) ->
 async def test_a_whole_trace_is_read_however_many_pages(server: LangSmithServer) -> None:
     server.trees[TRACE] = tree(PROJECT, tools=250)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        runs = await traces.runs(PAGE.format(PROJECT, TRACE))
+        runs = await traces.read_runs(PAGE.format(PROJECT, TRACE))
     path = read_trace(runs)
     assert path is not None
     assert (len(runs), len(path.steps)) == (251, 250)
@@ -91,9 +91,9 @@ async def test_a_whole_trace_is_read_however_many_pages(server: LangSmithServer)
 async def test_a_trace_that_comes_late_is_waited_for_and_a_missing_one_is_none(server: LangSmithServer) -> None:
     server.late = 3
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        assert len(await traces.runs(TRACE)) == 3
-        assert await traces.runs(str(uuid.UUID(int=7))) == []
-        assert await traces.runs("no address") == []
+        assert len(await traces.read_runs(TRACE)) == 3
+        assert await traces.read_runs(str(uuid.UUID(int=7))) == []
+        assert await traces.read_runs("no address") == []
 
 
 PARTS = [
@@ -118,7 +118,7 @@ async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
         server.trees[TRACE].reverse()
     server.portions = list(portions)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        assert len(await traces.runs(TRACE)) == (counted or 0)
+        assert len(await traces.read_runs(TRACE)) == (counted or 0)
         server.portions = list(portions)
         read = await traces.read(TRACE)
         assert await traces.read(str(uuid.UUID(int=7))) is None
@@ -138,7 +138,7 @@ async def test_a_root_that_has_not_ended_is_not_complete(server: LangSmithServer
 async def test_a_server_that_is_not_there_any_more_costs_the_steps_alone(server: LangSmithServer) -> None:
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         server.faults["/api/v2/runs/query"] = [500] * 1000
-        assert await traces.runs(TRACE) == []
+        assert await traces.read_runs(TRACE) == []
 
 
 @pytest.mark.parametrize("seen", [True, False], ids=["the key sees production", "it does not"])
@@ -146,11 +146,11 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
     if seen:
         server.projects["agent-prod"] = str(PRODUCTION)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        await traces.check(PAGE.format(PROJECT, TRACE))
-        await traces.check(TRACE)  # it does not say where it lies
+        await traces.require_own_project(PAGE.format(PROJECT, TRACE))
+        await traces.require_own_project(TRACE)  # it does not say where it lies
         words = "in langsmith.production_project" if seen else "in another project than langsmith.project"
         with pytest.raises(ConfigError, match=f"is {words}"):
-            await traces.check(PAGE.format(PRODUCTION, TRACE))
+            await traces.require_own_project(PAGE.format(PRODUCTION, TRACE))
 
 
 async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer) -> None:
@@ -158,7 +158,7 @@ async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer)
     server.trees[TRACE] = tree(PRODUCTION)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         with pytest.raises(ConfigError, match=r"trace is in langsmith\.production_project"):
-            await traces.runs(TRACE)
+            await traces.read_runs(TRACE)
 
 
 REFUSED = [

@@ -109,10 +109,10 @@ async def test_an_error_inside_the_app_is_tried_again(agent: TriageAgent, tmp_pa
 
 
 def test_an_id_cannot_end_the_string_it_stands_in() -> None:
-    job = AgentJob(JobSettings.model_validate(JOB), "http://app/jobs", job='x") { secret } #')
+    job = AgentJob(JobSettings.model_validate(JOB), "http://app/jobs", job_id='x") { secret } #')
     query = '{ job(jobId: "%s") {severity} }'
     request = build_report_request(json.dumps({"query": query % "{job}", "id": "{job}"}), job)
-    assert request == {"query": query % job.job.replace('"', '\\"'), "id": job.job}
+    assert request == {"query": query % job.job_id.replace('"', '\\"'), "id": job.job_id}
 
 
 def test_graphql_says_that_a_key_is_missing() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.records.estimates import GradedStratum, RateEstimate
-from monitors.sources.sampling.sample import BY_RISK, BY_SPREAD, StratumDemand, StratumTurn, allocate
+from monitors.sources.sampling.sample import BY_RISK, BY_SPREAD, NextStratumRule, StratumClaim, allocate_sample
 from monitors.stats.stratified import estimate_rate
 
 claims = st.lists(
-    st.builds(StratumDemand, st.integers(0, 60), st.floats(0, 50), st.booleans()), min_size=1, max_size=6
+    st.builds(StratumClaim, st.integers(0, 60), st.floats(0, 50), st.booleans()), min_size=1, max_size=6
 )  # fmt: skip
 
 
@@ -22,7 +22,7 @@ turns = st.sampled_from([BY_RISK, BY_SPREAD])
 
 @given(claims, st.integers(0, 200), st.integers(1, 5), turns)
 def test_the_total_is_exact_and_every_stratum_has_its_minimum(asked, budget, minimum, by):
-    sample_sizes = allocate(asked, budget, minimum, by)
+    sample_sizes = allocate_sample(asked, budget, minimum, by)
     least = [min(minimum, claim.conversations) for claim in asked]
     assert all(
         low <= count <= claim.conversations for low, count, claim in zip(least, sample_sizes, asked, strict=True)
@@ -32,7 +32,10 @@ def test_the_total_is_exact_and_every_stratum_has_its_minimum(asked, budget, min
 
 @given(claims, st.integers(0, 150), st.integers(0, 150), st.integers(1, 5), turns)
 def test_a_larger_number_only_adds(asked, budget, more, minimum, by):
-    smaller, larger = allocate(asked, budget, minimum, by), allocate(asked, budget + more, minimum, by)
+    smaller, larger = (
+        allocate_sample(asked, budget, minimum, by),
+        allocate_sample(asked, budget + more, minimum, by),
+    )
     assert all(one <= other for one, other in zip(smaller, larger, strict=True))
 
 
@@ -40,13 +43,13 @@ def test_a_larger_number_only_adds(asked, budget, more, minimum, by):
 def test_one_stratum_does_not_take_it_all(whole):
     """100,000 conversations, 500 sampled, 1,173 that show a disclosure: all of these fail, and nothing else does."""
     asked = [
-        StratumDemand(1_173, 20, whole),
-        StratumDemand(900, 10),
-        StratumDemand(3_000, 10),
-        StratumDemand(8_000, 2),
-        StratumDemand(86_927, 1),
+        StratumClaim(1_173, 20, whole),
+        StratumClaim(900, 10),
+        StratumClaim(3_000, 10),
+        StratumClaim(8_000, 2),
+        StratumClaim(86_927, 1),
     ]
-    sample_sizes = allocate(asked, 500, 1)
+    sample_sizes = allocate_sample(asked, 500, 1)
     assert sum(sample_sizes) == 500
     assert min(sample_sizes) >= 500 / 4 / len(asked), "a quarter of the number is shared out equally"
     share = max(claim.conversations / count for claim, count in zip(asked, sample_sizes, strict=True)) / 100_000
@@ -65,7 +68,7 @@ def test_one_stratum_does_not_take_it_all(whole):
 
 @given(claims, st.integers(0, 200), turns)
 def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budget, by):
-    sample_sizes = allocate(asked, budget, 1, by)
+    sample_sizes = allocate_sample(asked, budget, 1, by)
     floor = budget // 4 // len(asked)
     assert all(count >= min(floor, claim.conversations) for count, claim in zip(sample_sizes, asked, strict=True))
 
@@ -73,23 +76,23 @@ def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budg
 @given(claims, st.integers(0, 200))
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
     """Half of the number goes by size, so that an interval over all stays about as wide as a simple sample's."""
-    sample_sizes = allocate(asked, budget, 1)
+    sample_sizes = allocate_sample(asked, budget, 1)
     there = sum(claim.conversations for claim in asked)
     for claim, count in zip(asked, sample_sizes, strict=True):
         assert count >= min(claim.conversations, budget / 2 * claim.conversations / max(1, there) - 1)
 
 
 def test_a_stratum_wanted_whole_comes_first_in_its_quarter():
-    assert allocate([StratumDemand(8, 1, whole=True), StratumDemand(1_000, 1)], 40, 1) == (8, 32)
-    wanted, _ = allocate([StratumDemand(30, 1, whole=True), StratumDemand(1_000, 30)], 40, 1)
-    alike, _ = allocate([StratumDemand(30, 1), StratumDemand(1_000, 30)], 40, 1)
+    assert allocate_sample([StratumClaim(8, 1, whole=True), StratumClaim(1_000, 1)], 40, 1) == (8, 32)
+    wanted, _ = allocate_sample([StratumClaim(30, 1, whole=True), StratumClaim(1_000, 30)], 40, 1)
+    alike, _ = allocate_sample([StratumClaim(30, 1), StratumClaim(1_000, 30)], 40, 1)
     assert wanted > alike
 
 
 @pytest.mark.parametrize("budget", range(3, 16))
 def test_no_other_whole_numbers_have_less_variance(budget):
     """Sum of (size times spread) squared over the sample size, for every way to share the budget."""
-    asked = [StratumDemand(40, 0.1), StratumDemand(12, 0.45), StratumDemand(7, 0.3)]
+    asked = [StratumClaim(40, 0.1), StratumClaim(12, 0.45), StratumClaim(7, 0.3)]
 
     def variance(sample_sizes):
         return sum(
@@ -98,4 +101,4 @@ def test_no_other_whole_numbers_have_less_variance(budget):
 
     ways = product(*(range(1, claim.conversations + 1) for claim in asked))
     best = min(variance(way) for way in ways if sum(way) == budget)
-    assert variance(allocate(asked, budget, 1, [StratumTurn.CLAIM])) == pytest.approx(best)
+    assert variance(allocate_sample(asked, budget, 1, [NextStratumRule.CLAIM])) == pytest.approx(best)
