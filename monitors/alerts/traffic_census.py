@@ -130,7 +130,7 @@ def build_census_observations(
             if (earlier_rate := nightly.find_rate(kind)) is not None
         ]
         before = (
-            compute_counts_since_change(nightly_runs)
+            sum_counts_since_rate_change(nightly_runs)
             if kind.always_fails
             else _compute_usual_level(nightly_runs).usual
         )
@@ -184,7 +184,7 @@ def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
     )
 
 
-def compute_counts_since_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
+def sum_counts_since_rate_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
     """Add up the counts since the rate last changed. The oldest run comes first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:

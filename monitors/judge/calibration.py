@@ -88,7 +88,7 @@ class Calibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one a line; the first names the judge."""
+        """The figures in words, one figure per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
@@ -245,7 +245,7 @@ class RatingCalibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one a line; the first names the judge."""
+        """The figures in words, one figure per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"

@@ -148,7 +148,7 @@ class FamilyPolicy(Record):
 
 
 class CaseCost:
-    """The cost of one case until now, which grows with each reply."""
+    """The running total of what one case has cost. Each reply adds to it."""
 
     def __init__(self) -> None:
         self.total = Cost()

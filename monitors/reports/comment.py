@@ -284,7 +284,7 @@ def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """Select the cases without an answer by the application's fault. Empty if the whole application was down."""
+    """Select the cases whose missing answer the application caused. Empty if the whole application was down."""
     if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
         return []
     return [result for result in silent if result.assessment.blame is Blame.APP]

@@ -28,8 +28,8 @@ from deployments.cli.doctor.services import (
     check_hub,
     check_judge,
     check_langfuse,
-    check_live_traffic,
     check_tracing,
+    check_traffic_settings,
 )
 from deployments.install_browser import find_and_try_browser
 from flows.waiting import update_waiting
@@ -476,7 +476,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     check_judge,
     check_coverage,
     check_hallucination_logs,
-    check_live_traffic,
+    check_traffic_settings,
     check_tracing,
     check_langfuse,
     check_disk,

@@ -484,7 +484,7 @@ def _check_hallucination_log(name: str, settings: HallucinationLogSettings, prob
     )
 
 
-def check_live_traffic(context: DoctorContext) -> list[HealthCheck]:
+def check_traffic_settings(context: DoctorContext) -> list[HealthCheck]:
     """Check the settings, secrets and installed extras of each live-traffic source, without reading traffic."""
     targets = context.config.targets if context.config else {}
     return [_check_traffic_config(context, name) for name, target in targets.items() if target.traffic is not None]

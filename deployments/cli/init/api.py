@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from monitors.errors import ConfigError
 from monitors.facts.language import LanguageEvidence, find_language_evidence
 from monitors.github.actions import is_ci
-from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, discover_api, inspect_api
+from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, discover_api, identify_endpoint
 from monitors.probes.inspect.findings import HARMLESS, PageProblem
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.records.base import Blame
@@ -87,7 +87,7 @@ def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool)
 
     If ``ask`` is true, the API is asked a harmless question, to find out which key it requires.
     """
-    endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
+    endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     if endpoint.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
         return None
     is_api = endpoint.kind is EndpointKind.API
@@ -118,7 +118,7 @@ def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) 
 
 def _detect_api(address: str, say: Say) -> bool:
     """Return whether the address is an API, and print the result. No secret is sent before this is known."""
-    endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
+    endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:
             say(f"{address} is an API, not a page ({endpoint.said}).\n")
@@ -144,7 +144,7 @@ def find_address_settings(address: str, environment: Mapping[str, str], say: Say
 
     Raises `ConfigError` for an API that needs more settings.
     """
-    if asyncio.run(inspect_api(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
+    if asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
         return _DEFAULT_SETTINGS
     discovery, _ = _discover_api_format(address, environment, say)
     if discovery.probe is not None:

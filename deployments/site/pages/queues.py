@@ -33,7 +33,7 @@ def load_gold_drafts() -> tuple[GoldDraft, ...] | None:
 
 
 def classify_draft(draft: GoldDraft) -> DraftKind:
-    """Return whether a draft comes from a document or is a translation of a case."""
+    """Return ``TRANSLATION`` for the translation of a case, and ``DOCUMENT`` for any other draft."""
     return DraftKind.DOCUMENT if draft.original is None else DraftKind.TRANSLATION
 
 

@@ -157,7 +157,7 @@ class GroupReader(Lookup):
         """
         if not word.tens:
             return Group(word.value, at + 1)
-        after = at + 2 if self._has_number_after_and(at) else self._skip_hyphen(at + 1)
+        after = at + 2 if self._has_measured_number_after_and(at) else self._skip_hyphen(at + 1)
         following = self.find_raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
         near = unit and not self.is_broken(at, after)
@@ -165,7 +165,7 @@ class GroupReader(Lookup):
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
 
-    def _has_number_after_and(self, at: int) -> bool:
+    def _has_measured_number_after_and(self, at: int) -> bool:
         """Whether a number continues after "and", because a unit directly follows (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units

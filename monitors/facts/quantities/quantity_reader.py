@@ -195,7 +195,7 @@ _PRONOUN_BEFORE = parse_keys("the this that which every any no each other anothe
 _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "mn", "bn", "trillion"})
 
 
-def read_quantity(reader: NumberReader, at: int) -> list[QuantityReading]:
+def read_quantities(reader: NumberReader, at: int) -> list[QuantityReading]:
     """Read the quantities that begin at token ``at``: none, one, or several for digits of several numbers."""
     before = None if reader.token(at).kind == NUMERAL else _read_currency_before(reader, at)
     if before is not None:

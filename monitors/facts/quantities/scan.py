@@ -30,7 +30,7 @@ from monitors.facts.quantities.numbered import add_counted_noun
 from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, format_plain, is_multiple
 from monitors.facts.quantities.other_languages import hide_unread_words, mark_unread
 from monitors.facts.quantities.periods import add_period
-from monitors.facts.quantities.quantity_reader import build_plain_number, read_quantity
+from monitors.facts.quantities.quantity_reader import build_plain_number, read_quantities
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
 from monitors.facts.text import (
     END,
@@ -455,7 +455,7 @@ def _read_quantities(
             continue
         day = _read_date_at(reader, text, place, reference_date)
         if day is None:
-            read = read_quantity(reader, place)
+            read = read_quantities(reader, place)
             readings.extend(read)
             at = read[-1].last + 1 if read else at
             continue

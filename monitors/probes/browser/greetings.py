@@ -28,7 +28,7 @@ MIN_PAGES = 2
 LISTEN_S = 20.0
 """Seconds for which a page without a question is watched. Lines that appear later count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum seconds to wait until the silent page is as old as the page with the question."""
+"""Maximum extra seconds for which the page without a question stays open, to be open as long as the other page."""
 OPEN_TIMEOUT_S = 15.0
 """Maximum seconds to wait until the silent page has loaded, which takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5

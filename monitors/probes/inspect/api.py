@@ -1,7 +1,7 @@
 """Find out whether an address is a chat API, and with which settings Lookout can ask it.
 
-`inspect_api` sends no question. `discover_api` sends a harmless question with the usual request bodies, until the
-API answers. It then asks once more with the settings that it found.
+`identify_endpoint` sends no question. `discover_api` sends a harmless question with the usual request bodies, until
+the API answers. It then asks once more with the settings that it found.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _Reply(Record):
         return [document for document in map(_parse_json_or_none, texts) if document is not None]
 
 
-async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
+async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressResponse:
     """Return what an address is. Sends a GET, and an OPTIONS if that is not enough.
 
     No question and no configured header is sent.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.doctor.services import DoctorContext, Health, check_hallucination_logs, check_live_traffic
+from deployments.cli.doctor.services import DoctorContext, Health, check_hallucination_logs, check_traffic_settings
 from monitors.config.file import load_config
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -55,13 +55,15 @@ def test_a_source_that_lacks_its_secret_is_broken_and_names_the_variable(around)
     source = (
         '[targets.bot.traffic.sources.export]\nkind = "http"\nurl = "https://x.example"\ntoken_env = "EXPORT_KEY"'
     )
-    (check,) = check_live_traffic(around(source))
+    (check,) = check_traffic_settings(around(source))
     assert check.health is Health.BROKEN
     assert "EXPORT_KEY" in check.found
 
 
 def test_a_source_that_has_all_it_needs_is_named(around):
-    (check,) = check_live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
+    (check,) = check_traffic_settings(
+        around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"')
+    )
     assert check.health is Health.GOOD
     assert "lookout nightly bot --plan" in check.found
 
@@ -69,6 +71,8 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
     """Questions of the gold set that users ask are graded against it: a wrong path must not pass for no gold."""
     (tmp_path / "s.jsonl").unlink()
-    (check,) = check_live_traffic(around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"'))
+    (check,) = check_traffic_settings(
+        around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"')
+    )
     assert check.health is Health.BROKEN
     assert "s.jsonl" in check.found
