@@ -69,7 +69,7 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
     at = int(BEGAN.timestamp())
     signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
-    parsed = make().parse(Delivery(headers, signed.body, BEGAN))
+    parsed = make().verify_and_parse(Delivery(headers, signed.body, BEGAN))
     assert isinstance(parsed, NotForUs)
     assert parsed.reason in (IgnoreReason.PING, IgnoreReason.EVENT)
 
