@@ -427,9 +427,8 @@ def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, f
 
 
 GOES_ON = (
-    "To continue the run, run the same command again within one hour without changing anything. To start a new "
-    "run, "
-    "use --fresh."
+    "To continue the run, run the same command again within one hour without changing anything. "
+    "To start a new run, use --fresh."
 )
 
 MAX_NAME_CHARACTERS = 60
