@@ -57,8 +57,7 @@ def _format_guard_line(reconciliation: Reconciliation) -> str:
     right = _format_estimate(reconciliation.held_back_rightly)
     return (
         f"{held_back}. People checked {guard.labelled:,} of them and marked {guard.wrong:,} as false alarms. So "
-        "the "
-        f"guard's precision is {_format_percent_interval(reconciliation.precision)}: {right} were blocked "
+        f"the guard's precision is {_format_percent_interval(reconciliation.precision)}: {right} were blocked "
         "correctly."
     )
 

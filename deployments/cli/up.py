@@ -122,9 +122,8 @@ def run_receiver_with_server(
     if config.deploys.deployment not in planned:
         raise ConfigError(
             f"deploys.deployment = {config.deploys.deployment!r} is your own Prefect deployment, which Lookout "
-            "cannot "
-            "run. Serve it at the Prefect server in prefect.api_url, or start `lookout receive --only` and run it "
-            "yourself"
+            "cannot run. Serve it at the Prefect server in prefect.api_url, or start `lookout receive --only` and "
+            "run it yourself"
         )
     with hold_data_folder(config.data_folder, utc_now) as lock:
         check_deploys(config, host=host, port=port, environment=environment)

@@ -251,8 +251,7 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
             first = "the first failed" if len(asked) == 1 else f"the first {len(asked)} failed"
             yield (
                 f"{count + spared} questions without an answer: {cause}. Lookout did not ask {spared} of them "
-                "after "
-                f"{first}"
+                f"after {first}"
             )
 
 
@@ -367,8 +366,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
 
 GONE_AT_THE_END = (
     "The Prefect server stopped answering, so its pages do not show the end of this run. The run itself is "
-    "complete: "
-    "all results are stored and all alerts were sent."
+    "complete: all results are stored and all alerts were sent."
 )
 
 

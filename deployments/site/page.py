@@ -196,9 +196,8 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token does not allow you to see personal data. The operator of the site can create one "
-                "that does: "
-                "`lookout site token add NAME --personal-data`.",
+                "Your token does not allow you to see personal data. The operator of the site can create one that "
+                "does: `lookout site token add NAME --personal-data`.",
             )
         return True
 

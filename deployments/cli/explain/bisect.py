@@ -78,8 +78,7 @@ def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitL
     if first == last or first not in _run_git(repository, "rev-list", "--first-parent", last).split():
         raise ConfigError(
             f"--repo {repository}: {good} is not an older commit on the main line (first parents) of {bad}. Give "
-            "the "
-            "older commit as --good, or list the builds with --commits"
+            "the older commit as --good, or list the builds with --commits"
         )
     between = _run_git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
     return (CommitLine(first), *(CommitLine(commit) for commit in between))
@@ -218,8 +217,7 @@ def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
         case BisectClaim.BAD_PASSES:
             return (
                 f"No build is bad ({sure}): {_shorten_commit(report.bad)} does not fail more often than older "
-                "builds. "
-                "The cause is not in a build, or it no longer exists."
+                "builds. The cause is not in a build, or it no longer exists."
             )
 
 

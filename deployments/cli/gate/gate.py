@@ -115,9 +115,8 @@ def apply_gate_flags(
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
         return settings.with_min_rating(min_score)
     raise ConfigError(
-        f"--min-score {min_score:g} is out of range. For a minimum weighted score, give 0 to 1, such as 0.98. "
-        "For a "
-        "minimum average rating of reports, give more than 1 and at most 5, such as 4.0."
+        f"--min-score {min_score:g} is out of range. For a minimum weighted score, give 0 to 1, such as 0.98. For "
+        "a minimum average rating of reports, give more than 1 and at most 5, such as 4.0."
     )
 
 

@@ -210,8 +210,7 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
     elif any(reason.kind is ReasonKind.DISPUTED for reason in report.reasons):
         yield (
             "read each disputed answer and its gold. If the answer is wrong, roll back the deploy. If it is "
-            "correct, "
-            "mark its alert as a false alarm"
+            "correct, mark its alert as a false alarm"
         )
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"

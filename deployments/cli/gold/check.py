@@ -168,9 +168,8 @@ _TO_DO = {
 }
 """What to do about a gold, for each reason why a correct answer in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
-    "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a "
-    "gold of "
-    "three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
+    "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a gold "
+    "of three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
 )
 _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
@@ -215,9 +214,8 @@ def _explain_judge_needed(graded: RightReply) -> str:
         return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:
         return (
-            "an answer with exactly the words of the gold passes. Without a judge, a correct answer in other "
-            "words may "
-            f"stay ungraded: {graded.open_otherwise}"
+            "an answer with exactly the words of the gold passes. Without a judge, a correct answer in other words "
+            f"may stay ungraded: {graded.open_otherwise}"
         )
     return ""
 
@@ -383,8 +381,7 @@ def list_suite_findings(
 
 _BALANCE = (
     "a small suite may ignore this. Otherwise add such cases (`lookout gold starter adversarial` writes twenty), "
-    "or "
-    "change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
+    "or change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
 )
 
 

@@ -134,8 +134,7 @@ def _confirm_write(action: str, *, yes: bool) -> bool:
     if not sys.stdin.isatty():
         raise ConfigError(
             "nothing was written, because there is no terminal to ask for confirmation. With --yes, this command "
-            "will "
-            f"{action}"
+            f"will {action}"
         )
     return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
@@ -387,8 +386,7 @@ def _print_pull_report(
     if drafts:
         print_text(
             f"Lookout created {plural(len(drafts), 'draft')} from people's new entries. To review them: lookout "
-            "gold "
-            f"grow --suite {request.suite}"
+            f"gold grow --suite {request.suite}"
         )
     return result
 

@@ -140,8 +140,7 @@ def store_conversation_draft(store: Store, conversation_id: str, config: Config 
     if conversation is None:
         raise ConfigError(
             f"--take {conversation_id}: no such conversation is stored. Give RUN/CASE from the view results "
-            "(`lookout "
-            "sql`)"
+            "(`lookout sql`)"
         )
     patterns = find_graders_of_target(config, conversation.target)[0].account_patterns
     append_draft(

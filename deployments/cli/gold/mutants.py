@@ -104,15 +104,13 @@ def _iterate_summary_lines(path: Path, left_out: int, counts: MutationScores) ->
     yield (
         f"The rules catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
         f"[{severe.low:.1%}, {severe.high:.1%}]. Of the {plain.mutants} mutants that contradict their gold, they "
-        "catch "
-        f"{plain.rate:.1%}. At least {SEVERE_FLOOR:.0%} of these must be caught, and none may pass."
+        f"catch {plain.rate:.1%}. At least {SEVERE_FLOOR:.0%} of these must be caught, and none may pass."
     )
     if hard := counts.misplaced:
         yield (
             f"Of {plural(hard.mutants, 'mutant')} with a right value in the wrong place, the rules catch "
-            f"{hard.caught}, "
-            f"leave {hard.left} to a judge and pass {hard.passed}. A judge confirms severity-3 answers that "
-            "rules pass."
+            f"{hard.caught}, leave {hard.left} to a judge and pass {hard.passed}. A judge confirms severity-3 "
+            "answers that rules pass."
         )
 
 

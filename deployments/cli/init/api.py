@@ -28,10 +28,8 @@ FILL_IN: Final = (
 )
 ANOTHER_LANGUAGE: Final = (
     "Your application answers in a language that is not English, Hindi or Hinglish. Without a judge, Lookout "
-    "grades "
-    "only amounts, and answers that repeat a gold of three words or more exactly. It does not grade refusals, "
-    "yes or "
-    "no."
+    "grades only amounts, and answers that repeat a gold of three words or more exactly. It does not grade "
+    "refusals, yes or no."
 )
 """Printed if an application answers in another language, because most answers stay ungraded without a judge."""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
@@ -130,9 +128,8 @@ def _detect_api(address: str, say: Say) -> bool:
             )
         case EndpointKind.NEITHER:
             raise ConfigError(
-                f"nothing was written, because {address} is neither a chat page nor a chat API "
-                f"({endpoint.said}). To "
-                "set the kind yourself, use --driver browser, --driver json or --driver sse"
+                f"nothing was written, because {address} is neither a chat page nor a chat API ({endpoint.said}). "
+                "To set the kind yourself, use --driver browser, --driver json or --driver sse"
             )
         case EndpointKind.PAGE:
             pass

@@ -239,7 +239,10 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
         with page:
             assert _terminated(process) == ExitCode.INCONCLUSIVE
     text = (tmp_path / "said").read_text(encoding="utf-8")
-    early, late = "Stopped. Lookout stored 0 of 2 answers", "SIGTERM stopped the command. All answers and grades so far are stored"
+    early, late = (
+        "Stopped. Lookout stored 0 of 2 answers",
+        "SIGTERM stopped the command. All answers and grades so far are stored",
+    )
     assert early in text or late in text, "before and after the Prefect server has come"
     assert "Traceback" not in text
 
