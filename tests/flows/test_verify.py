@@ -153,7 +153,7 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3, said
-    assert "are stored" in said
+    assert "Lookout stored" in said
 
     done = lookout("verify", "demo", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
