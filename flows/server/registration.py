@@ -76,8 +76,7 @@ NOT_STARTED_MESSAGES: Final = (
 CRASHED_AFTER_S: Final = 95.0
 """How long heartbeats may be missing before a run counts as crashed, in seconds.
 
-A heartbeat is sent every 30 s, as `prefect_server.settings_for` sets it, so this is a little more than three of
-them.
+`prefect_server.build_client_settings` sets a heartbeat every 30 s, so this is a little more than three of them.
 """
 STOPPED_MESSAGES: Final = [
     "Execution was cancelled by the runtime environment.",

@@ -210,10 +210,11 @@ def count_ratings(
     """Count the reports that each judge rated since a time. The counts are by target and lineage."""
     rows = _query_rows(
         store,
-        "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports, avg(g.rubric) "
-        "as average from (select target, unnest(ratings) as g from graded_answers  where asked_at >= "
-        "$since::timestamptz and ($target is null or target = $target)) where g.judge_model is not null group by "
-        "all order by all",
+        "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"
+        " avg(g.rubric) as average"
+        " from (select target, unnest(ratings) as g from graded_answers"
+        "  where asked_at >= $since::timestamptz and ($target is null or target = $target))"
+        " where g.judge_model is not null group by all order by all",
         {"since": since.isoformat(), "target": target},
         wait_s,
     )

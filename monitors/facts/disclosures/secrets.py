@@ -30,11 +30,12 @@ _AFTER_ROLE = re.compile(r"(?<=[a-z])[.\-_](?!care|service|reply|us).*")
 _SEPARATORS = str.maketrans("", "", ".-_")
 # Handles of UPI payment providers in NPCI's list of third-party apps and banks.
 _HANDLE_NAMES = (
-    "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay axisb "
-    "axisbank hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal "
-    "idfcbank idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice "
-    "sliceaxis goaxb timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank "
-    "postbank jio fbl abdm sbx"
+    "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay "
+    "axisb axisbank"
+    " hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal idfcbank"
+    " idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice sliceaxis goaxb"
+    " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio "
+    "fbl abdm sbx"
 )
 _HANDLES = frozenset(_HANDLE_NAMES.split())
 
@@ -185,8 +186,9 @@ _TOKEN = re.compile(
     r")"
 )
 _PREFIX_LIST = (
-    "sk- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- AKIA ASIA AROA AIza ya29. xox xapp- _live_ _test_ npm_ "
-    "pypi- SG. gsk_ whsec_ lsv2_ pnu_ pnb_ SK eyJ hooks.slack.com"
+    "sk- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- AKIA ASIA AROA AIza ya29. xox xapp- _live_ _test_ "
+    "npm_ pypi- SG. gsk_"
+    " whsec_ lsv2_ pnu_ pnb_ SK eyJ hooks.slack.com"
 )
 _PREFIXES = tuple(_PREFIX_LIST.split())
 """The prefixes of tokens. A text without any of them is not searched further."""

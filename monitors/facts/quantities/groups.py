@@ -29,7 +29,8 @@ _MAX_WORDS = 12
 
 _GOES_ON = parse_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
-    "every है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
+    "every "
+    "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
 )
 """Words after an amount that continue the sentence and do not name a counted thing: "Rs fifty is paid"."""
 

@@ -125,9 +125,12 @@ class CaseText(Record):
 
 _COUNTS: Final = TypeAdapter(dict[str, int])
 _SHOWN_SQL = (
-    "with shown as materialized (  select run_id, suite_sha256, commit, finished_at, verdict,    row_number() over "
-    "(order by finished_at desc, run_id desc) as place  from runs where target = $target and not interrupted and "
-    "($suite is null or suite_name = $suite)  order by finished_at desc, run_id desc limit $runs)"
+    "with shown as materialized ("
+    "  select run_id, suite_sha256, commit, finished_at, verdict,"
+    "    row_number() over (order by finished_at desc, run_id desc) as place"
+    "  from runs where target = $target and not interrupted and ($suite is null or suite_name = $suite)"
+    "  order by finished_at desc, run_id desc limit $runs"
+    ")"
 )
 _WRONG = "(a.outcome = 'failed' or (a.outcome = 'no_answer' and a.blame = 'app'))"
 _GRID = f"""{_SHOWN_SQL}, asked as (
@@ -217,17 +220,21 @@ def list_case_answers(
     """List one page of a case's answers, newest first. Also return the number of answers that match the filters."""
     table = store.query(
         "with history as ("  # noqa: S608 - ours
-        f"  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,   case when {_WRONG} then false when "
-        "a.outcome = 'correct' then true end as is_right  from assessments a join runs r on r.run_id = a.run_id "
-        "where a.case_id = $case and r.target = $target), steps as (  select *, lag(is_right ignore nulls) over "
-        "(order by finished_at, run_id, repeat) as was_right  from history), page as (  select *, count(*) over () "
-        "as total from steps where $outcome is null or outcome = $outcome  order by finished_at desc, run_id desc, "
-        "repeat desc limit $rows offset $offset) select p.run_id, p.repeat, p.finished_at, p.verdict, p.commit, "
-        "p.suite_sha256, p.outcome, p.severity, p.reason, p.unconfirmed, coalesce(p.is_right <> p.was_right, "
-        "false), case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else "
-        "s.visible_text end, s.detail, s.app_path, s.total_ms, p.total from page p left join results s on s.run_id "
-        "= p.run_id and s.case_id = p.case_id and s.repeat = p.repeat order by p.finished_at desc, p.run_id desc, "
-        "p.repeat desc",
+        "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
+        f"   case when {_WRONG} then false when a.outcome = 'correct' then true end as is_right"
+        "  from assessments a join runs r on r.run_id = a.run_id where a.case_id = $case and r.target = $target"
+        "), steps as ("
+        "  select *, lag(is_right ignore nulls) over (order by finished_at, run_id, repeat) as was_right"
+        "  from history"
+        "), page as ("
+        "  select *, count(*) over () as total from steps where $outcome is null or outcome = $outcome"
+        "  order by finished_at desc, run_id desc, repeat desc limit $rows offset $offset"
+        ") select p.run_id, p.repeat, p.finished_at, p.verdict, p.commit, p.suite_sha256, p.outcome, p.severity,"
+        " p.reason, p.unconfirmed, coalesce(p.is_right <> p.was_right, false),"
+        " case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end,"
+        " s.detail, s.app_path, s.total_ms, p.total"
+        " from page p left join results s on s.run_id = p.run_id and s.case_id = p.case_id and s.repeat = p.repeat"
+        " order by p.finished_at desc, p.run_id desc, p.repeat desc",
         {"target": target, "case": case_id, "outcome": outcome, "rows": rows, "offset": offset},
     )
     names = list(CaseAnswer.model_fields)

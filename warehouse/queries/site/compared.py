@@ -170,14 +170,18 @@ def load_flips_page(
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
     table = store.query(
         f"{_PAIRS}, page as ("  # noqa: S608 - ours
-        f"  select *, count(*) over () as total from pairs where {_IS_PAIR} and before <> now  and ($broke is null "
-        "or before = $broke)  order by before desc, severity desc, case_id limit $rows offset $offset), said as (  "
-        "select run_id = $now as is_now, case_id, repeat,    case when graded_channel = 'wire' then "
-        "coalesce(wire_text, visible_text) else visible_text end as text  from results where run_id in ($before, "
-        "$now)) select p.case_id, p.severity, p.type, p.language, p.before, b.text, p.before_reason, n.text, "
-        "p.now_reason, p.total from page p left join said b on not b.is_now and b.case_id = p.case_id and b.repeat "
-        "= p.before_repeat left join said n on n.is_now and n.case_id = p.case_id and n.repeat = p.now_repeat "
-        "order by p.before desc, p.severity desc, p.case_id",
+        f"  select *, count(*) over () as total from pairs where {_IS_PAIR} and before <> now"
+        "  and ($broke is null or before = $broke)"
+        "  order by before desc, severity desc, case_id limit $rows offset $offset"
+        "), said as ("
+        "  select run_id = $now as is_now, case_id, repeat,"
+        "    case when graded_channel = 'wire' then coalesce(wire_text, visible_text) else visible_text end as text"
+        "  from results where run_id in ($before, $now)"
+        ") select p.case_id, p.severity, p.type, p.language, p.before, b.text, p.before_reason, n.text,"
+        " p.now_reason, p.total from page p"
+        " left join said b on not b.is_now and b.case_id = p.case_id and b.repeat = p.before_repeat"
+        " left join said n on n.is_now and n.case_id = p.case_id and n.repeat = p.now_repeat"
+        " order by p.before desc, p.severity desc, p.case_id",
         asked,
     )
     names = list(FlippedAnswer.model_fields)

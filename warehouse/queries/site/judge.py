@@ -45,10 +45,12 @@ class JudgeCounts(Record):
 
 
 _RUNS = (
-    "with done as (  select run_id, target, finished_at, false as is_nightly from runs  where not interrupted and "
-    "($target is null or target = $target)  union all select run_id, target, finished_at, true from nightly_runs  "
-    "where $target is null or target = $target), newest as materialized (from done order by finished_at desc, "
-    "run_id desc limit $newest)"
+    "with done as ("
+    "  select run_id, target, finished_at, false as is_nightly from runs"
+    "  where not interrupted and ($target is null or target = $target)"
+    "  union all select run_id, target, finished_at, true from nightly_runs"
+    "  where $target is null or target = $target"
+    "), newest as materialized (from done order by finished_at desc, run_id desc limit $newest)"
 )
 _JUDGED = (
     "from grades g join newest r on r.run_id = g.run_id where g.judge_model is not null and g.passed is not null"
@@ -61,11 +63,13 @@ def load_judging_page(
     """Load one page of the judging of runs and nightly runs, newest first. Also return the number of all rows."""
     table = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
-        "  from newest order by finished_at desc, run_id desc limit $rows offset $offset) select p.run_id, "
-        "p.target, p.finished_at, p.is_nightly, if(p.is_nightly, json_extract_string(n.record, '$.judging'), "
-        "json_extract_string(r.report, '$.judging')), (select count(*) from done) from page p left join runs r on "
-        "not p.is_nightly and r.run_id = p.run_id left join nightly_runs n on p.is_nightly and n.run_id = p.run_id "
-        "order by p.finished_at desc, p.run_id desc",
+        "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
+        " select p.run_id, p.target, p.finished_at, p.is_nightly,"
+        " if(p.is_nightly, json_extract_string(n.record, '$.judging'), json_extract_string(r.report, '$.judging')),"
+        " (select count(*) from done)"
+        " from page p left join runs r on not p.is_nightly and r.run_id = p.run_id"
+        " left join nightly_runs n on p.is_nightly and n.run_id = p.run_id"
+        " order by p.finished_at desc, p.run_id desc",
         {"target": target, "newest": rows + offset, "rows": rows, "offset": offset},
     )
     total = int(str(table.rows[0][-1])) if table.rows else 0

@@ -78,13 +78,16 @@ def load_nightly_report(store: Store, run_id: str) -> NightlyReport | None:
 def list_failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
     """List up to ``each`` conversations for each kind of failure, most severe first."""
     table = store.query(
-        "with failures as (  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from "
-        "assessments  where run_id = $run and outcome = 'failed'), picked as (  select * from failures  qualify "
-        "row_number() over (partition by kind order by severity desc, case_id, repeat) <= $each) select p.kind, "
-        "p.case_id, p.severity, p.reason, coalesce(list_extract(s.turns, -1), ''), case when s.graded_channel = "
-        "'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end from picked p left join results "
-        "s on s.run_id = $run and s.case_id = p.case_id and s.repeat = p.repeat order by p.severity desc, p.kind, "
-        "p.case_id",
+        "with failures as ("
+        "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"
+        "  where run_id = $run and outcome = 'failed'"
+        "), picked as ("
+        "  select * from failures"
+        "  qualify row_number() over (partition by kind order by severity desc, case_id, repeat) <= $each"
+        ") select p.kind, p.case_id, p.severity, p.reason, coalesce(list_extract(s.turns, -1), ''),"
+        " case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end"
+        " from picked p left join results s on s.run_id = $run and s.case_id = p.case_id and s.repeat = p.repeat"
+        " order by p.severity desc, p.kind, p.case_id",
         {"run": run_id, "each": each},
     )
     return tuple(

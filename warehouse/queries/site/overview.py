@@ -60,14 +60,18 @@ class LastEntry(Record):
 def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoint, ...]:
     """List the newest finished runs of each target, oldest first within a target."""
     table = store.query(
-        "with chosen as (  select run_id from runs where not interrupted  qualify row_number() over (partition by "
-        "target order by finished_at desc, run_id desc) <= $most), newest as (  select * exclude (report) from "
-        "runs semi join chosen using (run_id)), weights as (  select t.run_id, sum(t.not_correct) filter (where "
-        "t.severity = 3) as severe,    sum(t.weight * t.cases) ** 2 / nullif(sum(t.weight * t.weight * t.cases), "
-        "0) as effective  from tallies t semi join newest using (run_id) group by t.run_id) select run_id, target, "
-        "environment, commit, finished_at, verdict, asked, graded, weighted_earned, weighted_total, flat_earned, "
-        "flat_total, coalesce(severe, 0)::integer, coalesce(effective, 0)::double from newest left join weights "
-        "using (run_id) order by target, finished_at, run_id",
+        "with chosen as ("
+        "  select run_id from runs where not interrupted"
+        "  qualify row_number() over (partition by target order by finished_at desc, run_id desc) <= $most"
+        "), newest as ("
+        "  select * exclude (report) from runs semi join chosen using (run_id)"
+        "), weights as ("
+        "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
+        "    sum(t.weight * t.cases) ** 2 / nullif(sum(t.weight * t.weight * t.cases), 0) as effective"
+        "  from tallies t semi join newest using (run_id) group by t.run_id"
+        ") select run_id, target, environment, commit, finished_at, verdict, asked, graded, weighted_earned,"
+        " weighted_total, flat_earned, flat_total, coalesce(severe, 0)::integer, coalesce(effective, 0)::double"
+        " from newest left join weights using (run_id) order by target, finished_at, run_id",
         {"most": most},
     )
     return tuple(RunPoint.model_validate(dict(zip(RunPoint.model_fields, row, strict=True))) for row in table.rows)
@@ -76,9 +80,10 @@ def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoin
 def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[NightlyPoint, ...]:
     """List the newest nightly runs of each target, oldest first within a target."""
     table = store.query(
-        "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted from "
-        "nightly_runs qualify row_number() over (partition by target order by due_at desc, run_id desc) <= $most "
-        "order by target, due_at, run_id",
+        "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted"
+        " from nightly_runs"
+        " qualify row_number() over (partition by target order by due_at desc, run_id desc) <= $most"
+        " order by target, due_at, run_id",
         {"most": most},
     )
     return tuple(

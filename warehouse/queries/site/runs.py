@@ -83,16 +83,21 @@ _WANTED = (
 )
 _RUNS = (
     "with page as ("  # noqa: S608 - names of ours
-    "  select run_id, target, environment, suite_name, commit, finished_at,    round(epoch(finished_at - "
-    "started_at), 1)::double as duration_s, verdict,    round(weighted_earned / nullif(weighted_total, 0), "
-    "3)::decimal(6, 3) as weighted,    round(flat_earned / nullif(flat_total, 0), 3)::decimal(6, 3) as flat,    "
-    f"asked, graded, p50_ms, cost_usd, interrupted {_WANTED}  order by finished_at desc, run_id desc limit $rows "
-    "offset $offset), counts as (  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,    "
-    "sum(t.not_correct) filter (where t.severity = 2) as wrong,    sum(t.not_correct) filter (where t.severity = "
-    "1) as annoying  from tallies t semi join page using (run_id) group by t.run_id) select run_id, target, "
-    "environment, commit, finished_at, verdict, suite_name, interrupted, duration_s, weighted, flat, "
-    "coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer, asked, graded, "
-    "p50_ms, cost_usd from page left join counts using (run_id) order by finished_at desc, run_id desc"
+    "  select run_id, target, environment, suite_name, commit, finished_at,"
+    "    round(epoch(finished_at - started_at), 1)::double as duration_s, verdict,"
+    "    round(weighted_earned / nullif(weighted_total, 0), 3)::decimal(6, 3) as weighted,"
+    "    round(flat_earned / nullif(flat_total, 0), 3)::decimal(6, 3) as flat,"
+    f"    asked, graded, p50_ms, cost_usd, interrupted {_WANTED}"
+    "  order by finished_at desc, run_id desc limit $rows offset $offset"
+    "), counts as ("
+    "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
+    "    sum(t.not_correct) filter (where t.severity = 2) as wrong,"
+    "    sum(t.not_correct) filter (where t.severity = 1) as annoying"
+    "  from tallies t semi join page using (run_id) group by t.run_id"
+    ") select run_id, target, environment, commit, finished_at, verdict, suite_name, interrupted, duration_s,"
+    " weighted, flat, coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer,"
+    " asked, graded, p50_ms, cost_usd from page left join counts using (run_id)"
+    " order by finished_at desc, run_id desc"
 )
 
 
