@@ -153,4 +153,4 @@ def _build_number_words() -> dict[str, NumberWord]:
 
 
 NUMBER_WORDS = _build_number_words()
-"""Every number word by its key (`monitors.facts.text.word_key`)."""
+"""Every number word by its key (`monitors.facts.text.to_word_key`)."""
