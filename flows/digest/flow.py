@@ -3,6 +3,8 @@
 The digest is sent even if nothing is wrong, so that people notice when it is missing. Alerts that wait in the
 outbox are sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of
 Lookout itself are sent to Lookout's owners in their own channel.
+
+If Slack is down, the flow ends Completed as Waiting, and Prefect has another run that sends the digest later.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
+from prefect.runtime import deployment, flow_run
+from prefect.states import Completed, Scheduled
 
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
@@ -44,8 +49,9 @@ from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.alerts.wording import FAILURE_TITLES
 from monitors.config.file import Config, load_config
 from monitors.config.sections import DrillSettings, ScheduleSettings, is_daily
-from monitors.errors import NotifyRejected, WarehouseBusy, WarehouseError
+from monitors.errors import NotifyRejected, NotifyTransient, WarehouseBusy, WarehouseError
 from monitors.plural import plural
+from monitors.records.base import UtcTime
 from monitors.records.estimates import RateUnknown
 from monitors.records.incidents import (
     Capability,
@@ -122,6 +128,7 @@ def build_digest(
         target=target,
         run_id=runs_of_day[0].run_id if runs_of_day else graded,
         made_at=now,
+        due_at=due_at,
         figures=(
             *_build_run_figures(runs_of_day, expected=expected),
             *_build_skipped_run_figures(skipped_runs),
@@ -318,26 +325,34 @@ def _build_report_links(
             yield Link(label=label, href=str(file))
 
 
-RETRY_AFTER_S = (60.0, 300.0, 900.0)
-"""Waits in seconds before each retry of sending a digest.
+MIN_RETRY_WAIT: Final = timedelta(minutes=5)
+MAX_RETRY_WAIT: Final = timedelta(hours=1)
+"""Shortest and longest wait before the next attempt to send a digest.
 
-Before a retry, Lookout checks whether the channel already has the digest.
+Between these limits, the wait is half the time since the digest was due.
 """
+WAITING: Final = "Waiting"
+"""The state of a run that could not send a digest, and created a run that sends it later."""
 
 
 @flow(name="digest", description=__doc__)
-async def digest(config_path: Path, target: str | None = None) -> State[tuple[str, ...]] | State[None]:
+async def digest(
+    config_path: Path, target: str | None = None, due_at: UtcTime | None = None
+) -> State[tuple[str, ...]] | State[None]:
     """Send the digest of ``target``, or of all targets. The state's data are the ids of the digests.
 
-    Raises `ConfigError` before anything is sent.
+    ``due_at`` is when the digest was due: by default, the time for which this run was scheduled. Raises
+    `ConfigError` before anything is sent, and `NotifyTransient` for a digest that cannot be sent and is not tried
+    again.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     names = [target] if target is not None else list(config.targets)
-    due_at = read_scheduled_time()
+    due_at = due_at or read_scheduled_time()
     receipts: list[Receipt] = []
+    unsent: dict[str, NotifyTransient] = {}
     for name in names:
         config.require_target(name)
         notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.DIGEST)
@@ -354,14 +369,48 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
             skipped_runs=await list_skipped_runs(name, due_at - DAY - OVERLAP, tag=config.prefect.tag),
             paused=await asyncio.to_thread(_load_paused_schedules, config, config_path, name),
         )
-        receipt = await send_digest(notifier, message)
+        try:
+            receipt = await send_digest(notifier, message)
+        except NotifyTransient as error:
+            unsent[name] = error
+            continue
         if loaded and receipt.status is DeliveryStatus.SENT:
             await resolve_other_faults(notifier, except_names=(), ending=SENT_AGAIN_TEXT, began_at=began_at)
         receipts.append(receipt)
     await notify_missing_drill(config)
     repeated = sum(receipt.detail == ARRIVED_BEFORE for receipt in receipts)
     text = f"{len(receipts) - repeated} sent" + (f", {repeated} sent before" if repeated else "")
-    return Completed(message=text, data=tuple(receipt.alert_id for receipt in receipts))
+    if unsent:
+        next_at = await _create_retry_runs(config_path, unsent, due_at)
+        text += f"; {', '.join(unsent)}: tried again at {next_at:%Y-%m-%d %H:%M} UTC, because "
+        text += redact(str(next(iter(unsent.values()))))
+    return Completed(
+        name=WAITING if unsent else None, message=text, data=tuple(receipt.alert_id for receipt in receipts)
+    )
+
+
+async def _create_retry_runs(
+    config_path: Path, unsent: Mapping[str, NotifyTransient], due_at: datetime
+) -> datetime:
+    """Create one run for each target whose digest could not be sent. Return the time of these runs.
+
+    Raises the target's error if there is no deployment to run again, and a day after ``due_at``: then the next
+    digest is due.
+    """
+    now = utc_now()
+    if not deployment.id or now - due_at >= DAY:
+        raise next(iter(unsent.values()))
+    next_at = now + min(max((now - due_at) / 2, MIN_RETRY_WAIT), MAX_RETRY_WAIT)
+    async with get_client() as client:
+        for name in unsent:
+            await client.create_flow_run_from_deployment(
+                UUID(str(deployment.id)),
+                parameters={"config_path": str(config_path), "target": name, "due_at": due_at.isoformat()},
+                state=Scheduled(scheduled_time=next_at),
+                tags=["digest", f"target:{name}"],
+                idempotency_key=f"{flow_run.id}/{name}",
+            )
+    return next_at
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
@@ -374,7 +423,7 @@ def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tu
         else None
     )
     planned = plan_deployments(config, config_path, config.schedules)
-    names = {deployment.name for deployment in planned if deployment.when and deployment.is_about(target)}
+    names = {plan.name for plan in planned if plan.when and plan.is_about(target)}
     return tuple(state for state in states or () if state.paused and state.name in names)
 
 
@@ -409,11 +458,12 @@ async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
     return True
 
 
-@task(
-    name="send digest", cache_policy=NO_CACHE, retries=len(RETRY_AFTER_S), retry_delay_seconds=list(RETRY_AFTER_S)
-)
+@task(name="send digest", cache_policy=NO_CACHE)
 async def send_digest(notifier: Notifier, message: Digest) -> Receipt:
-    """Send one digest. If every delivery path refuses it, print it and report a fault."""
+    """Send one digest, unless the channel has it already.
+
+    If every delivery path refuses it, print it and report a fault. Raises `NotifyTransient` if Slack is down.
+    """
     try:
         return await notifier.sender.send_digest(message, again=True)
     except NotifyRejected as error:

@@ -24,15 +24,17 @@ class DigestFigure(Record):
 class Digest(Record):
     """The content of the nightly digest.
 
-    ``incidents`` are open now. ``recovered`` counts the incidents that were resolved since the last digest.
-    ``note`` is a remark about the nightly run, for example that the budget was used up. ``unknown`` names in two or
-    three words what the run could not check. If it is not empty, a digest without open incidents is not good news.
+    It is due at ``due_at``, and made again at each attempt to send it. ``incidents`` are open now. ``recovered``
+    counts the incidents that were resolved since the last digest. ``note`` is a remark about the nightly run, for
+    example that the budget was used up. ``unknown`` names in two or three words what the run could not check. If it
+    is not empty, a digest without open incidents is not good news.
     """
 
     id: Identifier
     target: Identifier
     run_id: Identifier
     made_at: UtcTime
+    due_at: UtcTime
     figures: tuple[DigestFigure, ...] = ()
     incidents: tuple[Incident, ...] = ()
     recovered: int = 0
@@ -52,7 +54,7 @@ class Digest(Record):
 def format_digest_headline(digest: Digest) -> str:
     """Format the headline: ``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
     unresolved = digest.open_incidents
-    place = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
+    place = f"{digest.target} · night of {digest.due_at:%Y-%m-%d}"
     doubt = f", {digest.unknown}" if digest.unknown else ""
     if not unresolved:
         return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} No open incidents{doubt} · {place}"

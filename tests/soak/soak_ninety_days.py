@@ -440,7 +440,9 @@ class Installation:
             incident for incident in store.load_incidents("demo").values() if incident.state != "resolved"
         ]
         self.faults += [f"{incident.kind} is still open" for incident in still_open]
-        verified = sum(run.deployment_id is not None and not run.auto_scheduled for run in ended)
+        verified = sum(
+            self.names.get(run.deployment_id) == "verify-deploy" and not run.auto_scheduled for run in ended
+        )
         if verified != self.deploy_count:
             self.faults.append(f"{verified} runs for {self.deploy_count} deploys")
         return SoakReport(

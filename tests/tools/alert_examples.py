@@ -163,6 +163,7 @@ def digest_example() -> Digest:
         target=TARGET,
         run_id="night-0302",
         made_at=NIGHT + timedelta(days=1, hours=1),
+        due_at=NIGHT + timedelta(days=1, hours=1),
         figures=(
             DigestFigure(label="runs", value="1 FAIL"),
             DigestFigure(label="newest run", value="FAIL, weighted 0.871, flat 0.924"),

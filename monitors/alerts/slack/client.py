@@ -171,9 +171,12 @@ def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | Non
 
 
 def build_digest_post(digest: Digest, settings: AlertSettings) -> Post:
-    """Build the post for ``digest``: a new message in the channel for alerts."""
+    """Build the post for ``digest``: a new message in the channel for alerts.
+
+    An earlier attempt may have posted it at any time since it was due.
+    """
     return Post(
-        id=digest.id, content=render_digest(digest), made_at=digest.made_at, channel=settings.slack_channel or ""
+        id=digest.id, content=render_digest(digest), made_at=digest.due_at, channel=settings.slack_channel or ""
     )
 
 

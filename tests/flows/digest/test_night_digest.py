@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -195,6 +195,57 @@ async def test_a_digest_that_is_refused_is_printed_and_alerts(testbed, slack, tm
     (alert,) = testbed.alerts()
     assert alert.kind is IncidentKind.MONITOR_FAULT
     assert alert.id in slack.messages[0].text
+
+
+@pytest.mark.prefect
+def test_a_digest_that_is_due_while_slack_is_down_is_sent_once_when_slack_is_back(
+    tmp_path, prefect_environment, slack
+):
+    path = tmp_path / "lookout.toml"
+    path.write_text(
+        f'data_folder = "data"\n[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'
+        f'[targets.two]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n[prefect]\nprefix = "outage"\n'
+        f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n',
+        encoding="utf-8",
+    )
+    due_at = datetime.now(UTC)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "tests.flows.digest.due_digest_worker", str(path)],
+        cwd=ROOT,
+        env=prefect_environment | {"SLACK_BOT_TOKEN": TOKEN},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+
+    def execute_due_runs(hours: float) -> list[list[str]]:
+        worker.stdin.write(f"{(due_at + timedelta(hours=hours)).isoformat()}\n")
+        worker.stdin.flush()
+        while not (line := worker.stdout.readline()).startswith("["):  # notes about the run's progress
+            assert worker.poll() is None
+        return json.loads(line)
+
+    with worker:
+        slack.always = "internal_error"
+        states = execute_due_runs(0)
+        assert [name for name, _ in states] == ["Waiting"]
+        assert execute_due_runs(0.01) == []  # the next attempt is not due
+        states = execute_due_runs(5)
+        assert [name for name, _ in states] == ["Waiting", "Waiting"]  # one run for each target
+        slack.always = None
+        states = execute_due_runs(7)
+        assert [message for _, message in states] == ["1 sent", "1 sent"]
+        assert execute_due_runs(40) == []
+        worker.stdin.close()
+    for target in ("one", "two"):
+        assert (
+            sum(
+                build_digest_id(target, due_at.replace(microsecond=0)) in str(message) for message in slack.messages
+            )
+            == 1
+        )
 
 
 FAULT_AND_DIGEST = """

@@ -21,7 +21,13 @@ def opened(count: int, **changes: object):
 
 
 def digest(**changes: object) -> Digest:
-    values = {"id": "LK-NIGHT001", "target": "demo", "run_id": "night-1", "made_at": NIGHT + 3 * DAY}
+    values = {
+        "id": "LK-NIGHT001",
+        "target": "demo",
+        "run_id": "night-1",
+        "made_at": NIGHT + 3 * DAY,
+        "due_at": NIGHT + 3 * DAY,
+    }
     return Digest(**(values | changes))
 
 
