@@ -40,7 +40,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import IO, Any, NoReturn, Self
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = Path(sys.executable).parent / "lookout"
@@ -180,8 +183,16 @@ def _imported() -> tuple[_Reads, _Hidden]:
         for name in (*waiting, *OF_PREFECT):
             importlib.import_module(name)
         logging.config.dictConfig = configure
+    build_records(importlib.import_module("monitors.records.base").Record)
     late = {name for name in set(sys.modules) - before if name.split(".")[0] in {"prefect", *OURS}}
     return reads, _Hidden(late)
+
+
+def build_records(record: type[BaseModel]) -> None:
+    """Build the validators of a record and its subclasses, which a process otherwise does at their first use."""
+    record.model_rebuild()
+    for subclass in record.__subclasses__():
+        build_records(subclass)
 
 
 def _ours() -> list[str]:

@@ -17,15 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deployments.up.guard import adopt_orphans, find_descendants, terminate_descendants
+from deployments.up.guard import CANNOT_START_CODE, adopt_orphans, find_descendants, terminate_descendants
 
 MAX_LINE_BYTES: Final = 64 * 1024
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
 """How long to read a part's log after its end, in seconds, if another process still has the log open."""
 SUPERVISOR_NAME: Final = "up"
-CANNOT_START_CODE: Final = 126
-"""The exit code of a command that cannot be started. Shells use the same code."""
 STOP_S: Final = 40.0
 """How long a guard may take to end, in seconds. It is longer than its two grace times. Then it is killed."""
 
