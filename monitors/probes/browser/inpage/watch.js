@@ -244,6 +244,7 @@
     const now = performance.now();
     const again = earlier !== null;
     look.askedAt = now;
+    look.firstAskedAt ??= now;
     watch = {
       spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
       soft: false, error: null, broken: 0, cut: false, endedAt: -Infinity, watchedAt: now, connectedAt: now, resumed: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
@@ -292,9 +293,9 @@
   // All text of the page, line by line.
   look.says = () => look.lines().map((group) => group.text);
 
-  // The addresses that the page had asked for data more than once before the question.
+  // The addresses that the page had asked for data more than once before the first question. Later polls may have brought the answer.
   look.polledBefore = () => {
-    const places = performance.getEntriesByType("resource").filter((one) => /fetch|xmlhttprequest/.test(one.initiatorType) && one.startTime < look.askedAt)
+    const places = performance.getEntriesByType("resource").filter((one) => /fetch|xmlhttprequest/.test(one.initiatorType) && one.startTime < look.firstAskedAt)
       .map((one) => one.name.split("?")[0]);
     return places.filter((place, at) => places.indexOf(place) < at);
   };
