@@ -83,6 +83,8 @@ def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
 
 
 def _is_part(part: list[str], whole: list[str]) -> bool:
-    """Whether the words stand in the whole in the same order."""
+    """Whether the words stand in the whole in the same order; the last one may be cut."""
     rest = iter(whole)
-    return all(word in rest for word in part)
+    return all(word in rest for word in part[:-1]) and all(
+        any(word.startswith(last) for word in rest) for last in part[-1:]
+    )
