@@ -31,7 +31,7 @@ _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
 """A hexadecimal commit; a number without letters may be a build number."""
 
 
-class SevereFailure(NamedTuple):
+class SevereCase(NamedTuple):
     """A severe case that failed in a run, with the kinds of its failures."""
 
     case: GoldCase
@@ -42,24 +42,24 @@ class SevereFailure(NamedTuple):
 class RecheckPlan(NamedTuple):
     """The cases to recheck, worst first. Each is asked ``times`` at each place. ``left_out`` exceed the budget."""
 
-    cases: tuple[SevereFailure, ...]
+    cases: tuple[SevereCase, ...]
     times: int
     left_out: int
 
 
-def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereFailure, ...]:
+def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereCase, ...]:
     """Select failed cases of severity 3 or 2: worst first, then by id.
 
     The order is fixed, so that a resumed run selects the same cases.
     """
-    failures: dict[str, SevereFailure] = {}
+    failures: dict[str, SevereCase] = {}
     for result in results:
         severity = result.assessment.severity
         if result.assessment.outcome is not CaseOutcome.FAILED or severity is Severity.MINOR:
             continue
         earlier = failures.get(result.case.id)
         kinds = frozenset(result.assessment.failure_kinds)
-        failures[result.case.id] = SevereFailure(
+        failures[result.case.id] = SevereCase(
             result.case,
             max(severity, earlier.severity) if earlier else severity,
             kinds | earlier.kinds if earlier else kinds,
@@ -67,7 +67,7 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereFailure
     return tuple(sorted(failures.values(), key=lambda result: (-result.severity, result.case.id)))
 
 
-def plan_recheck(failed: Sequence[SevereFailure], *, times: int, max_questions: int, places: int) -> RecheckPlan:
+def plan_recheck(failed: Sequence[SevereCase], *, times: int, max_questions: int, places: int) -> RecheckPlan:
     """Plan as many cases as ``max_questions`` allow at all ``places``.
 
     If even the worst case needs too many questions, it is asked fewer times.
@@ -78,11 +78,11 @@ def plan_recheck(failed: Sequence[SevereFailure], *, times: int, max_questions: 
 
 
 def count_rechecks(
-    failed: Sequence[SevereFailure], answers: Sequence[RecheckAnswer], *, with_previous: bool
+    failed: Sequence[SevereCase], answers: Sequence[RecheckAnswer], *, with_previous: bool
 ) -> tuple[CaseRecheck, ...]:
     """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
 
-    def count_at_place(failed_case: SevereFailure, place: RecheckPlace) -> RecheckCount:
+    def count_at_place(failed_case: SevereCase, place: RecheckPlace) -> RecheckCount:
         return _count_answers(
             [answer for answer in answers if (answer.case_id, answer.place) == (failed_case.case.id, place)],
             failed_case.kinds,

@@ -345,12 +345,6 @@ class SlackBot:
                 metadata=_build_metadata(alert.id),
             )
 
-    async def fetch_bot_and_team(self) -> str:
-        """Return the name of the bot and of its team, without posting a message."""
-        async with _open_session(self._settings) as session:
-            answer = await self._build_client(session).auth_test()
-        return f"{answer.get('user')} in {answer.get('team')}"
-
     def _build_client(self, session: aiohttp.ClientSession) -> AsyncWebClient:
         client = AsyncWebClient(
             token=self._token,

@@ -129,11 +129,6 @@ async def test_a_message_can_be_replaced(slack):
     assert "score 0.871, in which" in str(message.blocks)
 
 
-async def test_check_names_the_bot_and_posts_nothing(slack):
-    assert await bot(slack).fetch_bot_and_team() == "lookout in Test"
-    assert slack.messages == []
-
-
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f01_a_rate_limit_is_waited_for(slack, make):
     slack.misbehave("429:0", "429:0")
