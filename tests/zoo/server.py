@@ -71,7 +71,9 @@ class Handler(BaseHTTPRequestHandler):
         elif path in ("/streams/events", "/streams/socket"):
             streams.answer_get(self, path, query)
         elif path == "/piece":
-            self.send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
+            asked = urllib.parse.parse_qs(query)
+            time.sleep(float(asked.get("after", ["0"])[0]))  # a server that is busy answers polls late
+            self.send(200, "application/json", json.dumps(self.answers[asked["id"][0]]))
         elif path in ("/events", "/streams/pushed"):
             self._push(urllib.parse.parse_qs(query)["id"][0])
         elif path.startswith(frontends.PLACE):

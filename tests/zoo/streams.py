@@ -83,11 +83,13 @@ class Plan:
     place: Place
     pause_s: float
     turns: int = 1
+    poll_s: float = 0.0
 
     @property
     def address(self) -> str:
         """The page."""
-        return f"streams.html?transport={self.transport}&control={self.control}"
+        late = f"&poll_s={self.poll_s}" if self.poll_s else ""
+        return f"streams.html?transport={self.transport}&control={self.control}{late}"
 
     def build_questions(self, key: str) -> tuple[str, ...]:
         """Return the turns; each has a key of its own, which begins with this one."""

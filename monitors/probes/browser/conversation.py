@@ -52,6 +52,8 @@ SLOW_QUIET_FACTOR = 4
 TYPED_S = 0.6
 _SENTENCE_END = re.compile(r"[^\w\s,–—-]$")
 MIN_WAIT_S = 0.05
+# A request that is open for longer is a stream, not a poll.
+MAX_POLL_S = 1.0
 # Patience is the setting `patience_s`. A request that is still open after this many times the patience does not
 # bring the answer: some apps never close a request.
 OPEN_PATIENCE_FACTOR = 2
@@ -167,12 +169,11 @@ async def _wait_for_more_data(
     calm_left_s = factor * settings.patience_s - reading.calm_ms / 1000
     left_s = max(MIN_WAIT_S, min(calm_left_s, settings.answer_deadline_s - reading.elapsed_ms / 1000))
     match stillness:
-        case Stillness.OPEN if is_over and not is_held:
-            return None
         case Stillness.OPEN:
-            if await _wait_until_any_request_ends(traffic, left_s):
+            is_late = is_over and not is_held  # but the open request may be a poll, which ends soon
+            if await _wait_until_any_request_ends(traffic, MAX_POLL_S if is_late else left_s):
                 return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
-            return build_watch_limits(settings, patience=factor)
+            return None if is_late else build_watch_limits(settings, patience=factor)
         case Stillness.RESTING:
             if is_over and traffic.has_polled_any(await call_in_page(frame, "polledBefore")):
                 return None

@@ -40,6 +40,14 @@ async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_res
 
 
 @pytest.mark.whole_only
+async def test_a_poll_under_way_is_no_stream_that_stays_open(zoo: str, driver_for: MakeDriver) -> None:
+    plan = Plan(Transport.POLLING, Control.FIRST, Place.WORD, 7.0, poll_s=0.7)
+    async with driver_for(f"{zoo}/{plan.address}", patience_s=4) as driver:
+        reading = await ask_plan(driver, plan, "plan432")
+    assert reading.outcome is Reading.RIGHT, reading.detail
+
+
+@pytest.mark.whole_only
 async def test_polls_for_an_earlier_answer_are_no_polls_of_an_idle_page(zoo: str, driver_for: MakeDriver) -> None:
     plan = Plan(Transport.POLLING, Control.NONE, Place.SENTENCE, 7.5, turns=2)
     async with driver_for(f"{zoo}/{plan.address}", patience_s=4) as driver:
