@@ -477,7 +477,7 @@ class PageConversation:
             if reading is not None and self._is_unsent(reading) and await uncover_message_box(self.chat.frame):
                 reading = await self._send_in_one_way(way, turn)  # a dialog had covered the box
             if reading is not None and reading.state is WatchState.LOST:
-                return await self._resend_lost_question(way, turn)
+                return await self._resend_lost_question(way, turn, reading)
             if reading is not None and not self._is_unsent(reading):
                 return reading
             if self._traffic.started:
@@ -512,22 +512,26 @@ class PageConversation:
         limits = build_watch_limits(self._settings, unsent_s=UNSENT_S, lost_s=LOST_S)
         return await watch_for_answer(self.chat.frame, self._settings, limits)
 
-    async def _resend_lost_question(self, way: Way, turn: str) -> WatchResult:
+    async def _resend_lost_question(self, way: Way, turn: str, reading: WatchResult) -> WatchResult:
         """Send the question a second time if no request and no socket message contained it.
 
         Raises `PageNotUnderstood` if the page loses the question again.
         """
-        if not self._traffic.has_sent(turn):
+        if not self._may_have_been_sent(turn, reading):
             await self._type_turn(turn)
-            reading = await self._send_in_one_way(way, turn)
-            if reading is None or (reading.state is WatchState.LOST and not self._traffic.has_sent(turn)):
+            again = await self._send_in_one_way(way, turn)
+            if again is None or (again.state is WatchState.LOST and not self._may_have_been_sent(turn, again)):
                 raise PageNotUnderstood(
                     f"the page emptied {self.chat.boxes.box} twice but did not send the question: no request and "
                     "no socket message contains it"
                 )
-            if reading.state is not WatchState.LOST:
-                return reading
+            if again.state is not WatchState.LOST:
+                return again
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
+
+    def _may_have_been_sent(self, turn: str, reading: WatchResult) -> bool:
+        """Whether the page sent the question. If it received data since, it may have sent it in any form."""
+        return self._traffic.has_sent(turn, in_any_form=reading.pushed)
 
     def _is_unsent(self, reading: WatchResult) -> bool:
         return reading.state is WatchState.UNSENT or self._is_question_ignored(reading)

@@ -228,15 +228,19 @@ class Traffic:
         """Whether a response to a request after the question has started and is still open."""
         return bool(self._answering)
 
-    def has_sent(self, text: str) -> bool:
+    def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
         """Whether a request or a web socket message after the question contained this text.
 
-        Also true for binary data that is long enough to contain the text.
+        Also true for binary data that is long enough to contain the text; ``in_any_form``: for all data as long as
+        the text, because a page may encode it.
         """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
         addresses = [request.url for request in (*requests, *self._documents)]
-        return any(can_contain_text(sent, text) for sent in (*self._frames, *bodies, *addresses))
+        return any(
+            can_contain_text(sent, text) or (in_any_form and len(sent) >= len(text))
+            for sent in (*self._frames, *bodies, *addresses)
+        )
 
     async def read_form_page_status(self) -> int | None:
         """Return the HTTP status of the page that a form opened; ``None`` if no form opened one."""

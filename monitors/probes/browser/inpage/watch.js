@@ -135,8 +135,9 @@
   };
 
   // Whether the box is empty but nothing else shows that the page took the question. Until its channels are open it may wait.
+  // What it received shows nothing: a channel may have a heartbeat.
   const isLost = (now, limits) => limits.lost_ms > 0 && now - Math.max(watch.sentAt, watch.connectedAt) >= limits.lost_ms
-    && !watch.soft && !watch.sawHard && !watch.fresh?.echoes.length && look.lastPush <= watch.sentAt && !boxHolds();
+    && !watch.soft && !watch.sawHard && !watch.fresh?.echoes.length && !boxHolds();
 
   // Only at the deadline: whether the page forgot to show that it is done. Its "stop" button is still there, but nothing
   // has changed for long (no letter, no push, no animation), and the text ends like a sentence.

@@ -15,8 +15,12 @@ QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 
 @pytest.mark.whole_only
 @shares_browser
-async def test_a_question_that_no_request_held_is_sent_once_more(zoo: str, driver_for: MakeDriver) -> None:
-    async with driver_for(f"{zoo}/connecting.html", patience_s=3) as driver:
+@pytest.mark.parametrize("mode", ["", "?beats=1"])
+async def test_a_question_that_no_request_held_is_sent_once_more(
+    zoo: str, driver_for: MakeDriver, mode: str
+) -> None:
+    """Even when the page receives something else meanwhile, such as a heartbeat."""
+    async with driver_for(f"{zoo}/connecting.html{mode}", patience_s=3) as driver:
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])
     assert (*first.earlier, first.visible_text, second.visible_text) == tuple(map(reply, QUESTIONS))
@@ -24,8 +28,11 @@ async def test_a_question_that_no_request_held_is_sent_once_more(zoo: str, drive
 
 @pytest.mark.whole_only
 @shares_browser
-async def test_a_question_that_is_lost_twice_is_the_monitors_fault(zoo: str, driver_for: MakeDriver) -> None:
-    async with driver_for(f"{zoo}/connecting.html?deaf") as driver:
+@pytest.mark.parametrize("mode", ["deaf", "beats=2"])
+async def test_a_question_that_is_lost_twice_is_the_monitors_fault(
+    zoo: str, driver_for: MakeDriver, mode: str
+) -> None:
+    async with driver_for(f"{zoo}/connecting.html?{mode}") as driver:
         with pytest.raises(PageNotUnderstood, match="no request and no socket") as raised:
             await driver.ask(QUESTIONS[:1])
     assert raised.value.blame is Blame.MONITOR
