@@ -317,12 +317,12 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
     started = monotonic()
     inspections = 0
     opening = Opening(page, way or ChatPath())
-    was_idle = False
+    was_still = False
     while True:
         frame, boxes = await _find_best_frame(page, settings)
         inspections += 1
         waited_s = monotonic() - started
-        is_still, was_idle = was_idle, False  # before the inspection, which then includes all content
+        is_still, was_still = was_still, False  # before the inspection, which then includes all content
         if boxes.covered and await _close_dialog_above_box(frame, opening, waited_s):
             continue
         if boxes.enabled and (waited_s >= _compute_box_wait_s(boxes.score) or is_still):
@@ -339,7 +339,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
             and await _press_control_to_open_chat(frame, opening, deadline)
         ):
             continue
-        if monotonic() >= deadline or (not boxes.box and (is_still or await _has_settled(page, frame, waited_s))):
+        if monotonic() >= deadline or (not boxes.box and is_still):
             raise await _build_no_chat_error(
                 frame,
                 boxes,
@@ -348,7 +348,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
                 undone=opening.undone,
                 has_other_box=has_other_box,
             )
-        was_idle = await is_idle(page, frame)
+        was_still = await is_idle(page, frame) or await _has_settled(page, frame, monotonic() - started)
 
 
 async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:

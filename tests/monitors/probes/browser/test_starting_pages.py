@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from playwright.async_api import Frame, Page
 
+from monitors.probes.browser import discover
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
@@ -22,6 +24,21 @@ async def test_a_key_field_beside_a_chat_is_no_login_page(zoo: str, driver_for: 
 
 @pytest.mark.whole_only
 async def test_a_page_that_is_signing_in_is_not_given_up(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/starting.html?late") as driver:
+        answer = await driver.ask(QUESTIONS[:1])
+    assert answer.visible_text == reply(QUESTIONS[0])
+
+
+async def test_a_chat_that_appears_while_lookout_judges_the_page_is_found(
+    zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lookout inspects a page that has settled once more before it reports that there is no chat."""
+
+    async def show_chat(_page: Page, frame: Frame, _waited_s: float) -> bool:
+        await frame.evaluate("start()")
+        return True
+
+    monkeypatch.setattr(discover, "_has_settled", show_chat)
     async with driver_for(f"{zoo}/starting.html?late") as driver:
         answer = await driver.ask(QUESTIONS[:1])
     assert answer.visible_text == reply(QUESTIONS[0])
