@@ -241,6 +241,17 @@
     return found;
   };
 
+  // The number of a citation with the brackets that a style sheet draws around it; any other text as it is.
+  const BRACKET = /^"([([{)\]}])"$/;
+  const withBrackets = (node, text) => {
+    if (!/^\s*\d{1,3}\s*$/.test(text)) return text;
+    for (let at = node.parentElement; at && look.plain(at.textContent) === look.plain(node.data); at = look.up(at)) {
+      const [before, after] = ["::before", "::after"].map((part) => BRACKET.exec(getComputedStyle(at, part).content)?.[1] ?? "");
+      text = before + text + after;
+    }
+    return text;
+  };
+
   // The visible text under `root`; `pick` returns the part of a text node that counts ("" for none).
   look.textOf = (root, pick = (node) => node.data) => {
     let out = "";
@@ -249,7 +260,7 @@
       if (pending !== "\n") pending = mark;
     };
     look.eachText(root, (node, pre) => {
-      let text = pick(node);
+      let text = withBrackets(node, pick(node));
       if (!pre) text = text.replace(/[ \t\n\r\f]+/g, " ");
       if (!text.trim() && (pending || !out)) return;
       if (!text) return;

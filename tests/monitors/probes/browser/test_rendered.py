@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from monitors.errors import CaptureUnsure
+from monitors.probes.browser.inpage import load_page_script
 from monitors.records.base import Blame
 from monitors.records.exchanges import AnswerPart, PartKind
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver, SharedChromium
@@ -51,6 +52,19 @@ async def test_answers_that_read_like_labels(page, seed, unsure) -> None:
     await open_page(page)
     seen = await read_many(page, seed, 1)
     assert (seen.wrong, seen.unsure) == ([], unsure)
+
+
+async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -> None:
+    """What else a style sheet draws is no text: quotation marks, icons, brackets around words."""
+    await page.add_init_script(load_page_script())
+    await page.goto("about:blank")
+    await page.set_content(
+        """<style>a::before, cite::before { content: "[" } a::after, cite::after { content: "]" }
+        q::before { content: "“" } b::after { content: "\\e901" }</style>
+        <p>24 months<a href="#"><sup>1</sup></a>, <cite>Gold Plan</cite>, <q>4</q> of <b>12</b> days.</p>"""
+    )
+    read = await page.evaluate("__lookout.textOf(document.body)")
+    assert read == "24 months[1], Gold Plan, 4 of 12 days."
 
 
 async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungraded(
