@@ -20,7 +20,7 @@ help:
 	@echo "make shape     how many files, lines, full folders, repeated names and names that break a rule there are, and how long the way of an alert is"
 	@echo "make bench     speed and money, one table of every figure beside its baseline; WRITE=docs/performance.md keeps it"
 	@echo "make soak      the long crash and endurance counts, and make demo"
-	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
+	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table; ONLY=streams takes some"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md; ROWS=FILE writes the verdict"
 	@echo "               of each row instead, AGAINST=FILE says which changed; SETS=answers,pairs takes some of the sets"
 	@echo "make coverage  branch coverage by folder, of a run of make test-all; AGAINST=branches.json compares, ONLY=… measures a part"
@@ -81,7 +81,7 @@ soak: setup-dev browser renderers frontends
 ZOO := gradio4 gradio5 nicegui panel
 
 zoo: setup-dev browser frontends $(ZOO:%=.cache/zoo/%/.made)
-	$(BIN)/python -m tests.zoo
+	$(BIN)/python -m tests.zoo $(ONLY)
 
 .cache/zoo/%/.made: requirements/zoo-%.lock | uv $(BIN)/python
 	@echo "Installing from requirements/zoo-$*.lock"

@@ -2,7 +2,7 @@
 
 Words as arguments run only the applications whose name holds one of them; `--questions` and `--seed` change what is
 asked. Prints a Markdown table, and beneath it every question that was not read right; `--write docs/zoo.md` puts the
-table's rows into that page.
+rows into the table of that page.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
+from deployments.cli.doctor.command import add_trial_answers, exit_code_from_inspection
+from deployments.cli.exit_codes import ExitCode
 from monitors.errors import ProbeError
 from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.inspect.page import inspect_page
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 from monitors.records.exchanges import Timings
 from tests.zoo import bot
-from tests.zoo.animals import APPLICATIONS, FRONTENDS, PAGES
+from tests.zoo.animals import APPLICATIONS, FRONTENDS, PAGES, VARIANTS
 from tests.zoo.questions import Reading, conversations, is_exact, read
 from tests.zoo.server import Zoo
 
@@ -87,9 +90,27 @@ def median_of(seconds: list[float]) -> str:
     return f"{statistics.median(seconds):.1f}" if seconds else "–"
 
 
-async def drive(name: str, address: str, reply: Callable[[str], str], asked: list[tuple[str, ...]]) -> Tally:
+SETTINGS = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
+
+
+def use_doctor(address: str) -> ProbeSettings:
+    """Return the settings that `lookout doctor` proposes for a page, after it has asked its three questions."""
+    with tempfile.TemporaryDirectory() as folder:
+        look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
+    look = add_trial_answers(look, address, SETTINGS, None, None)
+    assert exit_code_from_inspection(look) is ExitCode.PASS, look
+    proposed = {"open": look.open, "selectors": look.selectors.model_dump()}
+    return ProbeSettings.model_validate(SETTINGS.model_dump() | proposed)
+
+
+async def drive(
+    name: str,
+    address: str,
+    reply: Callable[[str], str],
+    asked: list[tuple[str, ...]],
+    settings: ProbeSettings = SETTINGS,
+) -> Tally:
     """Asks all conversations, a few pages at once as a run would."""
-    settings = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
     tally = Tally(name)
     free = asyncio.Semaphore(compute_concurrency(settings, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory() as folder:
@@ -142,22 +163,28 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
             asked = conversations(seed, count)
             tallies.append(_print_tally(asyncio.run(drive(application.name, address, bot.reply, asked))))
     server = Zoo()
-    for page in filter(lambda page: is_wanted(page.name), (*PAGES, *FRONTENDS)):
+    for page in filter(lambda page: is_wanted(page.title), (*PAGES, *VARIANTS, *FRONTENDS)):
         if not page.is_installed:
-            print(f"| {page.name} | not built: `make frontends` |", flush=True)
-            tallies.append(Tally(page.name, unanswered=count))
+            print(f"| {page.title} | not built: `make frontends` |", flush=True)
+            tallies.append(Tally(page.title, unanswered=count))
             continue
-        asked = conversations(seed, count)
+        asked = page.build_conversations(seed, count)
         address = f"{server.address}/{page.name}"
-        tallies.append(_print_tally(asyncio.run(drive(page.name, address, page.reply, asked))))
+        settings = use_doctor(address) if page.uses_doctor else SETTINGS
+        tallies.append(_print_tally(asyncio.run(drive(page.title, address, page.reply, asked, settings))))
     return tallies
 
 
 def write(page: Path, tallies: list[Tally]) -> None:
-    """Puts the table into the page, in the place of the one that stands there."""
+    """Puts the rows into the page's table, in the order of the zoo; the rows of what was not driven stay."""
     text = page.read_text(encoding="utf-8")
-    table = "\n".join([HEAD, *(tally.row() for tally in tallies)])
-    page.write_text(TABLE.sub(lambda _: f"{table}\n", text, count=1), encoding="utf-8")
+    table = TABLE.search(text)
+    assert table is not None, page
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in table.group().splitlines()[2:]}
+    rows |= {tally.name: tally.row() for tally in tallies}
+    names = [one.name for one in APPLICATIONS] + [page.title for page in (*PAGES, *VARIANTS, *FRONTENDS)]
+    lines = [HEAD, *(rows[name] for name in names if name in rows)]
+    page.write_text(text.replace(table.group(), "\n".join(lines) + "\n"), encoding="utf-8")
 
 
 def main() -> int:

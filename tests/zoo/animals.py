@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.zoo import bot, frontends, server, streams
+from tests.zoo.questions import conversations
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".cache" / "zoo"
@@ -106,6 +107,14 @@ class Page:
 
     name: str
     reply: Callable[[str], str] = server.reply
+    build_conversations: Callable[[int, int], list[tuple[str, ...]]] = conversations
+    uses_doctor: bool = False
+    """Whether it is asked with what `lookout doctor` proposes for it."""
+
+    @property
+    def title(self) -> str:
+        """The name in the table."""
+        return f"{self.name}, by doctor" if self.uses_doctor else self.name
 
     @property
     def is_installed(self) -> bool:
@@ -132,10 +141,32 @@ def _cited(question: str) -> str:
     return re.sub(r"\s*\[Source:[^\]]*\]", "", server.reply(question))
 
 
+def _show_table(question: str) -> str:
+    return f"Item Limit Wait\nRoom ₹4,000 2 years\n{question} 12 10:30"
+
+
 def _show_grid(question: str) -> str:
     """The table of the page stands between what is said and the source."""
     text, bracket, source = server.reply(question).partition(" [")
-    return f"{text}\nItem Limit Wait\nRoom ₹4,000 2 years\n{question} 12 10:30\n{bracket.strip()}{source}"
+    return f"{text}\n{_show_table(question)}\n{bracket.strip()}{source}"
+
+
+def _show_stream(question: str) -> str:
+    """The table without the bars that separate its cells."""
+    return streams.reply(question).replace("|", "")
+
+
+def _speak_of_surgery(question: str) -> str:
+    """The page has one answer to all that is not about surgery."""
+    return server.reply(question) if "surgery" in question else "I can only speak about surgery."
+
+
+def _mention_surgery(seed: int, count: int) -> list[tuple[str, ...]]:
+    """Every second question is about surgery."""
+    return [
+        tuple(f"surgery, {text}" if at % 2 else text for at, text in enumerate(turns, start=number))
+        for number, turns in enumerate(conversations(seed, count))
+    ]
 
 
 def _coded(question: str) -> str:
@@ -200,7 +231,7 @@ PAGES = (
     Page("as_html.html"),
     Page("as_markdown.html"),
     Page("advisor.html", _cited),
-    Page("streams.html", streams.reply),
+    Page("streams.html", _show_stream, streams.build_conversations),
     Page("cards.html", _cited),
     Page("grid.html", _show_grid),
     Page("parts.html"),
@@ -222,6 +253,18 @@ PAGES = (
     Page("spans.html"),
     Page("windowed.html"),
 )
+
+VARIANTS = (
+    *(
+        Page(f"streams.html?transport={transport}", _show_stream, streams.build_conversations)
+        for transport in list(streams.Transport)[1:]
+    ),
+    Page("grid.html?table", _show_table),
+    Page("starting.html?late"),
+    Page("panes.html", uses_doctor=True),
+    Page("fallback.html", _speak_of_surgery, _mention_surgery, uses_doctor=True),
+)
+"""Pages in their other modes, which `make zoo` asks; each has a test of its own."""
 
 FRONTENDS = (
     Page("frontends/deep_chat", bot.reply),

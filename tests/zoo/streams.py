@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tests.zoo.questions import conversations
 from tests.zoo.websocket import Socket
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 TOKEN_S = 0.02
 MAX_PAUSE_S = 20.0
+MAX_ZOO_PAUSE_S = 10.0
+"""Below the default patience: on a page without a signal, a longer pause is like the end."""
 ENDED_AT: dict[str, float] = {}
 """When the last piece of the answer to a question was sent, by `time.monotonic`."""
 
@@ -116,6 +119,15 @@ def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> l
             turns=chance.choice((1, 2)),
         )
         for number in range(count)
+    ]
+
+
+def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
+    """Return the zoo's conversations; those questions that name no pause get one, at each kind of place in turn."""
+    chance, places = random.Random(seed), itertools.cycle(Place)
+    return [
+        tuple(f"{text} pause {chance.uniform(0, MAX_ZOO_PAUSE_S):.1f} at {next(places)}" for text in turns)
+        for turns in conversations(seed, count)
     ]
 
 
