@@ -73,7 +73,7 @@ class GoldSetError(ConfigError):
 
 
 class AlreadyRuns(ConfigError):
-    """The same job already runs: a night of this target, or a ``lookout up`` over this data folder."""
+    """The same job already runs: a nightly run of this target, or a ``lookout up`` over this data folder."""
 
 
 class ProbeError(MonitorError):
@@ -217,7 +217,7 @@ class CaptureUnsure(ProbeError):
 
 
 class OldJob(ProbeError):
-    """The app did not start a new job. It returned an older one, which is no new result."""
+    """The app did not start a new job. It returned an older job."""
 
     reason = NoAnswerReason.OLD_JOB
 

@@ -62,7 +62,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "conversations": ("cli.pipes.conversations",
             "Show the conversations that a nightly run reads from a log. Input on stdin: the log's JSON Lines."),
         "localise": ("cli.pipes.commands",
-            "Compute precision, recall and F1 of file lists. Input on stdin: JSON Lines with id, named and gold."),
+            "Score the files an agent named: precision, recall, F1. Input on stdin: JSON Lines with id, named and gold."),
         "efficiency": ("cli.pipes.commands",
             "Count an agent's tool calls and repeated calls. Input on stdin: JSON Lines with id, calls and reference."),
         "first-look": ("cli.pipes.commands",

@@ -379,7 +379,7 @@ class Bot:
         field = self._vocabulary.fields[hit.fact.field]
         yes_or_no = alone and question.asks_yes_or_no
         sentence = format_answer(hit.policy, hit.fact, field, question.language, yes_or_no=yes_or_no)
-        citation = self._faults.change_citation(hit.policy.format_citation(hit.fact), hit.fact)
+        citation = self._faults.apply_citation_fault(hit.policy.format_citation(hit.fact), hit.fact)
         return f"{sentence} {citation}".rstrip()
 
     def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:

@@ -28,7 +28,7 @@ class NoFaults:
         del policy
         return fact
 
-    def change_citation(self, written: str, fact: PolicyFact) -> str:
+    def apply_citation_fault(self, written: str, fact: PolicyFact) -> str:
         """Return the citation to send."""
         del fact
         return written
@@ -103,7 +103,7 @@ class PlantedFaults(NoFaults):
         amount, today, before = self.OLDER_EDITION[fact.field]
         return fact.model_copy(update={"amount": Decimal(amount), "text": fact.text.replace(today, before)})
 
-    def change_citation(self, written: str, fact: PolicyFact) -> str:
+    def apply_citation_fault(self, written: str, fact: PolicyFact) -> str:
         """Return no citation if the clause number has a letter (fault 3)."""
         return "" if fact.clause.endswith(")") else written
 

@@ -74,7 +74,7 @@ class ReceiverMetrics:
         self._waiting = Gauge("lookout_deploys_waiting", "deploys without a run", registry=self.registry)
         self._oldest = Gauge(
             "lookout_oldest_waiting_deploy_seconds",
-            "wait of the oldest of them; 0 if there are none",
+            "seconds that the oldest deploy without a run has waited; 0 if no deploy waits",
             registry=self.registry,
         )
         self.latency = Histogram(
@@ -210,7 +210,7 @@ class RunStarter(Worker):
         for reason in reasons:
             log.warning("a deploy waits for its run, which is tried again: %s", reason)
         if not reasons:
-            log.warning("every deploy that waited has its run")
+            log.warning("the runs of all waiting deploys were created")
         self._logged_reasons = reasons
 
     async def _start_waiting_runs(self) -> StartReport:

@@ -229,7 +229,7 @@ class ActionWorker(Worker):
     async def _apply_actions_and_show_outcomes(self) -> None:
         applied = await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for failure in applied.failed:
-            log.error("an action could not be carried out and waits: %s", failure)
+            log.error("an action could not be applied; Lookout tries again: %s", failure)
         for action_id, received in list(self._waiting.items()):
             outcome = await asyncio.to_thread(find_action_outcome, self._actions, action_id)
             if outcome is not None:

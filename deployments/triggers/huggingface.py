@@ -73,7 +73,7 @@ class HuggingFaceParser:
         received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
             raise DeliveryRejected(
-                RejectionReason.WRONG_SIGNATURE, "the delivery has another secret than this webhook"
+                RejectionReason.WRONG_SIGNATURE, "the secret in the delivery is not the secret of this webhook"
             )
         check_content_type(headers)
 

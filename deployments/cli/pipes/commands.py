@@ -122,7 +122,7 @@ def redact_command() -> ExitCode:
 
 
 def localise_command() -> ExitCode:
-    """Compute precision, recall and F1 of file lists. Input on stdin: JSON Lines with id, named and gold."""
+    """Score the files an agent named: precision, recall, F1. Input on stdin: JSON Lines with id, named and gold."""
     from deployments.cli.pipes.answers import score_named_files  # each pipe starts with only its own rules
 
     return _answer_standard_input(score_named_files)
