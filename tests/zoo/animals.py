@@ -259,6 +259,7 @@ VARIANTS = (
         Page(f"streams.html?transport={transport}", _show_stream, streams.build_conversations)
         for transport in list(streams.Transport)[1:]
     ),
+    Page("cards.html?list", _cited),
     Page("grid.html?table", _show_table),
     Page("starting.html?late"),
     Page("panes.html", uses_doctor=True),

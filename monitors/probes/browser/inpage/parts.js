@@ -70,11 +70,12 @@
 
   // A block of lines under a heading such as "3 passages, 88 % similar", beside what stands before it and not within that.
   const parentOf = (node) => node.parentElement ?? look.up(node);
+  const headsSources = (text) => text.length <= HEAD_LENGTH && SOURCES.test(text);
   const markByHeading = (nodes) => {
     const marks = new Map();
     nodes.forEach((head, index) => {
       const text = look.plain(head.data);
-      if (!index || marks.has(head) || text.length > HEAD_LENGTH || !SOURCES.test(text)) return;
+      if (!index || marks.has(head) || !headsSources(text)) return;
       const before = parentOf(nodes[index - 1]);
       let block = null;
       for (let at = parentOf(head); at && !look.holds(at, before); at = look.up(at)) block = at;
@@ -91,7 +92,9 @@
     if (!nodes.length) return { rest: nodes, parts: [] };
     const marks = new Map(nodes.map((node) => [node, markAround(seen, node, top)]).filter(([, mark]) => mark));
     const unmarked = nodes.filter((node) => !marks.has(node) && look.plain(node.data) && !isLabel(node));
-    if (unmarked.length) for (const [node, mark] of markByHeading(unmarked)) marks.set(node, mark);
+    // A heading that stands in every answer is a label, but still heads its sources.
+    const lines = nodes.filter((node) => unmarked.includes(node) || (!marks.has(node) && headsSources(look.plain(node.data))));
+    if (unmarked.length) for (const [node, mark] of markByHeading(lines)) marks.set(node, mark);
     const isHead = (node) => nodes.indexOf(node) < nodes.indexOf(unmarked[0]);
     for (const [node, { kind }] of [...marks]) if (kind === "name" && !isHead(node)) marks.delete(node);
     if (!unmarked.length && ![...marks.values()].some(({ kind }) => kind === "tool" || kind === "thinking")) return { rest: nodes, parts: [] };

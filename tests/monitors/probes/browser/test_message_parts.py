@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from monitors.records.exchanges import PartKind
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
@@ -34,8 +36,11 @@ async def test_a_name_that_nothing_marks_is_known_after_two_answers(zoo: str, dr
     assert answers[2].evidence.aside == ("Tarini",)
 
 
-async def test_a_card_with_a_source_is_a_part_without_its_controls(zoo: str, driver_for: MakeDriver) -> None:
-    async with driver_for(f"{zoo}/cards.html") as driver:
+@pytest.mark.parametrize("mode", ["", "?list"])
+async def test_a_card_with_a_source_is_a_part_without_its_controls(
+    zoo: str, driver_for: MakeDriver, mode: str
+) -> None:
+    async with driver_for(f"{zoo}/cards.html{mode}") as driver:
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])
     texts = [reply(question).removesuffix(" [Source: P-100]") for question in QUESTIONS]
@@ -43,3 +48,14 @@ async def test_a_card_with_a_source_is_a_part_without_its_controls(zoo: str, dri
     assert [(piece.kind, piece.text) for piece in second.evidence.parts] == [
         (PartKind.SOURCE, "Cited policies\nP-100 Suraj Care\nSection 4, page 12")
     ]
+
+
+async def test_a_heading_that_stands_in_every_answer_still_heads_its_sources(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    async with driver_for(f"{zoo}/cards.html?empty") as driver:
+        for question in ("short of eyes?", "short of ears?"):
+            await driver.ask((question,))
+        answer = await driver.ask(QUESTIONS[1:2])
+    assert answer.visible_text == reply(QUESTIONS[1]).removesuffix(" [Source: P-100]")
+    assert [piece.kind for piece in answer.evidence.parts] == [PartKind.SOURCE]
