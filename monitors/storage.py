@@ -208,7 +208,7 @@ def _has_no_inodes(path: Path) -> bool:
 
 
 @contextmanager
-def lock_folder(path: Path) -> Generator[None]:
+def lock_parent_folder(path: Path) -> Generator[None]:
     """Lock the folder of ``path`` against other processes that change its gold files. Create it if it is missing.
 
     The folder is locked because the file itself is replaced, and its lock would be lost.
@@ -239,7 +239,7 @@ def read_text_or_empty(path: Path) -> str:
 def replace_text(path: Path, text: str) -> None:
     """Replace the content of a gold file and keep its permissions. Raises `GoldSetError`.
 
-    The caller must hold `lock_folder`.
+    The caller must hold `lock_parent_folder`.
     """
     try:
         with open_folder(path.parent, within=path.parent) as folder:

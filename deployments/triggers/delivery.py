@@ -227,12 +227,12 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
 
 def parse_git_commit(text: str) -> str:
     """Return a full commit hash in lower case. Raises `DeliveryRejected`."""
-    if not is_git_commit(text.lower()):
+    if not is_full_commit_hash(text.lower()):
         raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has no commit")
     return text.lower()
 
 
-def is_git_commit(text: str) -> bool:
+def is_full_commit_hash(text: str) -> bool:
     """Return whether a text is a full commit hash in lower case."""
     return _GIT_COMMIT.fullmatch(text) is not None
 

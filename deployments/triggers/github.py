@@ -26,7 +26,7 @@ from deployments.triggers.delivery import (
     RejectionReason,
     check_content_type,
     is_branch,
-    is_git_commit,
+    is_full_commit_hash,
     is_null_commit,
     parse_branch,
     parse_git_commit,
@@ -216,7 +216,7 @@ def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
         at=None,
         event=GitHubEvent.PUSH,
         branch=parse_branch(push.ref),
-        deployment=f"push-{push.before}" if push.before and is_git_commit(push.before) else None,
+        deployment=f"push-{push.before}" if push.before and is_full_commit_hash(push.before) else None,
     )
 
 

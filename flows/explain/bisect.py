@@ -34,7 +34,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.storage import OWNER_ONLY_MODE, lock_folder, read_text_or_empty, write_atomically
+from monitors.storage import OWNER_ONLY_MODE, lock_parent_folder, read_text_or_empty, write_atomically
 
 BISECT_FOLDER: Final = "bisect"
 """Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
@@ -83,7 +83,7 @@ class BuildAnswers:
 
     def add(self, answer: BuildAnswer) -> None:
         """Store an answer so that it survives a crash."""
-        with lock_folder(self._path):
+        with lock_parent_folder(self._path):
             text = f"{read_text_or_empty(self._path)}{answer.model_dump_json()}\n"
             write_atomically(self._path, text, mode=OWNER_ONLY_MODE, within=self._data_folder)
 
@@ -288,7 +288,7 @@ class BuildBisection:
             bad=self.builds[-1].commit,
             builds=len(self.builds),
             candidates=candidates,
-            cases=tuple(self._build_case_counts(at, groups[0][0]) for at in range(len(self.cases))),
+            cases=tuple(self._build_bisect_case(at, groups[0][0]) for at in range(len(self.cases))),
             asked=self.asked,
             stored=self.stored,
             left_out=tuple((self.builds[at].commit, why) for at, why in sorted(self._left_out.items())),
@@ -304,7 +304,7 @@ class BuildBisection:
         commits = tuple(self.builds[at].commit for at in group)
         return BisectCandidate(claim=BisectClaim.FIRST_BAD, commits=commits, probability=chance)
 
-    def _build_case_counts(self, case: int, first_bad: int) -> BisectCase:
+    def _build_bisect_case(self, case: int, first_bad: int) -> BisectCase:
         before = [failed for at, of, failed in self._answered if of == case and at < first_bad]
         after = [failed for at, of, failed in self._answered if of == case and at >= first_bad]
         return BisectCase(

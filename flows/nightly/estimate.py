@@ -200,7 +200,7 @@ class NightlyEstimates:
         judged = sum(any(grade.grader == JUDGE for grade in fact_grades) for fact_grades in grades)
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
-    def count_known_questions(self) -> KnownQuestions | None:
+    def count_conversations_with_known_question(self) -> KnownQuestions | None:
         """Count the conversations whose questions are in the gold set, and their failures. ``None`` without any."""
         graded = [
             [

@@ -337,7 +337,7 @@ class NightlyRun:
             failed=failed,
             kinds=estimates.estimate_kind_rates(),
             facts=estimates.count_facts_checked(),
-            known_questions=estimates.count_known_questions(),
+            known_questions=estimates.count_conversations_with_known_question(),
             reports=compute_average_report_rating(state.results),
             reviews=len(self._load_reviews(judging)) if corrected else 0,
             graded_by=graders,

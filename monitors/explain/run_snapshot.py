@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.citations import find_citations
-from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
+from monitors.facts.language import LanguageEvidence, classify_language_evidence, identify_language
 from monitors.facts.refusals.detect import read_refusal
 from monitors.records.exchanges import Exchange, PageInfo
 from monitors.records.runs import CaseResult
@@ -87,7 +87,7 @@ def build_answer_mark(
         document=result.case.provenance.document or next(iter(cited), None),
         cited=cited,
         refused=read_refusal(text).refused,
-        language=None if find_language_evidence(text) is LanguageEvidence.NONE else identify_language(text),
+        language=None if classify_language_evidence(text) is LanguageEvidence.NONE else identify_language(text),
         text=_hash_text(" ".join(_TOKEN.findall(normalised.casefold()))),
         figures=tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES],
         characters=len(text),

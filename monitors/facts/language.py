@@ -132,7 +132,7 @@ def identify_language(text: str) -> Language:
     return reading if isinstance(reading, Language) else _detect_latin_language(reading)
 
 
-def find_language_evidence(text: str) -> LanguageEvidence:
+def classify_language_evidence(text: str) -> LanguageEvidence:
     """Return the evidence that the rules can read the language of a text.
 
     In doubt, `identify_language` returns English.
@@ -173,8 +173,8 @@ def name_language(text: str) -> str:
 def find_case_language(question: str, gold: str) -> Language:
     """Return the language of a case from its question, or also from its gold if the question shows no language."""
     if (
-        find_language_evidence(question) is not LanguageEvidence.READ
-        and find_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
+        classify_language_evidence(question) is not LanguageEvidence.READ
+        and classify_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
     ):
         return identify_language(f"{question}\n{gold}")
     return identify_language(question)

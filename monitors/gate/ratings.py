@@ -134,7 +134,7 @@ def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
-def remove_most_dropped_flaky(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
+def remove_worst_flaky_rating(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
     """Return the ratings ``now`` without the flaky case whose rating dropped most."""
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))

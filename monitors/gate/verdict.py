@@ -23,7 +23,7 @@ from monitors.gate.ratings import (
     MAX_RATING,
     Ratings,
     remove_lowest_rated_flaky,
-    remove_most_dropped_flaky,
+    remove_worst_flaky_rating,
     sort_cases_by_rating,
 )
 from monitors.gate.settings import GateSettings
@@ -243,7 +243,7 @@ def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Rat
     It is decisive if it stays too large without the worst flaky case.
     """
     limit = run.settings.max_rubric_drop
-    remaining = remove_most_dropped_flaky(before, run.ratings, run.flaky_ids)
+    remaining = remove_worst_flaky_rating(before, run.ratings, run.flaky_ids)
     drops = [before[case_id] - rating for case_id, rating in remaining.items() if case_id in before]
     named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in change.fell[:_MAX_FALLS_NAMED])
     text = (

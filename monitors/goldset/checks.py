@@ -32,7 +32,7 @@ from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.disclosures.values import KnownValues
-from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
+from monitors.facts.language import LanguageEvidence, classify_language_evidence, identify_language
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import (
     QUOTE_MIN_WORDS,
@@ -222,7 +222,8 @@ def find_wrong_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]
 
 def _identify_clear_language(text: str) -> Language | None:
     is_recognisable = (
-        len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and find_language_evidence(text) is not LanguageEvidence.NONE
+        len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS
+        and classify_language_evidence(text) is not LanguageEvidence.NONE
     )
     return identify_language(text) if is_recognisable else None
 

@@ -22,7 +22,7 @@ from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
-from monitors.storage import lock_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
 
 
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
@@ -34,7 +34,7 @@ def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
 
 def append_new_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
     """Append the drafts whose ids are not in the file yet. Return the added drafts."""
-    with lock_folder(path):
+    with lock_parent_folder(path):
         text = read_text_or_empty(path)
         known_ids = {draft.id for draft in _parse_drafts(text, path)}
         added: list[GoldDraft] = []
@@ -53,7 +53,7 @@ def store_draft_decision(path: Path, decided: GoldDraft) -> bool:
 
     Return false if another decision was stored before. The earlier decision stays.
     """
-    with lock_folder(path):
+    with lock_parent_folder(path):
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
         index = next((index for index, draft in enumerate(drafts) if draft.id == decided.id), None)
         if index is None:

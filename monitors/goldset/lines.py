@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from monitors.facts.language import LanguageEvidence, find_case_language, find_language_evidence
+from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_case_language
 from monitors.goldset.issues import ISSUE_KEYS, build_case_fields_from_issue, build_issue_keys, is_issue_row
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
@@ -278,7 +278,7 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
     commonest = foreign.most_common(1)[0][0]
     return [
         case.with_language(commonest)
-        if is_guess and find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
+        if is_guess and classify_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
         else case
         for case, is_guess in zip(cases, guessed, strict=True)
     ]

@@ -20,7 +20,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.goldset.load import parse_suite_lines, read_text
 from monitors.records.base import Identifier, Record
 from monitors.records.cases import GoldCase, Text
-from monitors.storage import lock_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
 
 _NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
 _TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ def apply_must_say_drafts(suite: Path, path: Path) -> int:
     Raises `GoldSetError` for an unknown case or an invalid pattern. Then nothing is written.
     """
     drafts: Mapping[str, MustSayDraft] = {draft.id: draft for draft in read_must_say_drafts(path)}
-    with lock_folder(suite):
+    with lock_parent_folder(suite):
         lines, accepted_ids = read_text_or_empty(suite).split("\n"), set[str]()
         for number, line in enumerate(lines):
             try:

@@ -23,7 +23,7 @@ from monitors.goldset.load import hash_cases, load_suite, parse_suite_lines, rea
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
-from monitors.storage import lock_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
 
 
 def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
@@ -40,7 +40,7 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
     """
     if not (case.provenance.reviewed_by or "").strip():
         raise GoldSetError(f"{case.id} was not reviewed, so it cannot be added to {path}")
-    with lock_folder(path):
+    with lock_parent_folder(path):
         text = read_text_or_empty(path)
         existing = next(
             (existing_case for existing_case in read_suite_cases(path) if existing_case.id == case.id), None
@@ -93,7 +93,7 @@ def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     ``known_sha256`` is the hash of the cases that the edit is based on. If the file has other cases now, raises
     `GoldSetError` and writes nothing.
     """
-    with lock_folder(path):
+    with lock_parent_folder(path):
         text = read_text_or_empty(path)
         if hash_cases(read_suite_cases(path)) != known_sha256:
             raise GoldSetError(f"another process changed {path}, so nothing was written; run the command again")
@@ -132,7 +132,7 @@ def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport
     Raises `GoldSetError` if the file does not load, or if a case that is not from a template has the id of a new
     case.
     """
-    with lock_folder(path):
+    with lock_parent_folder(path):
         text = read_text_or_empty(path)
         lines = [line for line in text.split("\n") if line.strip()]
         old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
@@ -225,7 +225,7 @@ def freeze_suite(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> 
 
     If the newest version has the same cases, write nothing, and return its manifest and false.
     """
-    with lock_folder(folder / "any"):
+    with lock_parent_folder(folder / "any"):
         versions = list_frozen_versions(folder, suite.name)
         if versions and versions[-1].sha256 == suite.sha256:
             return versions[-1], False

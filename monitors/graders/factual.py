@@ -29,7 +29,7 @@ from monitors.facts.claims.phrases import (
 )
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
 from monitors.facts.claims.wording import describe_figure
-from monitors.facts.language import LanguageEvidence, find_language_evidence, find_spoken_language
+from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_spoken_language
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
@@ -161,16 +161,18 @@ class FactualGrader:
 
     def _find_reply_language(self, case: GoldCase, reply: str) -> str:
         """Return the language of the reply, ``other`` for an unsupported one. Empty for English and Hindi."""
-        shown = find_language_evidence(reply)
+        shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
             shown is LanguageEvidence.NONE
-            and (not case.language.is_english_or_hindi or find_language_evidence(own) is LanguageEvidence.UNREAD)
+            and (
+                not case.language.is_english_or_hindi or classify_language_evidence(own) is LanguageEvidence.UNREAD
+            )
         )
         if not unread:
             return ""
         spoken = find_spoken_language(
-            f"{own}\n{reply}" if find_language_evidence(own) is LanguageEvidence.UNREAD else reply
+            f"{own}\n{reply}" if classify_language_evidence(own) is LanguageEvidence.UNREAD else reply
         )
         return spoken if spoken in LANGUAGES else "other"
 

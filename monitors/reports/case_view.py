@@ -279,28 +279,30 @@ class CaseViewer:
             unconfirmed=assessment.unconfirmed,
             blame=BLAME_WORDS[assessment.blame] if assessment.blame else "",
             since=format_failing_since(self.incidents.get(case.id), self.commit),
-            reason=marker.build_plain_pieces(assessment.reason),
+            reason=marker.build_pieces_without_evidence(assessment.reason),
             earlier=_build_earlier_turns(result, marker),
-            question=marker.build_plain_pieces(case.question),
+            question=marker.build_pieces_without_evidence(case.question),
             gold=marker.build_evidence_pieces(case.gold, "gold", assessment.grades),
-            alternatives=tuple(marker.build_plain_pieces(text) for text in case.alternatives),
+            alternatives=tuple(marker.build_pieces_without_evidence(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=" or ".join(case.accepted_citations),
             answers=_build_answers(response, assessment.grades, marker),
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
-            detail=marker.build_plain_pieces(response.detail) if isinstance(response, NoAnswer) else (),
+            detail=marker.build_pieces_without_evidence(response.detail) if isinstance(response, NoAnswer) else (),
             grades=tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result))),
             facts=_list_answer_facts(response),
             attempts=tuple(
-                marker.build_plain_pieces(
+                marker.build_pieces_without_evidence(
                     f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
                 )
                 for attempt in response.failed_attempts
             ),
             console_errors=tuple(
-                marker.build_plain_pieces(text, 400) for text in response.evidence.console_errors[:20]
+                marker.build_pieces_without_evidence(text, 400) for text in response.evidence.console_errors[:20]
             ),
-            refused=tuple(marker.build_plain_pieces(text, 400) for text in response.evidence.refused[:20]),
+            refused=tuple(
+                marker.build_pieces_without_evidence(text, 400) for text in response.evidence.refused[:20]
+            ),
             picture=self.album.build_picture(response.evidence.screenshot, withheld=withheld),
             trace_href=self.album.build_link(response.evidence.trace) if withheld is None else "",
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
@@ -320,7 +322,7 @@ def _build_earlier_turns(result: CaseResult, marker: TextMarker) -> tuple[TurnVi
     turns = result.case.turns[:-1]
     padded = (*answers, *("" for _ in turns[len(answers) :]))
     return tuple(
-        TurnView(marker.build_plain_pieces(asked), marker.build_plain_pieces(answered))
+        TurnView(marker.build_pieces_without_evidence(asked), marker.build_pieces_without_evidence(answered))
         for asked, answered in zip(turns, padded, strict=False)
     )
 
@@ -359,7 +361,7 @@ def _build_exchange_answers(
 
 def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-    reason = marker.build_plain_pieces(grade.reason)
+    reason = marker.build_pieces_without_evidence(grade.reason)
     match grade:
         case Judged():
             about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect

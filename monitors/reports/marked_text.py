@@ -382,7 +382,7 @@ class TextMarker:
     secrets: tuple[Secret, ...]
     limit: int
 
-    def build_plain_pieces(self, text: str, limit: int | None = None) -> Pieces:
+    def build_pieces_without_evidence(self, text: str, limit: int | None = None) -> Pieces:
         """Return the pieces of a text without evidence."""
         return split_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 

@@ -314,9 +314,9 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
     report = read_report(text)
     agreed = compute_agreement(report.files or (), task.reference.relevant_files)
     return TriageView(
-        title=marker.build_plain_pieces(task.issue.title, _PATH_CHARACTERS),
-        address=marker.build_plain_pieces(task.issue.url or "", _PATH_CHARACTERS),
-        body=marker.build_plain_pieces(task.issue.body),
+        title=marker.build_pieces_without_evidence(task.issue.title, _PATH_CHARACTERS),
+        address=marker.build_pieces_without_evidence(task.issue.url or "", _PATH_CHARACTERS),
+        body=marker.build_pieces_without_evidence(task.issue.body),
         report=_build_report_pieces(text, response, grades, marker),
         parts=_build_part_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
         files=_build_file_groups(agreed, task, report, marker),
@@ -325,8 +325,8 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         path=build_path_view(result, task.reference, marker),
         questions=tuple(
             QuestionView(
-                marker.build_plain_pieces(question.question),
-                marker.build_plain_pieces(question.answer),
+                marker.build_pieces_without_evidence(question.question),
+                marker.build_pieces_without_evidence(question.answer),
                 question.scripted,
             )
             for question in response.evidence.questions
@@ -362,7 +362,7 @@ class _QuoteMarker:
         start = self.text.find(text)
         where = self.came.graded_channel if isinstance(self.came, Exchange) else Channel.VISIBLE
         if start < 0:
-            return self.marker.build_plain_pieces(text, _CAUSE_CHARACTERS)
+            return self.marker.build_pieces_without_evidence(text, _CAUSE_CHARACTERS)
         rated = [grade for grade in self.grades if grade.aspect is Aspect.USEFULNESS]
         return self.marker.build_part_pieces(self.text, where, rated, start, start + len(text))
 
@@ -370,7 +370,7 @@ class _QuoteMarker:
 def _build_part_rows(
     report: TriageReport, reference: TriageReference, quoting: _QuoteMarker
 ) -> tuple[PartRow, ...]:
-    plain = quoting.marker.build_plain_pieces
+    plain = quoting.marker.build_pieces_without_evidence
     confidence = format_percent(report.confidence) if report.confidence is not None else ""
     mark = _compare_severity(report, reference)
     rows = (
@@ -414,7 +414,8 @@ def _build_file_group(
     kind: str, title: str, paths: Sequence[str], made_up: frozenset[str], marker: TextMarker
 ) -> FileGroup:
     rows = tuple(
-        FileRow(marker.build_plain_pieces(path, _PATH_CHARACTERS), path in made_up) for path in paths[:MAX_FILES]
+        FileRow(marker.build_pieces_without_evidence(path, _PATH_CHARACTERS), path in made_up)
+        for path in paths[:MAX_FILES]
     )
     return FileGroup(kind, title, rows[:MAX_FILES_SHOWN], rows[MAX_FILES_SHOWN:], max(0, len(paths) - MAX_FILES))
 
@@ -440,8 +441,8 @@ def _build_rating(result: CaseResult, marker: TextMarker, counted: float | None)
     grade = find_rating_grade(result.assessment)
     unrated = "not rated" if counted is None else f"not rated; counts as {counted:g} of 5"
     if grade is None:
-        return RatingView(0, unrated, marker.build_plain_pieces("the judge was not asked"), 0)
-    reason = marker.build_plain_pieces(grade.reason)
+        return RatingView(0, unrated, marker.build_pieces_without_evidence("the judge was not asked"), 0)
+    reason = marker.build_pieces_without_evidence(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
         return RatingView(0, unrated, reason, 0)
     criteria = tuple(_build_criterion(criterion, result.result, marker) for criterion in grade.criteria)
@@ -454,14 +455,16 @@ def _build_criterion(
 ) -> CriterionView:
     quote = _mark_quote(criterion, response, marker)
     label = CRITERION_LABELS[criterion.name]
-    return CriterionView(label, bool(criterion.score), quote, marker.build_plain_pieces(criterion.reason))
+    return CriterionView(
+        label, bool(criterion.score), quote, marker.build_pieces_without_evidence(criterion.reason)
+    )
 
 
 def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
     """Build the view of the steps. Each repeated step has the number of the step that it repeats."""
     evidence = result.result.evidence
     repeats = find_repeated_steps(evidence.steps)
-    text = marker.build_plain_pieces(
+    text = marker.build_pieces_without_evidence(
         ", ".join(_describe_agent_path(evidence, reference, result.assessment, len(repeats)))
     )
     if not evidence.steps:
@@ -531,8 +534,8 @@ def _describe_agent_path(
 def _build_step_view(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:
     return StepView(
         number=at + 1,
-        name=marker.build_plain_pieces(step.name, _STEP_CHARACTERS),
-        detail=marker.build_plain_pieces(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
+        name=marker.build_pieces_without_evidence(step.name, _STEP_CHARACTERS),
+        detail=marker.build_pieces_without_evidence(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
         facts=", ".join(_list_step_facts(step)),
         repeats=0 if first is None else first + 1,
     )

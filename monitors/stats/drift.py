@@ -190,7 +190,9 @@ def compute_log_evidence(state: DriftState) -> float:
     total = _sum_runs(state)
     changes = [change.log_weight for change in _list_changes(state)]
     later = log(_compute_later_probability(max(0, state.older_runs + len(state.nightly_runs) - 1)))
-    return _sum_logs([*changes, later + _compute_log_mixture(total)]) - _compute_max_log_likelihood(total)
+    return _compute_log_sum_exp([*changes, later + _compute_log_mixture(total)]) - _compute_max_log_likelihood(
+        total
+    )
 
 
 def _find_change(state: DriftState) -> _Change | None:
@@ -235,7 +237,7 @@ def _compute_log_mixture(sums: _Sums) -> float:
     """Return the log-likelihood of the counts averaged over the two Beta priors."""
     right = max(0.0, sums.graded - sums.failures)
     parts = [_compute_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
-    return _sum_logs(parts) - log(len(parts))
+    return _compute_log_sum_exp(parts) - log(len(parts))
 
 
 def _compute_log_beta(first: float, second: float) -> float:
@@ -248,7 +250,7 @@ def _compute_max_log_likelihood(sums: _Sums) -> float:
     return fsum(count * log(count / sums.graded) for count in (sums.failures, right) if count)
 
 
-def _sum_logs(logs: list[float]) -> float:
+def _compute_log_sum_exp(logs: list[float]) -> float:
     largest = max(logs)
     return largest + log(fsum(exp(value - largest) for value in logs))
 

@@ -17,7 +17,7 @@ from monitors.goldset.import_array import import_cases
 from monitors.goldset.lines import format_case_line
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.storage import lock_folder, replace_text
+from monitors.storage import lock_parent_folder, replace_text
 
 OTHER_TYPES = ""
 """The key of the severity for all question types that have no severity of their own."""
@@ -44,7 +44,7 @@ def import_command(
         raise GoldSetError(f"{out} already exists. Choose a new file, or remove this file first")
     severities = _parse_severity_options(severity or ())
     imported = import_cases(array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities))
-    with lock_folder(out):
+    with lock_parent_folder(out):
         replace_text(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
     print_text(f"{out}: {plural(len(imported.suite.cases), 'case')}, sha256 {imported.suite.sha256}")

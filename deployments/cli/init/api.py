@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from monitors.errors import ConfigError
-from monitors.facts.language import LanguageEvidence, find_language_evidence
+from monitors.facts.language import LanguageEvidence, classify_language_evidence
 from monitors.github.actions import is_ci
 from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, discover_api, identify_endpoint
 from monitors.probes.inspect.findings import HARMLESS, PageProblem
@@ -183,7 +183,11 @@ def _build_detected_probe(address: str, environment: Mapping[str, str], driver: 
         )
     reply = " ".join(discovery.answer.split())
     say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
-    say(f"{ANOTHER_LANGUAGE}\n\n" if find_language_evidence(discovery.answer) is LanguageEvidence.UNREAD else "\n")
+    say(
+        f"{ANOTHER_LANGUAGE}\n\n"
+        if classify_language_evidence(discovery.answer) is LanguageEvidence.UNREAD
+        else "\n"
+    )
     return Probe("\n".join(_iterate_probe_lines(discovery.probe)) + "\n", is_api=True)
 
 

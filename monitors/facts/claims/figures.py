@@ -371,7 +371,7 @@ _CHANGES: Final = _find_change_words()
 def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:
     end = high or low
     bound = low.bound if high is None else Bound.EXACT
-    if bound is Bound.AT_MOST and _is_reversed_bound(reader, low):
+    if bound is Bound.AT_MOST and _is_lower_bound_despite_words(reader, low):
         bound = Bound.AT_LEAST
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         before = reader.token(low.first - 1).key
@@ -436,7 +436,7 @@ def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
     return Bound.EXACT
 
 
-def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
+def _is_lower_bound_despite_words(reader: NumberReader, low: QuantityReading) -> bool:
     """Whether words for an upper limit set a lower limit: ``no later than half an hour before``."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}

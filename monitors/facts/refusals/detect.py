@@ -21,7 +21,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from monitors.facts.language import LanguageEvidence, find_language_evidence
+from monitors.facts.language import LanguageEvidence, classify_language_evidence
 from monitors.facts.refusals.lecture import find_lecture
 from monitors.facts.refusals.lexicon import get_role_bit, guess_language, load_lexicon
 from monitors.facts.text import (
@@ -175,7 +175,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     """
     head, tokens = read_tokens(text[:_MAX_READ_LENGTH])
     language = guess_language(tokens)
-    if language == "en" and find_language_evidence(text) is LanguageEvidence.UNREAD:
+    if language == "en" and classify_language_evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
     has_contact = "@" in head.text or "://" in head.text
     contacts = [match.span() for match in _CONTACT.finditer(head.text)] if has_contact else []

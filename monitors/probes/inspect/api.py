@@ -32,7 +32,7 @@ from monitors.probes.api.driver import (
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.inspect.findings import (
     HARMLESS,
-    build_rule_with_text_path,
+    build_wire_rule,
     keep_letters_and_digits,
     list_text_paths,
     read_text_at,
@@ -350,7 +350,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
             f"found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
     joins_pieces = _is_text_in_pieces(documents, path)
-    rule = build_rule_with_text_path(address, path, joins_pieces=joins_pieces, documents=documents)
+    rule = build_wire_rule(address, path, joins_pieces=joins_pieces, documents=documents)
     api = ApiSettings(
         request=json.dumps(body, ensure_ascii=False),
         text=rule.text,

@@ -138,7 +138,7 @@ def _build_candidate(
     like = compute_likeness(text, answer)
     if like < MIN_LIKENESS:
         return None
-    rule = build_rule_with_text_path(message.url, path, joins_pieces=joins_pieces, documents=documents)
+    rule = build_wire_rule(message.url, path, joins_pieces=joins_pieces, documents=documents)
     more, payload = _find_unshown_text(text, answer), extract_payload(rule, "", documents)
     sources = payload.citations if payload is not None else ()
     hidden = any(keep_letters_and_digits(source) not in keep_letters_and_digits(answer) for source in sources)
@@ -147,7 +147,7 @@ def _build_candidate(
     )
 
 
-def build_rule_with_text_path(url: str, path: str, *, joins_pieces: bool, documents: list[Any]) -> WireRule:
+def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[Any]) -> WireRule:
     """Build the rule that reads the text at ``path``, and the paths of the sources, the model and the latency."""
     rest = list(dict.fromkeys(path for path, _ in _iterate_leaves(documents)))
     citations = _find_first_path(rest, CITATIONS)

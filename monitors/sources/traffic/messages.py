@@ -25,7 +25,7 @@ from monitors.sources.traffic.values import (
     has_path,
     is_yes,
     replace_surrogates,
-    select_paths,
+    select_reachable_paths,
 )
 
 _SILENT_ROLES: Final = frozenset(get_names("silent", "roles"))
@@ -236,7 +236,7 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
     In a whole conversation, the messages after the last one of the user are the reply.
     """
     empty, unreadable = Reply(), None
-    for path in select_paths(source_item, fields.reply_text):
+    for path in select_reachable_paths(source_item, fields.reply_text):
         for value in find_values(source_item, (path,)):
             if value is question or (path == "message" and not isinstance(value, Unified)):
                 continue
@@ -269,7 +269,7 @@ def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
     """Whether the item has a field for a reply, and the field is empty."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
-        for path in select_paths(source_item, fields.reply_text)
+        for path in select_reachable_paths(source_item, fields.reply_text)
         for value in collect_values(source_item, path)
         if value is not question
     )
@@ -295,7 +295,7 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
 def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     """Return the reply in an object such as ``choices``; ``None`` if the object has no known name."""
     messages: list[LoggedMessage] | None = None
-    for name in select_paths(value, _NESTED_REPLY_KEYS):
+    for name in select_reachable_paths(value, _NESTED_REPLY_KEYS):
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
                 continue  # often the text of an error

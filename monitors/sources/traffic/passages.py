@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from monitors.json_path import collect_items
 from monitors.sources.traffic.names import get_names, to_snake_case
 from monitors.sources.traffic.unify import Unified, format_raw, parse_json_text
-from monitors.sources.traffic.values import find_values, replace_surrogates, select_paths
+from monitors.sources.traffic.values import find_values, replace_surrogates, select_reachable_paths
 
 _TEXTS: Final = get_names("passages", "texts")
 _LISTS: Final = get_names("passages", "lists")
@@ -28,16 +28,20 @@ _BLANK: Final = re.compile(r"\s")
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the texts of the documents at the first path that has some, and the results of tools."""
     documents: list[str] = []
-    for path in select_paths(source_item, paths):
+    for path in select_reachable_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
         if documents:
             break
     if not documents:
         sources = (
-            value for path in select_paths(source_item, _CITED) for value in collect_items(source_item, path)
+            value
+            for path in select_reachable_paths(source_item, _CITED)
+            for value in collect_items(source_item, path)
         )
         documents = [text for value in map(parse_json_text, sources) for text in _read_cited(value)]
-    tools = (value for path in select_paths(source_item, _TOOLS) for value in collect_items(source_item, path))
+    tools = (
+        value for path in select_reachable_paths(source_item, _TOOLS) for value in collect_items(source_item, path)
+    )
     return (
         *documents,
         *(text for value in (*tools, *_find_span_outputs(source_item)) for text in read_tool_result(value)),
@@ -46,7 +50,7 @@ def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def _find_span_outputs(source_item: Any) -> Iterator[Any]:
     """Yield the outputs of tools and searches in a trace."""
-    for path in select_paths(source_item, _SPANS):
+    for path in select_reachable_paths(source_item, _SPANS):
         for span in collect_items(source_item, path):
             kinds = (to_snake_case(kind) for kind in find_values(span, _KIND_PATHS) if isinstance(kind, str))
             if not _SPAN_KINDS.isdisjoint(kinds):

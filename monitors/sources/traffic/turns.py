@@ -32,7 +32,7 @@ from monitors.sources.traffic.values import (
     has_path,
     is_flag_set,
     replace_surrogates,
-    select_paths,
+    select_reachable_paths,
 )
 
 _SEPARATOR: Final = "\n\n"
@@ -178,7 +178,7 @@ def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tupl
     Without such a list, the first list of replies counts.
     """
     replies: tuple[list[LoggedMessage], str | None] = [], None
-    for path in select_paths(source_item, fields.turns):
+    for path in select_reachable_paths(source_item, fields.turns):
         for value in find_values(source_item, (path,)):
             opened = parse_json_text(value)
             leaf = find_name(source_item, _LEAF)

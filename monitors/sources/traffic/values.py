@@ -23,7 +23,7 @@ _DOWN_WORDS: Final = (
 )
 
 
-def select_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths that can lead to a value in an object, in the spelling of its keys."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
@@ -35,18 +35,18 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values at the paths in order. Empty values are omitted."""
-    for path in select_paths(source_item, paths):
+    for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
 
 def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
     """Whether one of the paths exists, with or without a value."""
-    return any(collect_values(source_item, path) for path in select_paths(source_item, paths))
+    return any(collect_values(source_item, path) for path in select_reachable_paths(source_item, paths))
 
 
 def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values of `find_values`. The items of a list are yielded one by one."""
-    for path in select_paths(source_item, paths):
+    for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 
 
@@ -71,7 +71,7 @@ def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
 
 def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the sources at the first path that has some."""
-    leading = select_paths(source_item, paths)
+    leading = select_reachable_paths(source_item, paths)
     return tuple(
         map(
             replace_surrogates,

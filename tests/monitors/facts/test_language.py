@@ -11,8 +11,8 @@ from monitors.facts.language import (
     HINGLISH,
     HINGLISH_OR_ENGLISH,
     LanguageEvidence,
+    classify_language_evidence,
     find_case_language,
-    find_language_evidence,
     identify_language,
 )
 from monitors.records.base import Language
@@ -115,7 +115,7 @@ def test_any_text_has_a_language(text: str) -> None:
 )
 def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
     """A name and a number show nothing; nothing is made of that where it would be an alert."""
-    assert find_language_evidence(text) is shown
+    assert classify_language_evidence(text) is shown
 
 
 @pytest.mark.parametrize(
