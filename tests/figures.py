@@ -28,8 +28,8 @@ def measured_where() -> str:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     load = os.getloadavg()[0]
     return (
-        f"Measured on {datetime.now(UTC):%Y-%m-%d} on {cores} cores with {pages:.0f} GB, Python "
-        f"{platform.python_version()}, DuckDB {duckdb.__version__}, at a load of {load:.1f}."
+        f"Measured on {datetime.now(UTC):%Y-%m-%d} on {cores} cores with {pages:.0f} GB of memory, Python "
+        f"{platform.python_version()} and DuckDB {duckdb.__version__}. The load average was {load:.1f}."
     )
 
 
