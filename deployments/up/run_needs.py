@@ -1,4 +1,7 @@
-"""Checks before ``lookout up`` starts what runs need from the environment, so that no nightly run fails first."""
+"""Check the variables and settings that runs need before ``lookout up`` starts.
+
+Otherwise the first nightly run would fail.
+"""
 
 from __future__ import annotations
 

@@ -454,7 +454,10 @@ class NightlyRun:
     async def _write_scores_back(
         self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates
     ) -> None:
-        """Write scores to the sources of the conversations, if configured. Errors become a fault of Lookout."""
+        """If `write_back` is set, write the scores to the sources of the conversations.
+
+        An error is reported as a fault of Lookout, which is an alert to its owners.
+        """
         if not self._context.settings.write_back:
             return
         written = await write_scores_to_sources(

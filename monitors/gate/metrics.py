@@ -98,7 +98,10 @@ def _count_cases_of_severity(severity: Severity, counted: Sequence[Assessment], 
 
 
 MAX_PATHS: Final = 8
-"""Maximum number of paths with a metric, because an application may report a new path with every answer."""
+"""Maximum number of application paths (`app_path`) with a metric of their own: the most frequent ones.
+
+The limit is needed because an application may report a new path with every answer.
+"""
 
 _INVALID_NAME_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_@+-]+")
 _MAX_PATH_CHARACTERS: Final = 80

@@ -106,7 +106,10 @@ _LEADING = frozenset({*VULGAR, "-"})
 
 
 class Group(NamedTuple):
-    """A part of a number below its scale word, with the index of the token after it."""
+    """The part of a number before its scale word, and the index of the token after this part.
+
+    An example is ``two hundred`` in ``two hundred thousand``.
+    """
 
     value: Decimal
     after: int

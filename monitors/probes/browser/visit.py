@@ -68,7 +68,7 @@ class Visit:
         return place is not None and format_place(place) in self._proxy.refused
 
     async def store_opened_page(self, address: str, response: Response | None) -> None:
-        """Store where the page is after it was opened. All redirects from ``address`` belong to the app."""
+        """Store the address that was opened. Each address to which it redirected counts as part of the app."""
         self._opened_address = address
         self._arrived = {parse_place(address)}
         self._framed.clear()

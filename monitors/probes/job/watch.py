@@ -247,7 +247,10 @@ Clocks may differ by less.
 """
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
-"""Maximum number of events that are stored. One step has up to three events."""
+"""Maximum number of stored events of a job: five for each step.
+
+A step has at most three events, so the events of `MAX_STEPS` steps always fit.
+"""
 
 
 @dataclass

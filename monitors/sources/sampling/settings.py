@@ -126,7 +126,7 @@ class SamplingSettings(BaseModel):
         if self.number is not None and self.rate is not None:
             raise ValueError("set `number` or `rate`, not both")
         if self.rate is not None and self.allocation is Allocation.NEYMAN:
-            raise ValueError("neyman needs a number: set number instead of rate")
+            raise ValueError("allocation `neyman` works only with `number`: set `number` instead of `rate`")
         if len(set(self.signs)) < len(self.signs):
             raise ValueError("each sign once")
         return self
