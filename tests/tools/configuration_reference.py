@@ -37,7 +37,8 @@ url = "https://owner-name.hf.space"
 suite = "suite.jsonl"
 ```
 
-Lookout reports all wrong keys and values at once, each with the accepted values. Secrets are never in this file:
+If several keys or values are wrong, Lookout reports all of them at once, with the accepted values. Never write secrets into
+this file. Set them in environment variables:
 
 | environment variable | meaning |
 | --- | --- |
@@ -112,8 +113,8 @@ user = { env = "BOT_USER" }
 password = { env = "BOT_PASSWORD" }
 ```
 
-For an agent that works on a job, Lookout starts the job, follows it and fetches the report. It stores the agent's steps
-as evidence. After a killed run, the next run continues its jobs instead of starting new ones:
+For an agent that works on a job, Lookout starts the job, follows it and fetches the report. It stores the agent's steps as
+evidence. If a run is killed, the next run continues the jobs of the killed run and does not start new ones:
 
 ```toml
 [targets.triage]
@@ -154,11 +155,11 @@ report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity
 text = "data.job"
 ```
 
-Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list
-at `steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the
-table `langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
-production. It runs the first job alone until the place of its trace is known. If a value belongs to production, the
-exit code is 2 and the message names the value.
+Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list at
+`steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the table
+`langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
+production. It runs the first job alone until it knows in which project the job's trace appears. If a value belongs to
+production, the exit code is 2 and the message names the value.
 
 ```toml
 [targets.triage]
@@ -192,8 +193,9 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-A model of another family than the model that answers judges what the rules leave open. A second judge is asked if the
-first is unsure or contradicts a rule, or if the case is severity 3. A third is asked if those two differ:
+The judge grades the answers that the rules leave open. It must be a model of another family than the model that answers.
+Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has severity 3. It asks a third judge
+if the first two differ:
 
 ```toml
 [targets.bot]
@@ -232,9 +234,9 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
-[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout reads a
-target as the assistant of a health insurer (`["health_insurance"]`), because Lookout was built for this domain and
-measured on it. For a shop, a club or a software service, set `general`, and add your own pack if necessary:
+[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout uses the pack
+`general`, which is for any shop or service. For the assistant of a health insurer, set `health_insurance`. If necessary, add
+your own pack:
 
 ```toml
 [targets.shop]
