@@ -18,7 +18,10 @@ Fields = Mapping[str, Any]
 MAX_DETAIL_LENGTH: Final = 1000
 """Maximum number of stored characters of a step's arguments. The rest is cut off."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""A preview of arguments with at least this many characters may be incomplete: services cut at 60 or more."""
+"""A preview of arguments with at least this many characters may be incomplete.
+
+Services shorten their previews to 60 characters or more.
+"""
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
 )

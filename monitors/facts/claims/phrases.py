@@ -323,7 +323,7 @@ def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> 
 _DENIED_VERBS: Final = parse_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
 _HINDI_DENIALS: Final = parse_keys("नहीं nahi nahin nhi")
 _DENIAL_REACH: Final = 5
-"""Maximum number of words between a phrase and a verb after it that denies the phrase."""
+"""Maximum number of words between a phrase and a later verb that denies it: "a clock isn't in it"."""
 
 
 def _is_other_clause_closer_to_question(

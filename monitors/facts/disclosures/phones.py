@@ -83,8 +83,10 @@ _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
 """The start of a German or French mobile number. No other numbers begin like this."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
-"""Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
-"extension four."""
+"""Number of digits of a telephone number after a word such as "phone".
+
+The shortest local numbers have 7 digits. The longest have 19: 15 by E.164, and an extension of 4.
+"""
 _OWN_LENGTHS = range(7, 14)
 """Number of digits after "my … number". Numbers of other lengths are as likely something else."""
 

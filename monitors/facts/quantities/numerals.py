@@ -167,11 +167,11 @@ class Lookup:
     """
 
     token: Callable[[int], Token]
-    """Returns the token at a place, or an empty token beyond either end."""
+    """Returns the token with this index, or an empty token beyond either end."""
     word: Callable[[int], NumberWord | None]
-    """Returns the number word at a place, if there is one and it can be a number there."""
+    """Returns the number word at a token's index, or ``None`` if the token cannot be a number there."""
     part: Callable[[int], NumberPart | None]
-    """Returns the part of a number that the word at a place can be."""
+    """Returns the role in a number of the word at a token's index, or ``None`` if it has no role there."""
 
     def __init__(
         self,

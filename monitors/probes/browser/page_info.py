@@ -1,4 +1,4 @@
-"""Read from the HTML of a page which build it is: its title, framework, scripts, styles and a hash.
+"""Read the build of a page from its HTML: the title, framework, scripts, styles and a hash.
 
 The hash ignores parts that differ each time the page loads, such as numbers and tokens.
 """

@@ -67,7 +67,7 @@ def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
 
 
 PAUSE_GROWTH = 1.5
-"""The factor by which each pause between two polls is longer than the pause before."""
+"""Each pause between two polls is this many times as long as the pause before it."""
 
 
 class JobDriver:
