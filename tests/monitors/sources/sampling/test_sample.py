@@ -161,7 +161,7 @@ def test_no_conversation_no_draw():
     ("wrong", "why"),
     [
         ({"number": 5, "rate": 0.1}, "set `number` or `rate`"),
-        ({"rate": 0.1, "allocation": "neyman"}, "set number instead"),
+        ({"rate": 0.1, "allocation": "neyman"}, "set `number` instead"),
         ({"signs": ["slow", "slow"]}, "each sign once"),
         ({"rate": 0}, "greater than 0"),
         ({"ratio": 0.1}, "Extra inputs"),
