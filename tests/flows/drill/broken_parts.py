@@ -1,4 +1,4 @@
-"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who hears of it.
+"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who is notified.
 
 The table in ``docs/operations.md`` is made of these rows: ``python -m tests.flows.drill.broken_parts``.
 """
@@ -21,7 +21,7 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 
 
 class BrokenPart(NamedTuple):
-    """One part: how the test breaks it, the station that is named, what of its text, and who hears of it."""
+    """One part: how the test breaks it, the station that is named, what of its text, and who is notified."""
 
     part: str
     how: str
