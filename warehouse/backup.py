@@ -291,7 +291,9 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
     folders = {str(parent) for name in hashes for parent in PurePosixPath(name).parents}
     for name in hashes:
         if not _is_valid_name(name) or name in folders:
-            raise ConfigError(f"{file} has the file {name!r}, which no backup of Lookout has; use another backup")
+            raise ConfigError(
+                f"{file} contains {name!r}, which is not part of a Lookout backup; use another backup"
+            )
     return manifest
 
 

@@ -141,9 +141,9 @@ def _parse_identity(data_folder: Path, text: str) -> FolderIdentity:
 def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
     return (
         f"{data_folder} is a copy of the data folder that was created as {identity.path} on {identity.host}. "
-        "If that one is gone, add --moved: this one continues with its incidents. If both remain, add --copy: this "
-        "one sends nothing that the other one sent. Use them with `lookout up`, `verify`, `nightly`, `watch` or "
-        "`down`"
+        "If the original is gone, add --moved: the copy then continues with the original's incidents. If both "
+        "folders remain in use, add --copy: the copy then sends nothing that the original sent. Use these options "
+        "with `lookout up`, `verify`, `nightly`, `watch` or `down`"
     )
 
 

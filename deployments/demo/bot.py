@@ -93,7 +93,7 @@ class BlockedDraft:
     unsupported_claims: tuple[str, ...]
 
 
-def block_if_numbers_unsupported(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+def check_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
     """Return the draft if it must be blocked, because no fact supports a number in it. ``None`` if it may be sent.
 
     Numbers in the question do not count as support.
@@ -383,7 +383,7 @@ class Bot:
         return f"{sentence} {citation}".rstrip()
 
     def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
-        blocked = block_if_numbers_unsupported(reply.text, reply.hits, question.text)
+        blocked = check_numbers(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
         return replace(

@@ -218,7 +218,7 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
     """Send alerts that a killed run recorded but did not send, and summaries of silences.
 
     Jobs that run every minute call this function. It skips alerts that were tried in the last minute, because Slack
-    may be down. Once an hour, it tries again the messages that Slack refused, for every target.
+    may be down. Once an hour, it also retries the messages that Slack refused, for every target.
     """
     now = notifier.now()
     summaries = await asyncio.to_thread(record_silence_summaries, notifier)

@@ -86,7 +86,7 @@ class GitHubDestination:
     ) -> tuple[NotifyError, ...]:
         """Set the status of the commit and return the errors. ``run_id`` is the run that has the verdict.
 
-        A final state does not replace the verdict of a newer run. A state without a verdict replaces no verdict.
+        A final state does not replace the verdict of a newer run. A state without a verdict never replaces one.
         """
         commit = self.commit
         if commit is None or not is_git_commit(commit):

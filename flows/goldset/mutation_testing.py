@@ -294,7 +294,7 @@ CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRO
 FACT_FAILURE_KINDS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
 )
-"""Failure kinds that graders can only find with a gold. They find leaks and errors without a gold."""
+"""Failure kinds that graders can find only with a gold. Graders find leaks and errors without one."""
 
 
 class MutationVerdict(StrEnum):

@@ -28,7 +28,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     yield ""
     yield f"  {_format_case_list('flipped', figures.flipped) if figures.flipped else 'no case flipped'}"
     if figures.steady_failures:
-        yield f"  {_format_case_list('failed in most askings: a fault, no noise', figures.steady_failures)}"
+        yield f"  {_format_case_list('failed most of the time: a fault, not noise', figures.steady_failures)}"
     yield f"  {format_chance_failure_rate(figures)}"
     yield ""
     yield from _format_advice(figures)
@@ -67,7 +67,7 @@ def format_chance_failure_rate(figures: Repeatability) -> str:
         return "noise: no case without a fault has two graded answers"
     interval = _format_interval(figures.noise_low, figures.noise_high)
     noise = _format_percent(figures.noise)
-    return f"noise: {noise} of the askings of a case without a fault fail (95 % CI {interval})"
+    return f"noise: {noise} of the answers to cases without a fault fail (95 % CI {interval})"
 
 
 def _format_advice(figures: Repeatability) -> Iterator[str]:
@@ -77,8 +77,8 @@ def _format_advice(figures: Repeatability) -> Iterator[str]:
     yield f"  {format_false_fail_rate(figures)}"
     yield ""
     shows = [missed.shows for missed in figures.advice[0].missed]
-    yield "  The effect of asking severity-3 cases more often, and how many % of their faults are"
-    yield "  missed (no FAIL, no alert) if they occur in this many % of answers:"
+    yield "  The effect of asking severity-3 cases more often: the percentage of their faults that is"
+    yield "  missed (no FAIL, no alert), if a fault occurs in this percentage of the answers:"
     heads = "".join(f"{f'{100 * share:g} %':<15}" for share in shows)
     yield f"  {'asks':<8}{'asked':>6}  {'false FAIL (95 % CI)':<22}{heads}".rstrip()
     yield from (f"  {_format_advice_line(advice, now=number == 0)}" for number, advice in enumerate(figures.advice))

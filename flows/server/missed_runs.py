@@ -110,7 +110,7 @@ def _is_missed(run: FlowRun, newest: FlowRun, policy: MissedRuns, now: datetime)
 def _build_skipped_state(run: FlowRun, newest: FlowRun, policy: MissedRuns) -> State[None]:
     reason = f'schedules.missed is "{policy.value}"'
     if run.id != newest.id:
-        reason = f"the run that was due at {_format_due_time(newest)} stands for it"
+        reason = f"the run that was due at {_format_due_time(newest)} replaces it"
     return Cancelled(name=SKIPPED, message=f"It was due at {_format_due_time(run)} and was missed; {reason}.")
 
 

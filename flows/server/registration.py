@@ -183,10 +183,10 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
     text = (
         f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
         '"🛠️ Lookout itself has a fault · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
-        f'(" was ended from outside: by Ctrl-C, or as its machine was shut down. " if flow_run.state.message in '
+        f'(" was stopped by Ctrl-C, or because its machine was shut down. " if flow_run.state.message in '
         f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
-        '"Answers that arrived are stored, and the next run within the hour continues from there. The run of a '
-        'deploy is started again by itself. " '
+        '"Answers that arrived are stored, and the next run within the hour continues from there. Lookout '
+        'restarts the run of a deploy automatically. " '
         f"~ {RUN_PLACE})"
     )
     return _build_run_automation(

@@ -202,7 +202,7 @@ class Watcher:
                 await work()
             except Exception as error:  # noqa: BLE001 - a file or a server can cause an error of any type
                 self._write_line(
-                    f"watching failed, and is tried again: {redact(build_fault_from_error(error).detail)}"
+                    f"watching failed; Lookout tries again: {redact(build_fault_from_error(error).detail)}"
                 )
             # Files and servers send no events, so they are polled.
             await asyncio.sleep(every_s)
@@ -242,7 +242,7 @@ class Watcher:
         self._note_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _check_source(self, source: WatchedSource) -> None:
-        """Check that a traffic source can be read, and send an alert when it could not three times in a row."""
+        """Check that a traffic source can be read. Send an alert after three failed checks in a row."""
         now = self._now()
         try:
             await source.check(now)

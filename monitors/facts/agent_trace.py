@@ -71,7 +71,7 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
     messages = [message for item in records if (message := _unwrap_message(item)) is not None]
     if any(_collect_calls(message) or "tool_call_id" in message for message in messages):
         return _build_path_from_messages(messages)
-    if all(_is_update(item) for item in records):
+    if all(_is_node_update(item) for item in records):
         return _build_path_from_updates(records)
     return None
 
@@ -279,7 +279,7 @@ def _count_handoffs(steps: Iterable[Step]) -> int | None:
     return sum(name not in NO_AGENTS for name in to) or None
 
 
-def _is_update(item: Fields) -> bool:
+def _is_node_update(item: Fields) -> bool:
     """Whether a value is a LangGraph node update: its only key is the node, its value the node's changes."""
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 

@@ -77,7 +77,7 @@ def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Cita
                 yield Citation(source=name, start=match.start(), end=match.end(), form=written)
 
 
-def holds_only_sources(text: str, question: str = "") -> bool:
+def has_only_sources(text: str, question: str = "") -> bool:
     """Whether a text is only a list of sources, and the question does not ask for sources."""
     heading = _HEADING.match(text)
     if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():

@@ -128,7 +128,7 @@ _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
-def _may_hold_error(snippet: str, hints: tuple[str, ...]) -> bool:
+def _can_hold_error(snippet: str, hints: tuple[str, ...]) -> bool:
     return any(map(to_caseless(snippet).__contains__, hints)) or _STATUS_HINT.search(snippet) is not None
 
 
@@ -206,7 +206,7 @@ def _find_leak_by_balance(
 ) -> ErrorLeak | None:
     if not pieces:
         return None
-    taken_up = _repeats_words_of_question(asked, text)
+    taken_up = _has_words_of_question(asked, text)
     prose = sum(piece.words for piece in pieces if piece.sort is _Sort.PROSE)
     by_sort = {sort: [piece for piece in pieces if piece.sort is sort] for sort in _Sort}
     errors = by_sort[_Sort.ERROR]
@@ -275,7 +275,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
     suspects = {
         place: _build_suspect_piece(snippet, start, end, asked, technical=technical)
         for place, (snippet, start, end, quoted) in enumerate(quotes)
-        if not quoted and _may_hold_error(snippet, hints)
+        if not quoted and _can_hold_error(snippet, hints)
     }
     if _MAY_LEAK.isdisjoint(piece.sort for piece in suspects.values()):
         return []
@@ -359,7 +359,7 @@ def _classify_piece(
     if (
         GAVE_UP.search(snippet)
         and not _is_explanation(snippet, listed=listed)
-        and not _repeats_words_of_question(asked, snippet)
+        and not _has_words_of_question(asked, snippet)
     ):
         return _Sort.GIVES_UP
     soft = SOFT.search(snippet)
@@ -368,7 +368,7 @@ def _classify_piece(
         core = snippet[: soft.start()]
         weak = FAILED.search(core) is not None and COMPONENT.search(core) is not None
     if weak and not _is_explanation(snippet, listed=listed) and _WEEKDAY.search(snippet) is None:
-        return _Sort.PROSE if _repeats_words_of_question(asked, snippet) else _Sort.WEAK
+        return _Sort.PROSE if _has_words_of_question(asked, snippet) else _Sort.WEAK
     if (soft and not listed) or words <= 1 or _DATA.match(snippet):
         return _Sort.AROUND
     return _Sort.PROSE
@@ -411,7 +411,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
     )
 
 
-def _repeats_words_of_question(asked: frozenset[str], snippet: str) -> bool:
+def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
     """Whether a text repeats words of the question that errors do not use, so that it is an answer."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)

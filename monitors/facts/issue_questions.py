@@ -4,7 +4,8 @@ Pure.
 
 A question is classified by its subject: a version, an operating system, the error, the steps, the frequency. Then
 the issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
-rated unsure: to reproach an agent wrongly costs more than to miss a needless question. Only English is supported.
+rated unsure, because wrong criticism of an agent is worse than a missed needless question. Only English is
+supported.
 """
 
 from __future__ import annotations

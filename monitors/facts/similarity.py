@@ -80,11 +80,11 @@ def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
     for first, second, _ in find_alike_pairs(
         [build_grams(question) for question in questions], MIN_COMPARED_OVERLAP
     ):
-        if _has_same_words(words[first] - words[second], words[second] - words[first]):
+        if _has_same_words_except_typos(words[first] - words[second], words[second] - words[first]):
             yield first, second
 
 
-def _has_same_words(own: Counter[str], others: Counter[str]) -> bool:
+def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> bool:
     """Whether two questions differ only in typos. Words shorter than `MIN_WORD_LENGTH` are ignored."""
     left = [word for word in others.elements() if len(word) >= MIN_WORD_LENGTH]
     for word in own.elements():

@@ -57,7 +57,7 @@ _SHARE: Final = re.compile(
 def read_report(text: str) -> TriageReport:
     """Read the parts of a report: from a JSON object (in a code fence or not), else from prose."""
     fields = _parse_object(text)
-    return _report_from_fields(fields) if fields is not None else _report_from_prose(text)
+    return _build_report_from_fields(fields) if fields is not None else _build_report_from_prose(text)
 
 
 @lru_cache(maxsize=32)
@@ -66,7 +66,7 @@ def fold_case(text: str) -> str:
     return " ".join(normalise(text).text.casefold().split())
 
 
-def contains_keyword(keyword: str, text: str) -> bool:
+def has_keyword(keyword: str, text: str) -> bool:
     """Whether a text contains a keyword as whole words, singular or plural: "lock" is not in "block"."""
     pattern = rf"(?<!\w){re.escape(fold_case(keyword))}(?:e?s)?(?!\w)"
     return re.search(pattern, fold_case(text)) is not None
@@ -85,12 +85,12 @@ def _parse_object(text: str) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
 
 
-def _report_from_fields(fields: Mapping[str, object]) -> TriageReport:
+def _build_report_from_fields(fields: Mapping[str, object]) -> TriageReport:
     """Build a report from keys in any case (`rootCause`, `root_cause`), else from a nested object's keys."""
     parts = dict(_find_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
     if not parts and len(inner) == 1:
-        return _report_from_fields(inner[0])
+        return _build_report_from_fields(inner[0])
     files = parts.get("files")
     named = _parse_files(files) if files is not None else None
     return TriageReport(
@@ -131,7 +131,7 @@ def _parse_path(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _report_from_prose(text: str) -> TriageReport:
+def _build_report_from_prose(text: str) -> TriageReport:
     parts: dict[str, list[str]] = {}
     prose: list[str] = []
     under: str | None = None

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.similarity import find_quote
 from monitors.facts.source_files import SUFFIXES, compute_agreement, find_files, to_canonical_path
-from monitors.facts.triage_report import contains_keyword
+from monitors.facts.triage_report import has_keyword
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
 from monitors.plural import plural
 from monitors.records.triage import TriageTask
@@ -156,7 +156,7 @@ def _find_wrong_functions(task: TriageTask) -> Iterator[_Fault]:
 
 def _find_useless_keywords(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
-    present = [word for word in keywords if contains_keyword(word, task.issue.title_and_body)]
+    present = [word for word in keywords if has_keyword(word, task.issue.title_and_body)]
     if present:
         all_present = len(present) == len(keywords)
         effect = "so keywords cannot grade this case" if all_present else "so they do not count"

@@ -86,7 +86,8 @@ class GraderSettings(BaseModel):
     )
     account_patterns: tuple[Pattern, ...] = Field(
         default=(),
-        description="regular expressions for the target's own account, policy or customer numbers: personal data",
+        description="regular expressions for the target's own account, policy or customer numbers, which are "
+        "personal data",
     )
     public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
         default=(),

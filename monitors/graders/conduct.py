@@ -52,7 +52,7 @@ class CitationGrader:
             return abstain_as_not_needed(self, "an expected refusal needs no source")
         accepted = case.accepted_citations
         if not self._required and not accepted:
-            return abstain_as_not_needed(self, "not checked: this target need not name its sources")
+            return abstain_as_not_needed(self, "not checked: this target is not required to name its sources")
         named, spans = self._collect_citations(exchange)
         texts = [text for _, text in _list_texts(exchange)]
         if stated := next((name for name in accepted if any(has_source_in_text(text, name) for text in texts)), ""):

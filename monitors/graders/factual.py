@@ -99,8 +99,10 @@ BETTER: Final = "the reply contains {gold}, but another sentence has more words 
 UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
 WORKING_DAYS: Final = "the figures agree, but the reply and the gold differ in working days or calendar days"
-LIMITED: Final = "the reply and the gold both say yes or no, but the reply adds a condition"
-SAID_OTHERWISE: Final = "the reply says yes or no like the gold, but about the past, about others, or as a guess"
+LIMITED: Final = "the reply gives the same yes or no as the gold, but adds a condition"
+SAID_OTHERWISE: Final = (
+    "the reply gives the same yes or no as the gold, but about the past, about others, or as a guess"
+)
 UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer and does not say where to find the answer"

@@ -18,7 +18,7 @@ class SayingsGrader:
     """Search a reply for all of ``must_say`` and none of ``must_not_say``.
 
     A reply with all required phrases is right. With ``must_not_say`` alone, a reply without any forbidden phrase
-    is left to the other graders. So is an expected refusal, which must still decline.
+    is left to the other graders. An expected refusal is left to them too, because it must still decline.
     """
 
     name = "sayings"

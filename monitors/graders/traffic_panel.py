@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from monitors.facts.citations import find_citations, holds_only_sources
+from monitors.facts.citations import find_citations, has_only_sources
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify_language
 from monitors.facts.refusals.detect import read_refusal
@@ -131,7 +131,7 @@ class TrafficPanel:
 
 def has_answer(turn: Turn) -> bool:
     """Whether a reply has text besides the sources that the application lists below each of its answers."""
-    return bool(turn.reply_text.strip()) and not holds_only_sources(turn.reply_text, turn.user_text)
+    return bool(turn.reply_text.strip()) and not has_only_sources(turn.reply_text, turn.user_text)
 
 
 def _has_language(turn: Turn) -> bool:

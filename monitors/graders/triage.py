@@ -15,7 +15,7 @@ from typing import Final
 from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.facts.source_files import compute_agreement, to_canonical_path
 from monitors.facts.tool_calls import collect_calls, find_repeated_calls
-from monitors.facts.triage_report import contains_keyword, fold_case, read_report
+from monitors.facts.triage_report import fold_case, has_keyword, read_report
 from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
@@ -169,7 +169,7 @@ class KeywordsGrader(TriageGrader):
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         issue = task.issue.title_and_body
-        telling = [word for word in task.reference.expected_keywords if not contains_keyword(word, issue)]
+        telling = [word for word in task.reference.expected_keywords if not has_keyword(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
             return abstain(
@@ -279,7 +279,7 @@ _DENIAL: Final = (
 def _contains_stated_keyword(word: str, folded: str) -> bool:
     """Whether a report contains a keyword that is neither denied nor part of a file name."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
-    return contains_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
+    return has_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 
 
 def _join_explanation(report: TriageReport) -> str:

@@ -126,7 +126,7 @@ class JudgeModel(Protocol):
         ...
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for a reply. Raise `JudgeUnavailable` if none came within the deadline and the allowed tries.
+        """Ask for a reply.
 
         Raises `JudgeUnavailable` if there is no reply within the deadline and the allowed tries.
 

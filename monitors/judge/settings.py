@@ -135,20 +135,21 @@ class JudgeSettings(BaseModel):
     )
     scope: JudgeScope = Field(
         default=JudgeScope.SEVERE,
-        description="answers it grades: open (rules cannot), severe (also severity 3 that rules pass), all",
+        description="answers that the judge grades: open (those that rules cannot grade), severe (also severity-3 "
+        "answers that rules pass), or all",
     )
     families: dict[str, tuple[str, ...]] = Field(
         default={}, description="families of your own models: each family with patterns for the model id"
     )
     production_key_variables: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
         default=(),
-        description="environment variables with production's model keys, where this machine has them: a run whose "
-        "judge would use one is refused",
+        description="environment variables with the model keys of production, if this machine has them; Lookout "
+        "refuses a run whose judge would use one of them",
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
-        description="what models cost, before the built-in price list; of a model without one only "
-        "tokens are counted, and it cannot have a budget",
+        description="prices of models, which override the built-in prices; for a model without a price, Lookout "
+        "counts only tokens, and no budget can apply",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
@@ -159,14 +160,16 @@ class JudgeSettings(BaseModel):
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
         default=None,
-        description="most money for judging one run; what is left then stays ungraded. It needs the price of every "
-        "judge; left out, it is 5 where those are known",
+        description="maximum cost of judging one run; the remaining answers stay ungraded. It needs the price of "
+        "every judge; default: 5 if all prices are known, otherwise no limit",
     )
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
         default=4, description="number of parallel requests for verdicts"
     )
-    deadline_s: Seconds = Field(default=90.0, description="for one verdict, including all attempts and pauses")
-    try_s: Seconds = Field(default=45.0, description="for one try")
+    deadline_s: Seconds = Field(
+        default=90.0, description="maximum time for one verdict, including all attempts and pauses"
+    )
+    try_s: Seconds = Field(default=45.0, description="maximum time for one try")
     tries: Annotated[int, Field(ge=1, le=10)] = Field(
         default=4, description="maximum number of attempts for one verdict"
     )
@@ -182,14 +185,14 @@ class JudgeSettings(BaseModel):
     cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="cache time of the instructions")
     nightly_batches: bool = Field(
         default=True,
-        description="judge nightly traffic by the provider's batches API, at half the price, if the provider has "
-        "one",
+        description="judge nightly traffic through the provider's batch API, at half the price, if the provider "
+        "has one",
     )
     batch_deadline_s: Seconds = Field(
         default=14_400.0,
-        description="for a nightly batch; after it, Lookout asks for each missing verdict separately",
+        description="maximum time for a nightly batch; then Lookout asks for each missing verdict separately",
     )
-    batch_poll_s: Seconds = Field(default=30.0, description="between two polls of a nightly batch")
+    batch_poll_s: Seconds = Field(default=30.0, description="pause between two polls of a nightly batch")
 
     @model_validator(mode="after")
     def _check_model_count(self) -> Self:

@@ -259,7 +259,7 @@ class LoginSettings(Record):
     cookies: dict[str, FromEnvironment] = Field(default={}, description="cookies of the target's address")
     basic: BasicAuth | None = Field(default=None, description="user and password of HTTP authentication")
     deadline_s: Seconds = Field(
-        default=60.0, description="for the form, from opening its page to the end of the login"
+        default=60.0, description="maximum time for the login form, from opening its page to the end of the login"
     )
 
     @model_validator(mode="after")
@@ -329,7 +329,7 @@ class Selectors(Record):
     send: Selector | None = Field(
         default=None, description="the button that sends; default: Enter, or the detected button"
     )
-    answer: Selector | None = Field(default=None, description="one answer of the bot; Lookout reads the newest")
+    answer: Selector | None = Field(default=None, description="an answer of the bot; Lookout reads the newest one")
     steps: Selector | None = Field(
         default=None, description="parts of an answer that only show how the app found it"
     )
@@ -349,10 +349,10 @@ class ReadinessSettings(Record):
     """How long Lookout waits for a target, and where the target says which commit it runs."""
 
     deadline_s: Seconds = Field(
-        default=600.0, description="for a deploy to start serving; a Space builds for minutes"
+        default=600.0, description="maximum time until a deploy serves; a Space builds for minutes"
     )
-    poll_s: Seconds = Field(default=5.0, description="between two polls of the target's state")
-    request_deadline_s: Seconds = Field(default=15.0, description="for one request")
+    poll_s: Seconds = Field(default=5.0, description="pause between two polls of the target's state")
+    request_deadline_s: Seconds = Field(default=15.0, description="maximum time for one request")
     version_url: str | None = Field(
         default=None, description="an address of the app that returns the running commit"
     )
@@ -431,10 +431,14 @@ class ProbeSettings(Record):
         description="maximum number of questions in a minute, with each turn of a conversation counted; default: "
         "as fast as the app answers, until it limits requests (HTTP 429)",
     )
-    answer_deadline_s: Seconds = Field(default=60.0, description="from sending the question to the complete answer")
-    page_deadline_s: Seconds = Field(default=30.0, description="from opening the page to a usable message box")
+    answer_deadline_s: Seconds = Field(
+        default=60.0, description="maximum time from sending a question to the complete answer"
+    )
+    page_deadline_s: Seconds = Field(
+        default=30.0, description="maximum time from opening the page to a usable message box"
+    )
     close_deadline_s: Seconds = Field(
-        default=5.0, description="for closing a page; a crashed page can hang forever"
+        default=5.0, description="maximum time for closing a page, because a crashed page can hang forever"
     )
     quiet_s: Seconds = Field(
         default=0.8, description="time with unchanged text and a quiet network after which the answer is complete"
@@ -445,7 +449,7 @@ class ProbeSettings(Record):
         "page nor the network shows its end",
     )
     attempts: Count = Field(default=2, description="attempts for each question; failed attempts are recorded")
-    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="between two tries")
+    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="pause between two tries")
     circuit_breaker_failures: Count = Field(
         default=5,
         description="number of questions in a row without an answer after which Lookout does not ask the others",
@@ -486,8 +490,8 @@ class ProbeSettings(Record):
         f"configured hosts; without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
         "if it is set",
     )
-    api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
-    job: JobSettings = Field(default=JobSettings(), description="for the driver job")
+    api: ApiSettings = Field(default=ApiSettings(), description="settings for the drivers gradio, json and sse")
+    job: JobSettings = Field(default=JobSettings(), description="settings for the driver job")
     wire: WireRule | None = Field(
         default=None, description="the network response with the answer, if the page hides a part of it"
     )

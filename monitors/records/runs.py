@@ -45,7 +45,7 @@ class JudgeState(StrEnum):
 def format_missing_price(model: str) -> str:
     """Say that a model's price is unknown, and which row to add to lookout.toml."""
     return (
-        f"price not known of {model}; add it to lookout.toml: "
+        f"the price of {model} is unknown; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
         'as_of = … (the date), source = "…"'
     )
@@ -95,7 +95,7 @@ class Judging(Record):
         if not self.unpriced_models:
             return f"${self.cost_usd:.4f}"
         tokens = f"{self.input_tokens + self.cached_tokens:,} tokens read, {self.output_tokens:,} written"
-        return f"price not known of {', '.join(self.unpriced_models)} ({tokens})"
+        return f"price unknown: {', '.join(self.unpriced_models)} ({tokens})"
 
     @property
     def needed_judge_count(self) -> int:

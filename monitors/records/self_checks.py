@@ -278,7 +278,7 @@ class Repeatability(Record):
     advice: tuple[RepeatAdvice, ...] = ()
 
     def add_noise(self, noise: float, *, low: float, high: float) -> Self:
-        """Add the share of askings that fail by chance, with its interval."""
+        """Add the share of answers that fail by chance, with its interval."""
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
     def add_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:

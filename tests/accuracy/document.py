@@ -8,13 +8,14 @@ from tests.accuracy.figure import Figure, Measured, TellingError
 
 MAX_TELLING_ERRORS = 20
 
-INTRODUCTION = """# How right the graders are
+INTRODUCTION = """# Accuracy of the graders
 
-Measured on rows that other people wrote and labelled, stored in the data folder beside the project and not part of it.
-`make accuracy` measures again and rewrites this page. We describe errors in our own words, with the row's id.
+Other people wrote and labelled the rows behind these figures. The rows are in the data folder beside the project and are not
+part of the project. `make accuracy` measures again and rewrites this page. It describes each error in our own words, with the
+id of its row.
 
-An interval is Wilson's, 95 %. "Baseline" is the simplest method on the same rows. F1 has the interval of a share of
-found / (found + half of the errors). A grader that abstains has not decided; agreement counts what it decided.
+Intervals are Wilson's 95 % intervals. "Baseline" is the simplest method on the same rows. The interval of F1 is that of the
+share found / (found + half of the errors). Agreement counts only the rows on which a grader decided and did not abstain.
 """
 
 

@@ -9,31 +9,31 @@ from tests.accuracy.figure import TellingError
 
 LESSONS = {
     # quantities/texts
-    "c5a8dc636175": "the label makes three of a few; a monitor must not invent an exact figure, so it reads none",
-    "78304f1d6e21": "a holiday with a year is a date; only calendar dates are read, feasts are not",
-    "f3c1584315c4": "Hindi says 'the second day' and 'another day' with one word; the ordinal is read, the day is not",
-    "6877d1034a10": "the label splits digits in groups of three in Hindi, the English row of the same form joins them",
-    "f34f7a22255d": "after an ordinal the label drops the number; 'first two' keeps both here, since two are meant",
-    "57c2b9b429c0": "an old currency with a country before it: the currency names are a table, and tables end",
-    "064d7f2ae85f": "coins by name are money in one country only; they are left out on purpose",
+    "c5a8dc636175": "the label reads 'a few' as three; a monitor must not invent an exact figure, so it reads none",
+    "78304f1d6e21": "the label reads a holiday with a year as a date; Lookout reads only calendar dates",
+    "f3c1584315c4": "Hindi has one word for 'the second day' and 'another day'; Lookout reads the ordinal, but not the day",
+    "6877d1034a10": "the Hindi label splits groups of three digits; the English label of the same text joins them",
+    "f34f7a22255d": "the label drops a number after an ordinal; Lookout keeps both numbers of 'first two'",
+    "57c2b9b429c0": "this is an old currency with its country; the table of currencies does not contain it",
+    "064d7f2ae85f": "the name of a coin means money in one country only, so Lookout deliberately does not read it",
     # quantities/pairs
-    "08d6a6c8c2e0": "a decade in words is read as its first number; in digits it is a decade",
-    "bcd83dfdbe4e": "the label says unequal, both say the same day: pairs made by shuffling can collide",
-    "f7d4bad51d5e": "month and year in bare digits look like any two numbers",
+    "08d6a6c8c2e0": "Lookout reads a decade in words as a number, and a decade in digits as a decade",
+    "bcd83dfdbe4e": "both texts name the same day, but the label says unequal: shuffled pairs can be equal by chance",
+    "f7d4bad51d5e": "a month and a year in digits look like two other numbers",
     # quantities/clauses
-    "7644f044ab56": "the clause says two years, the label three: silver labels made by a model err",
-    "8a619ad56a46": "a zero is labelled where options are listed: the label tells the base plan, the clause does not",
-    "fe540537d114": "the clause says up to 90 days, the label the first day after: a derived fact, not a stated one",
-    "693d2aa296ca": "a clause cut off before its unit states a bare number",
-    "faa1cc7c63f9": "a figure said twice and then no unit at all: text taken from a page loses words",
+    "7644f044ab56": "the clause says two years, but the label says three: a model wrote this label",
+    "8a619ad56a46": "the clause lists options, but the label has the zero of the base plan, which the clause does not state",
+    "fe540537d114": "the clause says up to 90 days; the label has the first day after that, which the clause does not state",
+    "693d2aa296ca": "the clause is cut off before its unit, so only a number is left",
+    "faa1cc7c63f9": "the text repeats the figure without a unit, because words were lost when it was copied from a page",
     # answers/evouna
-    "NQ-2813-newbing": "a footnote's digit glued to a word hides the unit; the figure alone is not passed",
-    "NQ-3067-newbing": "a footnote's digit glued to a sum makes another sum of it",
-    "NQ-860-gpt4": "the judge accepts 07 for 0: leading digits are text, not quantity",
-    "TQ-571-gpt35": "a range in the gold can mean any year within; here every end must be stated",
-    "NQ-2517-chatgpt": "an accepted name stands in the reply inside another name",
-    "NQ-3449-chatgpt": "one accepted name is enough for the set, a person wanted all three: lists need their own rule",
-    "NQ-3509-chatgpt": "the reply denies the premise and names the gold on the way: containment cannot see it",
+    "NQ-2813-newbing": "the digit of a footnote follows a word directly and hides the unit; a figure alone does not pass",
+    "NQ-3067-newbing": "the digit of a footnote follows an amount directly, so the amount looks like a larger one",
+    "NQ-860-gpt4": "the person accepted 07 for 0; Lookout reads 07 as 7",
+    "TQ-571-gpt35": "the person accepted any year within the gold's range; Lookout requires both ends of the range",
+    "NQ-2517-chatgpt": "the reply contains an accepted name only as a part of another name",
+    "NQ-3449-chatgpt": "the set accepts one of three names, but the person wanted all three: a list needs a separate rule",
+    "NQ-3509-chatgpt": "the reply denies the premise and also names the gold; a search for the gold does not detect this",
 }
 """By the id of the row; an empty lesson is none."""
 

@@ -64,7 +64,7 @@ def test_only_a_budget_in_money_needs_a_price():
     plan = build_judge_plan(settings(QWEN), TARGET_GPT, KEYS)
     assert (plan.settings.unpriced_models, plan.settings.limit_usd) == (("qwen3-32b",), None)
     assert settings({}).limit_usd == 5
-    with pytest.raises(ValidationError, match=r"price not known of qwen3-32b; .*\[\[judge\.prices\]\]"):
+    with pytest.raises(ValidationError, match=r"the price of qwen3-32b is unknown; .*\[\[judge\.prices\]\]"):
         settings(QWEN, budget_usd=5)
 
 

@@ -58,7 +58,7 @@ class MissingSegment(Record):
         """What was lost, and what to do about it."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of "
-            f"{plural(self.rows, 'row')} came back from the old file; restore it from a backup and rebuild"
+            f"{plural(self.rows, 'row')} were restored from the old file; restore it from a backup and rebuild"
         )
 
 
@@ -226,11 +226,11 @@ class RebuildReport(Record):
         """Return one error for each damaged or missing segment."""
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
-            summary = (
-                f"the old file had {plural(self.unknown, 'more segment')} than the journal, but could not be read"
+            summary = f"the old file had {plural(self.unknown, 'more segment')} than the journal"
+            reason = self.unread or "the old file names none"
+            errors.append(
+                WarehouseDamaged(f"{summary}; it is unknown which ({reason}): restore the journal from a backup")
             )
-            reason = self.unread or "it names none"
-            errors.append(WarehouseDamaged(f"{summary} to say which ({reason}): restore the journal from a backup"))
         return errors
 
 

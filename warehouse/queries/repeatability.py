@@ -37,7 +37,7 @@ class RepeatScope(NamedTuple):
 
 
 class RecordedRepeats(NamedTuple):
-    """The askings by case and build. ``of_runs`` come from runs; the others come from sessions."""
+    """The answers by case and build. ``of_runs`` come from runs; the others come from sessions."""
 
     of_sessions: tuple[RepeatedCase, ...]
     of_runs: tuple[RepeatedCase, ...]

@@ -153,14 +153,16 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
     if any(map(has, _ALWAYS_HINTS)) or ("24" in text and _ALWAYS_DIGITS.search(lowered)):
         readings = _merge_always_open(reader, text, readings)
     others = (
-        list(_find_dotted_hours(text)) if any(_is_hour_with_point(reader, reading) for reading in readings) else []
+        list(_find_times_in_dotted_ranges(text))
+        if any(_has_two_digits_after_point(reader, reading) for reading in readings)
+        else []
     )
     others += _find_spoken_times(text) if any(map(has, _SPOKEN_HINTS)) else ()
     if any(map(has, _SPOKEN_ABROAD_HINTS)) or _HOUR_LETTER.search(text):
         others += _find_foreign_spoken_times(text)
     if (
         not others
-        and not any(_may_be_time(reader, reading.last + 1) for reading in readings)
+        and not any(_has_possible_time_mark_at(reader, reading.last + 1) for reading in readings)
         and _WITH_H.search(text) is None
     ):
         return readings
@@ -195,19 +197,19 @@ def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityR
     return sorted(readings, key=lambda each: each.start)
 
 
-def _may_be_time(reader: NumberReader, behind: int) -> bool:
+def _has_possible_time_mark_at(reader: NumberReader, behind: int) -> bool:
     """Whether the token after a number can belong to a time of day. This is cheaper than the full search."""
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
 
-def _is_hour_with_point(reader: NumberReader, reading: QuantityReading) -> bool:
+def _has_two_digits_after_point(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a number with two digits after a point may be the first of two hours: 8.30 to 15.30."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
 
-def _find_dotted_hours(text: str) -> Iterator[_ClockTime]:
+def _find_times_in_dotted_ranges(text: str) -> Iterator[_ClockTime]:
     for match in _DOTTED_RANGE.finditer(text):
         first, last = (int(match[end].partition(".")[0]) for end in ("first", "last"))
         if not (first < last < _DAY and _OF_HOURS.search(text[: match.start()][-_OPENING_WORDS:])):
@@ -228,7 +230,7 @@ def _is_number_range(text: str, match: re.Match[str]) -> bool:
 def _find_spoken_times(text: str) -> Iterator[_ClockTime]:
     for match in _SPOKEN.finditer(text):
         word = match["hour"].lower()
-        in_day = _find_hour_of_day(
+        in_day = _convert_to_24_hour_clock(
             _HOUR_WORDS[word] if word in _HOUR_WORDS else int(word), (match["half"] or "").lower()
         )
         if in_day is None or in_day >= _DAY:
@@ -251,7 +253,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
         word, shift = match[f"hour_{language}"].lower(), (match[f"shift_{language}"] or "").lower()
         half = "a" if match["a"] else "p" if match["p"] else ""
         is_time = half or (match["at"] if language == "fr" else shift)
-        in_day = _find_hour_of_day(_HOURS_ABROAD[word] if word in _HOURS_ABROAD else int(word), half)
+        in_day = _convert_to_24_hour_clock(_HOURS_ABROAD[word] if word in _HOURS_ABROAD else int(word), half)
         if not is_time or in_day is None or in_day >= _DAY:
             continue
         minutes = (60 * in_day + _SHIFTS_ABROAD.get(shift, 0)) % (60 * _DAY)
@@ -283,7 +285,7 @@ def _find_clock_times(text: str) -> Iterator[_ClockTime]:
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
         if hour >= _DAY or not (_has_time_mark(match) or _is_time_without_mark(match, text)):
             continue
-        in_day = _find_hour_of_day(hour, (match["half"] or match["named"] or match["part"] or "").lower())
+        in_day = _convert_to_24_hour_clock(hour, (match["half"] or match["named"] or match["part"] or "").lower())
         if in_day is None:
             continue
         is_open = not (match["half"] or match["named"] or match["part"]) and 0 < hour <= _NOON
@@ -315,7 +317,7 @@ Smaller ones may be durations.
 """
 
 
-def _find_hour_of_day(hour: int, half: str) -> int | None:
+def _convert_to_24_hour_clock(hour: int, half: str) -> int | None:
     """Return the hour from 0 to 23; ``None`` for an impossible hour (0 pm)."""
     if not half:
         return hour

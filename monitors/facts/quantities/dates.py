@@ -49,16 +49,16 @@ def read_date(reader: NumberReader, text: str, at: int) -> Day | None:
     """Return the date that begins at token ``at`` of ``text``, or ``None``."""
     token = reader.token(at)
     if token.kind == NUMERAL:
-        return _read_numeric_date(reader, text, at) or _read_date_from_number(reader, at)
+        return _read_numeric_date(reader, text, at) or _read_date_starting_with_number(reader, at)
     if token.kind != WORD:
         return None
     if token.key in MONTHS:
-        return _read_date_from_month(reader, at)
+        return _read_date_starting_with_month(reader, at)
     if token.key in {"last", "first", "second", "third", "fourth"}:
-        weekday = _read_weekday_of_month(reader, at)
+        weekday = _read_nth_day_of_month(reader, at)
         if weekday is not None:
             return weekday
-    return _read_date_from_number(reader, at) if reader.word(at) is not None else None
+    return _read_date_starting_with_number(reader, at) if reader.word(at) is not None else None
 
 
 # --- digits only ----------------------------------------------------------------------------------------------
@@ -72,27 +72,31 @@ def _read_numeric_date(reader: NumberReader, text: str, at: int) -> Day | None:
     match = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
     if match is not None:
         year, month, day = int(match[1]), int(match.groups()[-2]), int(match.groups()[-1])
-        return _build_day(reader, at, match.end(), (year, month, day))
+        return _build_day_if_valid(reader, at, match.end(), (year, month, day))
     match = _YEAR_LAST.match(text, start)
     if match is not None:
-        return _build_day(reader, at, match.end(), _order_day_first(int(match[4]), int(match[1]), int(match[3])))
+        return _build_day_if_valid(
+            reader, at, match.end(), _resolve_year_month_day(int(match[4]), int(match[1]), int(match[3]))
+        )
     match = _RANGE_DAY.match(text, start)
     if match is not None:
-        return _build_day(reader, at, match.end(), (int(match[3]), int(match[2]), int(match[1])))
+        return _build_day_if_valid(reader, at, match.end(), (int(match[3]), int(match[2]), int(match[1])))
     match = _TWO_DIGIT_YEAR.match(text, start)
     if match is not None:
         year = int(match[4])
         year += 1900 if year >= _PIVOT else 2000
-        return _build_day(reader, at, match.end(), _order_day_first(year, int(match[1]), int(match[3])))
+        return _build_day_if_valid(
+            reader, at, match.end(), _resolve_year_month_day(year, int(match[1]), int(match[3]))
+        )
     return None
 
 
-def _order_day_first(year: int, first: int, second: int) -> tuple[int, int, int]:
+def _resolve_year_month_day(year: int, first: int, second: int) -> tuple[int, int, int]:
     day, month = (first, second) if second <= _MONTHS_A_YEAR else (second, first)
     return year, month, day
 
 
-def _build_day(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
+def _build_day_if_valid(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
     year, month, day = parts
     if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY and _FIRST_YEAR <= year <= _LAST_YEAR):
         return None
@@ -105,42 +109,42 @@ def _build_day(reader: NumberReader, at: int, end: int, parts: tuple[int, int, i
 # --- with a month's name --------------------------------------------------------------------------------------
 
 
-def _read_date_from_number(reader: NumberReader, at: int) -> Day | None:
+def _read_date_starting_with_number(reader: NumberReader, at: int) -> Day | None:
     """Read ``14 nov 2023``, ``the 22nd of June, 2016``, ``2020/23/Sep``, ``23-2020-सितंबर``, ``2020 में 28 जून``."""
-    if not reader.has_months or not _is_month_near(reader, at):
+    if not reader.has_months or not _has_month_after(reader, at):
         return None
     first = _read_day(reader, at) or _read_year(reader, at)
     if first is None:
         return None
     if first.value >= _FIRST_YEAR:
         return _read_year_first_date(reader, at, first)
-    month_at = _skip_marks(reader, first.after, {"of", "-", "/", ".", ",", "को"})
+    month_at = _skip_mark(reader, first.after, {"of", "-", "/", ".", ",", "को"})
     month = _read_month(reader, month_at, has_day=True)
     if month is not None:
-        return _add_year(reader, at, month, first.value)
-    month = _read_month_of_range(reader, first.after)
+        return _build_day_with_nearby_year(reader, at, month, first.value)
+    month = _read_month_after_day_range(reader, first.after)
     if month is not None:
-        return Day(_add_year(reader, at, month, first.value).iso, first.after, at)
-    year = _read_year(reader, _skip_marks(reader, first.after, {"-", "/", "."}))
+        return Day(_build_day_with_nearby_year(reader, at, month, first.value).iso, first.after, at)
+    year = _read_year(reader, _skip_mark(reader, first.after, {"-", "/", "."}))
     if year is None:
         return None
-    month = _read_month(reader, _skip_marks(reader, year.after, {"-", "/", "."}), has_day=True)
+    month = _read_month(reader, _skip_mark(reader, year.after, {"-", "/", "."}), has_day=True)
     return None if month is None else Day(_format_iso_date(year.value, month.value, first.value), month.after, at)
 
 
-def _read_month_of_range(reader: NumberReader, at: int) -> _DatePart | None:
+def _read_month_after_day_range(reader: NumberReader, at: int) -> _DatePart | None:
     """Return the month of ``2 to 16 August`` for its first day; ``at`` is the token after that day."""
     at += reader.token(at).text == "."
     if reader.token(at).key not in _RANGE_MARKS:
         return None
     last = _read_day(reader, at + 1)
-    return None if last is None else _read_month(reader, _skip_marks(reader, last.after, {"of", "."}), has_day=True)
+    return None if last is None else _read_month(reader, _skip_mark(reader, last.after, {"of", "."}), has_day=True)
 
 
 _RANGE_MARKS = frozenset({"to", "-", "–", "—", "until", "till", "upto", "से", "se"})
 
 
-def _is_month_near(reader: NumberReader, at: int) -> bool:
+def _has_month_after(reader: NumberReader, at: int) -> bool:
     return any(reader.token(place).key in MONTHS for place in range(at + 1, at + 8))
 
 
@@ -152,20 +156,22 @@ def _read_year_first_date(reader: NumberReader, at: int, year: _DatePart) -> Day
     day = _read_day(reader, year.after + 1)
     if day is None:
         return None
-    month = _read_month(reader, _skip_marks(reader, day.after, {"/", "-", "."}), has_day=True)
+    month = _read_month(reader, _skip_mark(reader, day.after, {"/", "-", "."}), has_day=True)
     return None if month is None else Day(_format_iso_date(year.value, month.value, day.value), month.after, at)
 
 
-def _read_date_from_month(reader: NumberReader, at: int) -> Day | None:
+def _read_date_starting_with_month(reader: NumberReader, at: int) -> Day | None:
     """Read ``November 19, 2014``, ``march third 2015``, ``Dec31 , 1994``, ``September-2020-23``, ``June 2014``."""
     month = _read_month(reader, at, has_day=False)
     if month is None:
         return None
-    following = _skip_marks(reader, month.after, {"-", "]", ",", "/"})
+    following = _skip_mark(reader, month.after, {"-", "]", ",", "/"})
     year = _read_year(reader, following)
-    day = None if year is not None and _is_year_alone(reader, following, year) else _read_day(reader, following)
+    day = (
+        None if year is not None and _is_year_without_day(reader, following, year) else _read_day(reader, following)
+    )
     if day is not None:
-        return _add_year(reader, at, _DatePart(month.value, day.after), day.value)
+        return _build_day_with_nearby_year(reader, at, _DatePart(month.value, day.after), day.value)
     if year is None:
         return None
     if reader.token(year.after).text == "-":
@@ -175,13 +181,14 @@ def _read_date_from_month(reader: NumberReader, at: int) -> Day | None:
     return Day(f"{year.value:04d}-{month.value:02d}", year.after, at)
 
 
-def _is_year_alone(reader: NumberReader, at: int, year: _DatePart) -> bool:
+def _is_year_without_day(reader: NumberReader, at: int, year: _DatePart) -> bool:
     """Whether a year has no day: in "fifteen oh six" the fifteen is not a day."""
     return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 
 
-def _add_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
-    following = _skip_marks(reader, month.after, {",", "-", "/", "."})
+def _build_day_with_nearby_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
+    """Build a date with the year after the month or before the day; without a year, the date is partial."""
+    following = _skip_mark(reader, month.after, {",", "-", "/", "."})
     if reader.token(following).key in {"of", "in", "सन", "वर्ष"}:
         following += 1
     if reader.token(following).text == "-" and following > month.after:
@@ -200,7 +207,7 @@ def _format_iso_date(year: int, month: int, day: int) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def _skip_marks(reader: NumberReader, at: int, marks: set[str]) -> int:
+def _skip_mark(reader: NumberReader, at: int, marks: set[str]) -> int:
     """Return the token after one of ``marks``, and after a comma or hyphen that follows the mark."""
     if reader.token(at).key in marks:
         at += 1
@@ -261,7 +268,7 @@ def _read_year(reader: NumberReader, at: int) -> _DatePart | None:
 _NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3}
 
 
-def _read_weekday_of_month(reader: NumberReader, at: int) -> Day | None:
+def _read_nth_day_of_month(reader: NumberReader, at: int) -> Day | None:
     """Read ``last day of october 2015`` or ``second wednesday of october 2014``."""
     position, day_name = reader.token(at).key, reader.token(at + 1).key
     if reader.token(at + 2).key not in {"of", "in"} or reader.token(at + 3).key not in MONTHS:

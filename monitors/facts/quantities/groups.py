@@ -53,19 +53,19 @@ class GroupReader(Lookup):
     def _read_worded_group(self, at: int, word: NumberWord) -> Group | None:
         match word.part:
             case NumberPart.SMALL:
-                return self._read_decimals(self._read_hundreds(self._read_small_words(at, word)))
+                return self._read_spoken_decimals(self._read_hundreds(self._read_small_words(at, word)))
             case NumberPart.HUNDRED:
-                return self._read_decimals(self._read_hundreds(Group(Decimal(1), at)))
+                return self._read_spoken_decimals(self._read_hundreds(Group(Decimal(1), at)))
             case NumberPart.QUARTERED:
-                return self._read_decimals(self._read_hundreds(self._read_quartered(at, word)))
+                return self._read_spoken_decimals(self._read_hundreds(self._read_quartered_number(at, word)))
             case NumberPart.FIXED:
-                return self._read_decimals(self._read_hundreds(Group(word.value, at + 1)))
+                return self._read_spoken_decimals(self._read_hundreds(Group(word.value, at + 1)))
             case NumberPart.FRACTION:
                 return self._read_fraction_group(at, word)
             case NumberPart.ARTICLE:
                 return self._read_article_group(at)
             case NumberPart.POINT:
-                pointed = self._read_decimals(Group(Decimal(0), at))
+                pointed = self._read_spoken_decimals(Group(Decimal(0), at))
                 return pointed if pointed.after > at else None
             case _:
                 return None
@@ -78,8 +78,8 @@ class GroupReader(Lookup):
         if self.token(at + 1).text in VULGAR:
             return Group(group.value + parse_vulgar_fraction(self.token(at + 1).text), at + 2, numeral=True)
         spaced = self._join_spaced_groups(at, group)
-        mixed = self._read_mixed_fraction(spaced)
-        return self._read_decimals(self._read_hundreds(mixed))
+        mixed = self._read_slash_fraction(spaced)
+        return self._read_spoken_decimals(self._read_hundreds(mixed))
 
     def _join_spaced_groups(self, at: int, group: Group) -> Group:
         """Join ``40 000`` or ``1 234 567.89``: groups of three after one to three digits, one space apart."""
@@ -103,12 +103,12 @@ class GroupReader(Lookup):
         many = after > at + 2 or (after == at + 2 and previous.text.endswith("000"))
         return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
 
-    def _read_mixed_fraction(self, group: Group) -> Group:
+    def _read_slash_fraction(self, group: Group) -> Group:
         """Read ``2 1/4`` or ``3/4``. A fraction that is not below 1, such as 24/7, is read as two numbers."""
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._read_denominator(at + 1)
-            listed = self.token(at - 2).text == "/" or self._is_list_of_numbers(group.value, below)
+            listed = self.token(at - 2).text == "/" or self._is_pair_of_alternatives(group.value, below)
             if below is not None and group.value < below.value and not listed:
                 return Group(EXACT.divide(group.value, below.value), below.after, numeral=True)
             return group
@@ -122,7 +122,7 @@ class GroupReader(Lookup):
                 )
         return group
 
-    def _is_list_of_numbers(self, above: Decimal, below: Group | None) -> bool:
+    def _is_pair_of_alternatives(self, above: Decimal, below: Group | None) -> bool:
         """Whether two numbers are alternatives (``24/36 months``) and not a fraction."""
         if below is None or (above, below.value) in _COMMON_FRACTIONS:
             return False
@@ -139,33 +139,33 @@ class GroupReader(Lookup):
 
     def _read_small_words(self, at: int, word: NumberWord) -> Group:
         """Read ``twenty two``, ``one twenty two`` (122), ``nineteen oh five`` (a year)."""
-        first = self._read_two_digits(at, word)
+        first = self._read_tens_and_units(at, word)
         following = self.word(first.after)
         if following is None or following.part is not NumberPart.SMALL or first.after in self._breaks:
             return first
         if not word.english or not following.english:
             return first
         if 0 < first.value < 10 and following.tens:  # noqa: PLR2004 - one digit before tens: one twenty two
-            rest = self._read_two_digits(first.after, following)
+            rest = self._read_tens_and_units(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after)
         return self._read_year_words(first, following)
 
-    def _read_two_digits(self, at: int, word: NumberWord) -> Group:
+    def _read_tens_and_units(self, at: int, word: NumberWord) -> Group:
         """Read ``twenty two``, ``twenty-two``, or ``twenty and two`` before a unit.
 
         Any other word is read alone.
         """
         if not word.tens:
             return Group(word.value, at + 1)
-        after = at + 2 if self._has_measured_number_after_and(at) else self._skip_hyphen(at + 1)
+        after = at + 2 if self._is_continued_after_and(at) else self._skip_hyphen(at + 1)
         following = self.find_raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
-        near = unit and not self.is_broken(at, after)
+        near = unit and not self.has_break_between(at, after)
         if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004 - a unit has one digit
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
 
-    def _has_measured_number_after_and(self, at: int) -> bool:
+    def _is_continued_after_and(self, at: int) -> bool:
         """Whether a number continues after "and", because a unit directly follows (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
@@ -174,7 +174,7 @@ class GroupReader(Lookup):
         if not 10 <= first.value <= 99:  # noqa: PLR2004 - a century has two digits
             return first
         if following.value >= 10:  # noqa: PLR2004 - two digits after the century
-            rest = self._read_two_digits(first.after, following)
+            rest = self._read_tens_and_units(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after, year=True)
         units = self.word(first.after + 1) if self.token(first.after).key in {"oh", "o"} else None
         if units is not None and units.part is NumberPart.SMALL and 0 < units.value < 10:  # noqa: PLR2004 - oh five: one digit
@@ -191,7 +191,7 @@ class GroupReader(Lookup):
         value, after = group.value * 100, group.after + 1
         joined = self.part(after) is NumberPart.AND
         at = after + 1 if joined else after
-        if self.is_broken(after - 1, at):
+        if self.has_break_between(after - 1, at):
             return Group(value, after)
         word = self.word(at)
         if word is not None and word.part is NumberPart.SMALL:
@@ -199,16 +199,16 @@ class GroupReader(Lookup):
             below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004 - below a hundred
             if (
                 below
-                and not self._is_fraction_word_at(rest.after)
-                and not self._is_counted_alone(after, rest.after)
+                and not self._has_fraction_word_at(rest.after)
+                and not self._is_counted_separately(after, rest.after)
             ):
                 return Group(value + rest.value, rest.after)
         token = self.token(at)
         if (
             joined
             and group.numeral
-            and self._is_digits_that_end_number(at)
-            and not self._is_counted_alone(after, at + 1)
+            and self._has_final_digits_at(at)
+            and not self._is_counted_separately(after, at + 1)
         ):
             return Group(value + Decimal(token.text), at + 1)
         return Group(value, after)
@@ -224,7 +224,7 @@ class GroupReader(Lookup):
             and before in {NumberPart.SMALL, NumberPart.QUARTERED, NumberPart.FIXED}
         )
 
-    def _is_counted_alone(self, joint: int, after: int) -> bool:
+    def _is_counted_separately(self, joint: int, after: int) -> bool:
         """Whether a small number between tokens ``joint`` and ``after`` is counted separately.
 
         It is separate if it is "one of" something, if a unit or noun follows and the number before it has a
@@ -253,16 +253,16 @@ class GroupReader(Lookup):
                 return False
         return False
 
-    def _is_digits_that_end_number(self, at: int) -> bool:
+    def _has_final_digits_at(self, at: int) -> bool:
         """Whether one or two digits end a number: the 21 in "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
 
-    def _is_fraction_word_at(self, at: int) -> bool:
+    def _has_fraction_word_at(self, at: int) -> bool:
         return self.part(at) is NumberPart.FRACTION
 
-    def _read_quartered(self, at: int, word: NumberWord) -> Group:
+    def _read_quartered_number(self, at: int, word: NumberWord) -> Group:
         """Read सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
         inner = self.token(at + 1)
         if inner.kind == NUMERAL:
@@ -311,7 +311,7 @@ class GroupReader(Lookup):
             return Group(Decimal(2), after)
         return None
 
-    def _read_decimals(self, group: Group) -> Group:
+    def _read_spoken_decimals(self, group: Group) -> Group:
         """Read decimals in words: ``point two five``, ``दशमलव सात पाँच``, ``1 point 1``."""
         if self.part(group.after) is not NumberPart.POINT:
             return group
@@ -358,7 +358,7 @@ class ScaleReader(GroupReader):
                 break
             limit = scale
             at = self._skip_joint(after)
-            if self.is_broken(after - 1, at):
+            if self.has_break_between(after - 1, at):
                 break
         return None if end == begin else (total, end, last_scale)
 
@@ -368,15 +368,15 @@ class ScaleReader(GroupReader):
             group.year
             or scale >= limit
             or group.value * scale >= limit
-            or self._is_followed_by_fraction_word(group.after)
+            or self._has_fraction_or_denominator_at(group.after)
         ):
             return False
         if scale > 1 or (group.value >= _HUNDRED and not group.numeral):
             return True
         joint = self.token(at - 1).text == ","
-        return not joint and self._adds_small_number(group, limit, at)
+        return not joint and self._is_last_part_of_number(group, limit, at)
 
-    def _adds_small_number(self, group: Group, limit: Decimal, at: int) -> bool:
+    def _is_last_part_of_number(self, group: Group, limit: Decimal, at: int) -> bool:
         """Whether a number without a scale ends the number before it: "one thousand and one".
 
         Digits and words are not combined ("2 lakh, two claims"). A number with its own unit, or "one of" something,
@@ -385,7 +385,7 @@ class ScaleReader(GroupReader):
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at
         words = self.token(joint - 1).kind == WORD and self.token(at).kind == WORD
-        if self._is_counted_alone(joint, group.after):
+        if self._is_counted_separately(joint, group.after):
             return False
         following = self.token(group.after)
         if group.numeral:
@@ -396,16 +396,16 @@ class ScaleReader(GroupReader):
             if word is not None and not word.english:
                 return False
         noun = following.kind == WORD and following.key not in self._units
-        return words and not self._is_joint_behind_digits(joint) and (limit < _LAKH or not joined or not noun)
+        return words and not self._has_digits_before_joint(joint) and (limit < _LAKH or not joined or not noun)
 
-    def _is_joint_behind_digits(self, joint: int) -> bool:
+    def _has_digits_before_joint(self, joint: int) -> bool:
         """Whether the group before an "and" or comma consists of digits and a scale word: 2 lakh."""
         return self.token(joint - 2).kind == NUMERAL
 
-    def _is_followed_by_fraction_word(self, at: int) -> bool:
+    def _has_fraction_or_denominator_at(self, at: int) -> bool:
         """Whether the next words make a fraction of the group before: "… and three quarters"."""
         at = self._skip_hyphen(at)
-        return self._is_fraction_word_at(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
+        return self._has_fraction_word_at(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
     def _skip_joint(self, at: int) -> int:
         """Return the token after an "and" or a comma between two groups."""

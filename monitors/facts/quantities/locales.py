@@ -154,13 +154,13 @@ _THOUSAND: Final = Decimal(1000)
 def apply_locale_to_reading(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
     """Resolve the value, the other possible value and the currency of a reading by its locale."""
     if reading.kind is FactKind.MONEY:
-        reading = _add_currency(reader, reading, locale.currency)
+        reading = _resolve_currency(reader, reading, locale.currency)
     if reading.kind in {FactKind.MONEY, FactKind.NUMBER} and reading.scale == 1:
-        return _add_other_value(reader, reading, locale)
+        return _resolve_decimal_mark(reader, reading, locale)
     return reading
 
 
-def _add_other_value(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
+def _resolve_decimal_mark(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
     numeral = _find_numeral(reader, reading)
     if numeral is None or not _ONE_MARK.fullmatch(numeral.text) or not _is_value_of_digits(reading, numeral):
         return reading
@@ -187,7 +187,7 @@ def _find_numeral(reader: NumberReader, reading: QuantityReading) -> Token | Non
 # --- the currency -----------------------------------------------------------------------------------------------
 
 
-def _add_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:
+def _resolve_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:
     """Resolve an open currency: to the default if that is in its family, else to the whole family."""
     family = frozenset[str]()
     for at in {reading.first, reading.first + 1, reading.last - 1, reading.last}:

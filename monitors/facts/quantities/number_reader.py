@@ -87,12 +87,12 @@ class NumberReader(ScaleReader):
                     NumberSpan(value, at, at, token.start + start, token.start + end, bare=True)
                     for value, start, end in values
                 ]
-            if self._stands_alone(at):
+            if self._is_complete_number(at):
                 return [NumberSpan(values[0][0], at, at, token.start, token.end, bare=True)]
         amount = self._read_amount(at)
         return [amount] if amount is not None else []
 
-    def _stands_alone(self, at: int) -> bool:
+    def _is_complete_number(self, at: int) -> bool:
         """Whether the text after the digits cannot continue the number. Then the grammar is not needed."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
@@ -109,7 +109,7 @@ class NumberReader(ScaleReader):
         if read is None:
             return None
         value, after, scale = read
-        value, after = self._add_fraction(value, after, scale)
+        value, after = self._apply_fraction(value, after, scale)
         value, after, ordinal = self._read_ordinal_ending(value, at, after)
         value, after = self._divide_by_denominator(value, after)
         if not ordinal:
@@ -143,12 +143,12 @@ class NumberReader(ScaleReader):
         spaced = token.end != following.start
         return not glued and not (spaced and before is not END)
 
-    def _add_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
+    def _apply_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
         """Add ``and a half`` or ``सही एक बटा दो`` to a number; ``million and a half`` is half a million more."""
         mixed = self.token(at).key == "सही"
         if not mixed and self.part(at) is not NumberPart.AND:
             return self._multiply_by_fraction(value, at)
-        part = self._read_proper_fraction(at + 1)
+        part = self._read_fraction_in_words(at + 1)
         if part is None:
             return value, at
         more, after = self._read_scale(part.after, Group(value, at))
@@ -160,7 +160,7 @@ class NumberReader(ScaleReader):
             return EXACT.multiply(value, more), after
         return value, part.after
 
-    def _read_proper_fraction(self, at: int) -> Group | None:
+    def _read_fraction_in_words(self, at: int) -> Group | None:
         """Read a fraction such as "a half", "two thirds" or "one over two".
 
         ``numeral`` marks "a half", which a scale multiplies: "half a million".
@@ -214,11 +214,11 @@ class NumberReader(ScaleReader):
         if word.value >= 100:  # noqa: PLR2004 - hundredth and above multiply
             return EXACT.multiply(value, word.value), at + 1, True
         room = is_multiple(value, 100) or (word.value < 10 and is_multiple(value, 10))  # noqa: PLR2004 - a unit after tens
-        if room and self._is_ordinal_here(at):
+        if room and self._is_ordinal_word(at):
             return value + word.value, at + 1, True
         return value, after, False
 
-    def _is_ordinal_here(self, at: int) -> bool:
+    def _is_ordinal_word(self, at: int) -> bool:
         """Whether "second" is an ordinal (``twenty second``) and not a time ("a twenty second call")."""
         if self.token(at).key != "second":
             return not self.token(at).key.endswith("seconds")
@@ -230,7 +230,7 @@ class NumberReader(ScaleReader):
         if self.token(at).key not in _SHARES:
             return value, at
         place = at + 2 if self.token(at + 1).key == "से" else at + 1
-        below = self._read_ordinal_amount(place)
+        below = self._read_hindi_ordinal(place)
         if below is None or below.value < 3:  # noqa: PLR2004 - thirds and smaller
             return value, at
         named = self.token(below.after).key in _SHARE_WORDS
@@ -239,7 +239,7 @@ class NumberReader(ScaleReader):
             return value, at
         return EXACT.divide(value, below.value), below.after + 1 if named else below.after
 
-    def _read_ordinal_amount(self, at: int) -> Group | None:
+    def _read_hindi_ordinal(self, at: int) -> Group | None:
         """Read an ordinal in Hindi words: ``पाँचवाँ``, ``दस खरबवां``."""
         word = self.word(at)
         if word is not None and word.part is NumberPart.ORDINAL:

@@ -194,7 +194,7 @@ class Lookup:
         for at, word in enumerate(raw):
             if word is None:
                 continue
-            if word.shy and not self._is_before_unit(padded[at].key, padded[at + 1], raw[at + 1]):
+            if word.shy and not self._is_number_by_next_word(padded[at].key, padded[at + 1], raw[at + 1]):
                 words[at] = None
             else:
                 parts[at] = word.part
@@ -204,15 +204,15 @@ class Lookup:
         self.part = parts.__getitem__
         self.has_months = not MONTHS.keys().isdisjoint(keys)
 
-    def _is_before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
+    def _is_number_by_next_word(self, key: str, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
-            return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._is_hinglish()
+            return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._has_hinglish_word()
         if word is None:
             return False
         scale = word.part is NumberPart.HUNDRED or word.part is NumberPart.SCALE
         return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
 
-    def _is_hinglish(self) -> bool:
+    def _has_hinglish_word(self) -> bool:
         """Whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
@@ -220,7 +220,7 @@ class Lookup:
         """Return the number word at a place, shy or not, because both count inside a number."""
         return self._raw[at]
 
-    def is_broken(self, first: int, last: int) -> bool:
+    def has_break_between(self, first: int, last: int) -> bool:
         """Whether a line ends, or a tab stands, between token ``first`` and token ``last``."""
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
@@ -254,14 +254,14 @@ class Lookup:
     def _is_quantity_start(self, at: int, token: Token) -> bool:
         if token.kind == SIGN and self._is_leading_sign(at, token):
             return True
-        return (self._raw[at] is not None or token.key in self._starts) and self._may_begin(at, token)
+        return (self._raw[at] is not None or token.key in self._starts) and self._can_begin_quantity(at, token)
 
     def _is_leading_sign(self, at: int, token: Token) -> bool:
         if token.text == "-":
             return self.token(at + 1).kind == NUMERAL
         return token.text in self._starts or token.text in VULGAR
 
-    def _may_begin(self, at: int, token: Token) -> bool:
+    def _can_begin_quantity(self, at: int, token: Token) -> bool:
         part = self.part(at)
         if part in _BEGINNINGS:
             return True

@@ -16,7 +16,7 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
-from monitors.facts.quantities.translations import join_phrases, load_terms, translate_token
+from monitors.facts.quantities.translations import join_phrases, load_translations, translate_token
 from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
@@ -41,14 +41,14 @@ _MONTHS_A_YEAR = 12
 _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.,]\d{1,2})?")
 
 
-def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
+def translate_or_hide_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
     """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
 
     Words and phrases of ``language`` that have a row in `languages.toml` are translated by that row.
     """
-    tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_terms(language)
+    tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_translations(language)
     if not words:
-        tokens = _remove_ambiguous_dates(tokens, text)
+        tokens = _hide_ambiguous_dates(tokens, text)
     return [
         token
         if token.kind != WORD
@@ -108,7 +108,7 @@ def _is_first_group(token: Token, mark: str) -> bool:
     return token.text.isdecimal() if mark else _FIRST_GROUP.fullmatch(token.text) is not None
 
 
-def _remove_ambiguous_dates(tokens: Sequence[Token], text: str) -> list[Token]:
+def _hide_ambiguous_dates(tokens: Sequence[Token], text: str) -> list[Token]:
     """Remove the digits of dates that can be read in two ways: ``05/03/2024``, ``10-11-12``."""
     spans = [match.span() for match in _AMBIGUOUS_DATE.finditer(text) if _is_ambiguous_date(match)]
     left: list[Token] = []
@@ -146,7 +146,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
     """Whether a content word follows: directly, after a bracket or hyphen, or after the end of a range."""
     for _ in range(_MAX_STEPS):
         token, following = lookup.token(at), lookup.token(at + 1)
-        if token is END or lookup.is_broken(at - 1, at):
+        if token is END or lookup.has_break_between(at - 1, at):
             return False
         small = _is_function_word(token)
         if _is_unread_word(token) and not small:
@@ -162,7 +162,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
     """Whether the amount began with another number and its word: ``2 mil 500 €``, ``3 Millionen 500.000 €``."""
-    if at < 2 or lookup.is_broken(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
+    if at < 2 or lookup.has_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)
     return _is_unread_word(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL

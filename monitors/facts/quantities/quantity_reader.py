@@ -20,8 +20,8 @@ from monitors.facts.quantities.units import (
     WHOLE,
     Currency,
     TimeUnit,
+    has_percent_of_at_start,
     is_backtick_rupee,
-    is_percent_before,
     is_slash_dash,
     read_currency,
     read_time_unit,
@@ -72,7 +72,7 @@ def build_duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeU
     )
 
 
-def build_duration_with_half(
+def build_duration_with_fraction(
     reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int
 ) -> QuantityReading:
     """Build a duration with an added fraction: ``one hour and a half``, ``one year and a quarter``."""
@@ -119,20 +119,20 @@ def build_plain_number(reader: NumberReader, at: int) -> QuantityReading:
     return QuantityReading(FactKind.NUMBER, Decimal(token.text), at, at, token.start, token.end, bare=True)
 
 
-def read_bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+def read_quantity_without_number(reader: NumberReader, at: int) -> list[QuantityReading]:
     """Read a quantity without a number that begins at token ``at``, such as "a month" or "third"."""
     token, word = reader.token(at), reader.word(at)
     if word is not None and word.part is NumberPart.ORDINAL:
         return _read_ordinal(reader, at)
     if word is not None and word.part is NumberPart.FRACTION and word.english:
-        return _read_part_of_unit(reader, at)
+        return _read_fraction_of_unit(reader, at)
     is_single = (word is not None and word.part is NumberPart.ARTICLE) or token.key in WHOLE
     if is_single and not _is_unit_of_rate(reader, at):
         place = at + 2 if reader.token(at + 1).text == "-" else at + 1
         unit = TIME_UNITS.get(reader.token(place).key)
         if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
             return [
-                build_duration_with_half(
+                build_duration_with_fraction(
                     reader, _build_span_of_one(reader, at)._replace(last=place), unit, place + 1
                 )
             ]
@@ -159,7 +159,7 @@ def _is_unit_of_rate(reader: NumberReader, at: int) -> bool:
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
 
 
-def _read_part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+def _read_fraction_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
     word = reader.word(at)
     place = at + 1
     if reader.token(place).text == "-" or reader.token(place).key in {"a", "an", "of"}:
@@ -204,10 +204,10 @@ def read_quantities(reader: NumberReader, at: int) -> list[QuantityReading]:
             return read
     amounts = reader.read_amounts(at)
     if not amounts:
-        return read_bare_unit(reader, at)
+        return read_quantity_without_number(reader, at)
     if len(amounts) > 1:
         return [build_number_reading(reader, amount) for amount in amounts]
-    return _classify_amount(reader, _merge_restatement(reader, amounts[0]))
+    return _build_readings_of_amount(reader, _merge_restatement(reader, amounts[0]))
 
 
 # --- a currency first -----------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
         currency, place = second, second.after
     elif second is not None:
         place = second.after
-    amounts = reader.read_amounts(place) if _may_be_amount(reader, place) else []
+    amounts = reader.read_amounts(place) if _can_begin_amount(reader, place) else []
     if len(amounts) != 1:
         return []
     amount = _merge_restatement(reader, amounts[0])
@@ -251,7 +251,7 @@ def _resolve_second_currency(
     """Resolve a second currency after the amount (``$5 AUD``, ``£94 GBP``): its code and last token."""
     behind = read_currency(reader, amount.last + 1)
     alone = currency.code, amount.last
-    if behind is None or reader.is_broken(amount.last, behind.first):
+    if behind is None or reader.has_break_between(amount.last, behind.first):
         return alone
     of_next = reader.token(behind.after).kind == NUMERAL and (reader.token(at).kind == WORD or behind.code is None)
     two_signs = reader.token(at).kind == SIGN and reader.token(behind.first).kind == SIGN
@@ -260,7 +260,7 @@ def _resolve_second_currency(
     return currency.code or behind.code, behind.after - 1
 
 
-def _may_be_amount(reader: NumberReader, at: int) -> bool:
+def _can_begin_amount(reader: NumberReader, at: int) -> bool:
     token = reader.token(at)
     return token.kind == NUMERAL or token.text in {"-", "½", "¼", "¾"} or reader.word(at) is not None
 
@@ -273,7 +273,7 @@ def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
     opening = amount.last + 1
     if reader.token(opening).text != "(":
         return amount
-    again = reader.read_amounts(opening + 1) if _may_be_amount(reader, opening + 1) else []
+    again = reader.read_amounts(opening + 1) if _can_begin_amount(reader, opening + 1) else []
     if len(again) != 1 or again[0].value != amount.value or reader.token(again[0].last + 1).text != ")":
         return amount
     closing = again[0].last + 1
@@ -288,12 +288,12 @@ def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
 # --- text after the amount ------------------------------------------------------------------------------------
 
 
-def _classify_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
+def _build_readings_of_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
     after = amount.last + 1
     percent = skip_percent(reader, after + 1 if reader.token(after).key == "का" else after)
     if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
         return [build_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
-    if amount.first in {2, 3} and is_percent_before(reader, amount.first):
+    if amount.first in {2, 3} and has_percent_of_at_start(reader, amount.first):
         return [build_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
     if is_slash_dash(reader, after):
         return [build_money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
@@ -303,14 +303,14 @@ def _classify_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityR
             after = amount.last + 1
     time = None if amount.ordinal else read_time_unit(reader, after)
     if time is not None:
-        return [build_duration_with_half(reader, amount, time[0], time[1])]
+        return [build_duration_with_fraction(reader, amount, time[0], time[1])]
     currency = None if amount.ordinal else _read_currency_behind(reader, after)
     if currency is not None:
-        return [_build_money_behind(reader, amount, currency)]
+        return [_build_money_with_currency_behind(reader, amount, currency)]
     if not amount.ordinal and reader.token(after).key in MINOR and len(reader.token(after).key) > 1:
         value = amount.value / 100
         return [build_money_reading(reader, amount._replace(value=value), None, first=amount.first, last=after)]
-    if amount.worded and _is_pronoun(reader, amount):
+    if amount.worded and _is_number_word_without_value(reader, amount):
         return []
     return [build_number_reading(reader, amount)]
 
@@ -330,7 +330,7 @@ def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
     following = reader.token(currency.after)
     if following.kind != NUMERAL:
         return currency
-    if reader.is_broken(at - 1, currency.first):
+    if reader.has_break_between(at - 1, currency.first):
         return None
     glued = following.start == reader.token(currency.after - 1).end
     sign = reader.token(place).kind == SIGN or glued
@@ -339,7 +339,9 @@ def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
     return currency if tight or not sign else None
 
 
-def _build_money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) -> QuantityReading:
+def _build_money_with_currency_behind(
+    reader: NumberReader, amount: NumberSpan, currency: Currency
+) -> QuantityReading:
     last = currency.after - 1
     if reader.token(currency.first).text in MILLION_CODES:
         amount = amount._replace(value=amount.value * 10**6)
@@ -364,8 +366,8 @@ _OF_CENTS: Final = parse_keys("euro dollar us")
 """Words before "cents" that name the whole unit: ``16 euro cents``."""
 
 
-def _is_pronoun(reader: NumberReader, amount: NumberSpan) -> bool:
-    """Whether "one" is a pronoun (``the one you mentioned``) and not a number."""
+def _is_number_word_without_value(reader: NumberReader, amount: NumberSpan) -> bool:
+    """Whether a number word states no number: ``the one you mentioned``, or ``oh`` beside other words."""
     if amount.first != amount.last or amount.ordinal:
         return False
     token, before = reader.token(amount.first), reader.token(amount.first - 1)

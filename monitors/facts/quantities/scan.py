@@ -28,7 +28,7 @@ from monitors.facts.quantities.measures import add_measure_units
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numbered import add_counted_noun
 from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, format_plain, is_multiple
-from monitors.facts.quantities.other_languages import hide_unread_words, mark_unread
+from monitors.facts.quantities.other_languages import mark_unread, translate_or_hide_words
 from monitors.facts.quantities.periods import add_period
 from monitors.facts.quantities.quantity_reader import build_plain_number, read_quantities
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
@@ -126,7 +126,7 @@ def _read_bound_phrase(reader: NumberReader, place: int, key: str, earlier: str)
     if key == "to" and earlier == "up":
         return Bound.AT_MOST
     if key == "than":
-        return _read_than_bound(reader, place - 1)
+        return _read_bound_before_than(reader, place - 1)
     if key in {"most", "least"} and earlier == "at":
         return Bound.AT_MOST if key == "most" else Bound.AT_LEAST
     if key == reader.token(place - 2).key and earlier in {"से", "se"} and key in _REPEATED:
@@ -141,7 +141,7 @@ def _read_bound_phrase(reader: NumberReader, place: int, key: str, earlier: str)
     return Bound.AT_LEAST if key in _AT_LEAST_BEFORE else Bound.EXACT
 
 
-def _read_than_bound(reader: NumberReader, at: int) -> Bound:
+def _read_bound_before_than(reader: NumberReader, at: int) -> Bound:
     key = reader.token(at).key
     # "not more than", "will not pay more than", "shall not be more than".
     negated = any(reader.token(place).key in _NEGATIONS for place in range(at - 3, at))
@@ -191,7 +191,7 @@ def _list_gap_keys(reader: NumberReader, first: QuantityReading, second: Quantit
         return ["…"]
     gap = [reader.token(at).key for at in range(first.last + 1, second.first)]
     listed = not gap or reader.token(first.last + 1).kind != WORD
-    return ["…"] if listed and reader.is_broken(first.last, second.first) else gap
+    return ["…"] if listed and reader.has_break_between(first.last, second.first) else gap
 
 
 # --- compounds ------------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ def scan_without_locale(
     normalised, tokens = read
     at_limit = len(tokens) == limits.tokens
     if writing.is_unread or writing.speech:
-        tokens = hide_unread_words(tokens, normalised.text, writing.speech)
+        tokens = translate_or_hide_words(tokens, normalised.text, writing.speech)
     tokens = convert_decimal_commas(tokens, writing)
     breaks = find_tokens_after_breaks(tokens, normalised.text)
     reader = NumberReader(tokens, units=UNIT_KEYS, starts=STARTS, breaks=breaks)

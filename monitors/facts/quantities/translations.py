@@ -26,7 +26,7 @@ _HUNDRED: Final = 100
 
 
 @lru_cache(maxsize=8)
-def load_terms(language: str) -> Mapping[str, str]:
+def load_translations(language: str) -> Mapping[str, str]:
     """Return the English key or the digits of each word of a language; empty for an unsupported one.
 
     The German words are 111,000 and take 24 MB: a process that reads no German does not load them.

@@ -114,7 +114,7 @@ def skip_percent(reader: NumberReader, at: int) -> int:
     return at
 
 
-def is_percent_before(reader: NumberReader, at: int) -> bool:
+def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
     """Whether "percents of" begins the text, before the number. Elsewhere, "percent of 500 people" is not 500 %."""
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])
@@ -144,7 +144,7 @@ def read_currency(reader: NumberReader, at: int) -> Currency | None:
     following = reader.token(at + 1)
     if following.text == "$" and token.key in DOLLARS:
         return Currency(DOLLARS[token.key], at + 2, at)
-    if token.key in NAMES and _is_currency_name(token.text, token.key):
+    if token.key in NAMES and _has_currency_case(token.text, token.key):
         after = at + 1
         if following.text == "." and following.start == token.end:
             after += 1
@@ -167,7 +167,7 @@ def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
     return Currency(code, after, at)
 
 
-def _is_currency_name(text: str, key: str) -> bool:
+def _has_currency_case(text: str, key: str) -> bool:
     """Whether a word is a currency. Most codes must be in upper case; names may be in any case."""
     return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
@@ -204,10 +204,14 @@ def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
 
 def is_slash_dash(reader: NumberReader, at: int) -> bool:
     """Whether ``/-`` follows the digits (``5000/-``): rupees in India."""
-    return reader.token(at).text == "/" and reader.token(at + 1).text == "-" and _is_adjacent(reader, at)
+    return (
+        reader.token(at).text == "/"
+        and reader.token(at + 1).text == "-"
+        and _is_directly_after_previous(reader, at)
+    )
 
 
-def _is_adjacent(reader: NumberReader, at: int) -> bool:
+def _is_directly_after_previous(reader: NumberReader, at: int) -> bool:
     return reader.token(at).start == reader.token(at - 1).end
 
 

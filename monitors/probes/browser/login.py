@@ -37,7 +37,7 @@ MIN_SECRET_CHARACTERS: Final = 6
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
 """Minimum length of a redacted value from the site's browser storage.
 
-A short value, such as `accepted`, is no id.
+A short value, such as `accepted`, is not an id.
 """
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 

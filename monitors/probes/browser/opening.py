@@ -28,7 +28,7 @@ MAX_DIALOGS = 8
 
 
 async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
-    """Return the element that a JavaScript expression evaluates to in the page; ``None`` if it is no element."""
+    """Return the element that JavaScript evaluates to in the page; ``None`` if it is not an element."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 

@@ -275,7 +275,7 @@ class Visits:
     """Join rows with one message each into conversations, by their session.
 
     After a pause of some hours, a session is another conversation. Rows of the window and of the day before are
-    kept until the end.
+    stored until the end.
     """
 
     def __init__(self, fields: Fields, window: Window) -> None:

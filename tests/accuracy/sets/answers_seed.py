@@ -22,9 +22,7 @@ def measure(data: Path) -> Measured:
         name = verdict_name(verdict, row["correct"])
         names.append(name)
         if name == "abstained":
-            lesson = (
-                "a gold that is a sentence of conditions is for a judge, whatever words of it stand in the reply"
-            )
+            lesson = "only a judge can grade a gold that is a sentence of conditions, even if the reply contains some of its words"
             errors.append(TellingError(NAME, row["id"], f"left open ({row['label']}): {verdict.reason}", lesson))
     figures = count_verdicts(names).figures(NAME, "facts", target_agreement=0.92, baseline_agreement=21 / 26)
     return Measured(figures, tuple(errors[:1]))

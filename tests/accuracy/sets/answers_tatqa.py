@@ -13,8 +13,8 @@ from tests.accuracy.rows import read_rows
 NAME = "answers/tatqa"
 
 NOTE = (
-    "The label of a span is exact match: it refuses *In 2018,* where the gold is *2018*. One row leaves out replies "
-    "whose words and figures are the gold's, save small words, words of the question and the day of a year."
+    "The label of a span requires an exact match: *In 2018,* is labelled wrong if the gold is *2018*. One figure excludes "
+    "replies that differ from the gold only in small words, words of the question, or the day and month of a year."
 )
 
 YEAR = re.compile(r"[12]\d\d\d")
@@ -54,8 +54,8 @@ SMALL = frozenset(
 )
 
 LESSONS = {
-    "false_pass": "exact match asks for the same words or decimals; a value that is equal after rounding zeros passes here",
-    "false_fail": "a figure without its scale or unit is not the figure; exact match forgives what a reader would not",
+    "false_pass": "the label requires the same words or decimals; Lookout also passes an equal value without its zeros",
+    "false_fail": "a figure without its scale or unit is another figure, although the label accepts it",
 }
 
 
@@ -89,7 +89,7 @@ def _count_reader_false_passes(data: Path) -> Figure:
         name = verdict_name(grade(row["question"], [row["gold"]], row["answer"]), row["correct"])
         passed += name == "false_pass"
         decided += name != "abstained"
-    what = "span: false pass, replies that differ from the gold by small words alone left out"
+    what = "span: false pass, without replies that differ from the gold only in small words"
     return build_share(NAME, what, passed, decided, target=0.10, at_most=True)
 
 

@@ -55,11 +55,11 @@ SUITES = (
 )
 
 NOTE = """\
-A probe is one question asked of one build. A search without noise needs {noise_free} of them: one to each end, to see that
-the good build is right and the bad one wrong, and {halves} to halve {between} candidates. Nothing that a run recorded before
-is used. A search ends at a posterior of 95 % or after 60 probes. Where a case passes 20 % of the time after the break, an
-answer is worth 0.62 bits at most, and no method can do with fewer than 7 probes on average; where every answer is wrong
-20 % of the time, 0.28 bits, and 16 probes: twice {noise_free} is out of anyone's reach there.
+A probe is one question to one build. Without noise, a search needs {noise_free} probes: one shows that the good build is right, one
+shows that the bad build is wrong, and {halves} halve the {between} candidates. A search uses no record of an earlier run. It ends when
+one build is the first bad one with a probability of 95 %, or after 60 probes. If a case passes 20 % of the time after the
+break, one answer gives at most 0.62 bits, so every method needs at least 7 probes on average. If every answer is wrong 20 % of
+the time, one answer gives at most 0.28 bits, so every method needs at least 16 probes, more than twice {noise_free}.
 
 | failing cases | right | probes: mean | median | 95th percentile | noise-free |
 | --- | ---: | ---: | ---: | ---: | ---: |

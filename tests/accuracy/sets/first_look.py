@@ -36,7 +36,12 @@ def measure(data: Path) -> Measured:
     for (row, suite), one in zip(found, said, strict=True):
         if suite.wrong(one):
             errors.append(
-                TellingError(NAME, row["id"], f"{row['kind']}: a claim is wrong", "few cases tell two causes apart")
+                TellingError(
+                    NAME,
+                    row["id"],
+                    f"{row['kind']}: a claim is wrong",
+                    "only a few cases distinguish the two causes",
+                )
             )
     for own, made in MAKERS.items():
         for causes in (1, 2, 3):

@@ -29,7 +29,7 @@ def measure(data: Path) -> Measured:
         ).value  # the labels know no other
         seen[row["language"], identified] += 1
         if identified != row["language"]:
-            teaches = "a few words with a name or two: the small words that tell are missing or shared"
+            teaches = "the text is short and has names; it lacks the function words that show a language, or has words of two languages"
             errors.append(TellingError(NAME, row["id"], f"{row['language']} taken for {identified}", teaches))
     languages = sorted({language for language, _ in seen})
     totals = {language: sum(n for (is_, _), n in seen.items() if is_ == language) for language in languages}

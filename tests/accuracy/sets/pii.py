@@ -93,12 +93,16 @@ def _count_detections(row: _Row, tally: Counter[tuple[str, str]], errors: list[T
         tally[kind, "found" if right else "missed"] += 1
         tally[kind, "masked"] += any(_is_overlapping(place, at) for _, at in finds)
         if not right and kind in PROMISED:
-            errors.append(TellingError(NAME, row.id, f"{kind} missed", "a form without a word that tells"))
+            errors.append(
+                TellingError(
+                    NAME, row.id, f"{kind} missed", "the form alone is not evidence: no word says what the value is"
+                )
+            )
     for kind, at in finds:
         tally[kind, "finds"] += 1
         if not any(_is_overlapping(place, at) for _, place in row.gold):
             tally[kind, "false"] += 1
-            errors.append(TellingError(NAME, row.id, f"{kind} made up", "a number that only looks like one"))
+            errors.append(TellingError(NAME, row.id, f"{kind} made up", "the number only looks like personal data"))
 
 
 def _is_overlapping(span: Place, other: Place) -> bool:

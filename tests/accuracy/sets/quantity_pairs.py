@@ -37,7 +37,9 @@ def measure(data: Path) -> Measured:
     return Measured(
         tuple(figures),
         add_lessons(errors, 4),
-        ("Pairs of kind `measure` are left out. Improper fractions in digits (25/7) are two numbers, on purpose.",),
+        (
+            "Pairs of kind `measure` are not counted. Lookout deliberately reads an improper fraction in digits (25/7) as two numbers.",
+        ),
     )
 
 

@@ -52,5 +52,5 @@ def _outcome(correct: bool | None, *, truth: bool) -> str:
 
 def _teaches(row: dict[str, Any]) -> str:
     if row["expected_refusal"]:
-        return "where refusing ends and answering begins is the annotator's line, not a pattern's"
-    return "a gold of words, or a condition beside the number, is for the judge"
+        return "the annotator decided where a refusal becomes an answer; a pattern cannot"
+    return "only a judge can grade a gold in words, or a number with a condition"

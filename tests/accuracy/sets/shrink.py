@@ -25,9 +25,9 @@ SEEDS = 10
 WRONG = "₹80,000"
 
 NOTE = """\
-A row is met where the trigger remains, the question has at most 1.2 times the trigger's words, and at most {budget} questions
-were asked, those that confirm it included. The real page is the demo's bot with its planted faults in Chromium; the shortest
-question that brings its wrong amount out was found by trying all of up to four words.
+A row is met if the trigger remains, the question has at most 1.2 times the words of the trigger, and the search asked at most
+{budget} questions, including those that confirm the result. The real page is the demo's bot with its planted faults, in Chromium.
+Its shortest question that causes the wrong amount was found by trying all questions of up to four of the words.
 
 | trigger | words before | trigger's | left | probes | fails | met |
 | --- | ---: | ---: | ---: | ---: | --- | --- |

@@ -36,7 +36,7 @@ def measure(data: Path) -> Measured:
         right[row["form"]] += not wrong
         if wrong:
             what = f"{row['form']}: {', '.join(wrong)} read otherwise"
-            errors.append(TellingError(NAME, row["id"], what, "a form of a logger that is not known"))
+            errors.append(TellingError(NAME, row["id"], what, "Lookout does not know this logger's form"))
     figures = [build_share(NAME, "read as a careful reader does", right.total(), total.total(), target=TARGET)]
     figures += [build_share(NAME, form, right[form], total[form]) for form in sorted(total)]
     return Measured(tuple(figures), tuple(errors))

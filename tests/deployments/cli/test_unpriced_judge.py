@@ -48,6 +48,6 @@ def test_with_a_budget_it_is_refused_before_the_suite_is_read(tmp_path):
         environment = fork_server.bare(**{VARIABLE: KEY})
         for command in (("verify", "demo"), ("gate", "--target", "demo"), ("doctor", "demo")):
             done = run_in_process(*command, cwd=tmp_path, env=environment)
-            assert "price not known of claude-sonnet-4-6" in done.stdout + done.stderr
+            assert "the price of claude-sonnet-4-6 is unknown" in done.stdout + done.stderr
             assert done.returncode == 2
         assert (chat.asked, judge.messages) == (0, [])

@@ -1,4 +1,4 @@
-"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who hears of it.
+"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who is notified.
 
 The table in ``docs/operations.md`` is made of these rows: ``python -m tests.flows.drill.broken_parts``.
 """
@@ -15,13 +15,13 @@ BEGIN: Final = "<!-- from here on made of tests/flows/drill/broken_parts.py -->\
 END: Final = "<!-- up to here -->\n"
 
 SLACK: Final = "Slack"
-OTHER_WAY: Final = "Slack, another way"
+OTHER_WAY: Final = "Slack, by another channel"
 OUTSIDE: Final = "the external check, by a failure ping"
 SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the log report it"
 
 
 class BrokenPart(NamedTuple):
-    """One part: how the test breaks it, the station that is named, what of its text, and who hears of it."""
+    """One part: how the test breaks it, the station that is named, what of its text, and who is notified."""
 
     part: str
     how: str
@@ -31,36 +31,36 @@ class BrokenPart(NamedTuple):
 
 
 PARTS: Final = (
-    BrokenPart("browser missing", "`CHROMIUM_PATH` leads nowhere", "browser", "there was no answer", SLACK),
+    BrokenPart("browser missing", "`CHROMIUM_PATH` names a file that does not exist", "browser", "there was no answer", SLACK),
     BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is not a browser", "browser", "", SLACK),
-    BrokenPart("worker dead", "the runner is stopped under `lookout up`", "worker", "no worker started the drill", SLACK),
+    BrokenPart("worker dead", "the runner of `lookout up` is stopped", "worker", "no worker started the drill", SLACK),
     BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
     BrokenPart("Slack token revoked", "Slack answers `token_revoked`", "Slack", "token_revoked", OTHER_WAY),
     BrokenPart("channel archived", "Slack answers `is_archived` for the channel", "Slack", "is_archived", SLACK),
     BrokenPart("judge key dead", "the provider answers 401", "judge", "claude", SLACK),
     BrokenPart("disk full", "the data folder's file system is filled", "data folder", "No space left on device", SLACK),
     BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
-    BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24 h ahead", SLACK),
+    BrokenPart("clock a day off", "Slack's clock differs by a day", "clock", "24 h ahead", SLACK),
     BrokenPart(
-        "outbox stuck", "two worse messages fail again and again", "outbox", "behind 2 messages", SLACK
+        "outbox stuck", "sending two more severe messages fails repeatedly", "outbox", "behind 2 messages", SLACK
     ),
-    BrokenPart("receiver port taken", "another program answers there", "receiver", "another program answers", SLACK),
-    BrokenPart("log unreadable", "a folder stands in the log's place", "hallucination log", "cannot be read", SLACK),
+    BrokenPart("receiver port taken", "another program uses the port", "receiver", "another program answers", SLACK),
+    BrokenPart("log unreadable", "the path of the log is a folder", "hallucination log", "cannot be read", SLACK),
     BrokenPart("DNS dead", "Slack's name does not resolve", "network", "DNS: the name slack.invalid", OUTSIDE),
     BrokenPart("Prefect server dead", "no server runs", "Prefect server", "no Prefect server runs", SLACK),
     BrokenPart(
         "data folder read-only", "its file system is mounted read-only", "data folder", "Read-only file system", SLACK
     ),
     BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
-    BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to all", "network", "the proxy in HTTP_PROXY", SILENCE),
+    BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to every request", "network", "the proxy in HTTP_PROXY", SILENCE),
     BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not accept the ping", SLACK),
-    BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that is not there", "journal", "s3://nowhere/journal", SLACK),
+    BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that does not exist", "journal", "s3://nowhere/journal", SLACK),
 )  # fmt: skip
 
 
 def table() -> str:
     """The rows as Markdown."""
-    lines = ["| part | how a test breaks it | the drill fails at | who hears of it |", "| --- | --- | --- | --- |"]
+    lines = ["| part | how a test breaks it | the drill fails at | who is notified |", "| --- | --- | --- | --- |"]
     lines += [f"| {row.part} | {row.how} | {row.station} | {row.heard_by} |" for row in PARTS]
     return "\n".join(lines) + "\n"
 

@@ -171,7 +171,7 @@ def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(data):
     assert f"Rebuilt the warehouse from {CASES - 1} segments" in done.stdout
     assert "no longer readable in the journal" in done.stdout
     assert f"run-1/{name}" in done.stdout
-    assert "2 of 2 rows came back" in done.stdout
+    assert "2 of 2 rows were restored" in done.stdout
     assert (count(data), count(data, "assessments"), count(data, "grades")) == (CASES, CASES, 5 * CASES)
     again = json.loads(lookout("warehouse", "rebuild", "--json", data=data).stdout)
     assert [(lost["name"], lost["restored_rows"]) for lost in again["missing"]] == [(f"run-1/{name}", 2)]
@@ -185,7 +185,7 @@ def test_rows_that_only_the_old_file_has_are_left_out_on_demand(data):
     done = lookout("warehouse", "rebuild", "--journal-only", data=data)
     assert done.returncode == 4
     assert f"run-1/{name}" in done.stdout
-    assert "0 of 2 rows came back" in done.stdout
+    assert "0 of 2 rows were restored" in done.stdout
     assert count(data) == CASES - 1
 
 

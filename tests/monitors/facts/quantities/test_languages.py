@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.quantities.scan import scan
-from monitors.facts.quantities.translations import LANGUAGES, load_terms
+from monitors.facts.quantities.translations import LANGUAGES, load_translations
 
 TENS = {
     2: "zwanzig",
@@ -63,4 +63,4 @@ def test_german_number_words_are_put_together(tens: int, ones: int) -> None:
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_row_is_one_word_in_small_letters(language: str) -> None:
     """A row that is added to `languages.toml` is tested by this."""
-    assert all(word == word.casefold() or "ß" in word for word in load_terms(language))
+    assert all(word == word.casefold() or "ß" in word for word in load_translations(language))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from monitors.facts.quantities.currencies import COUNTRIES, DOLLARS
 from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS
 from monitors.facts.quantities.locales import build_locale
-from monitors.facts.quantities.other_languages import CURRENCY_KEYS, hide_unread_words
+from monitors.facts.quantities.other_languages import CURRENCY_KEYS, translate_or_hide_words
 from monitors.facts.quantities.scan import scan
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, WORD, tokenise
@@ -69,7 +69,7 @@ def test_every_quantity_stands_on_digits(text: str) -> None:
 
 @given(TEXTS)
 def test_tokens_keep_their_places(text: str) -> None:
-    tokens = hide_unread_words(tokenise(text), text)
+    tokens = translate_or_hide_words(tokenise(text), text)
     assert all(first.end <= second.start for first, second in pairwise(tokens))
     digits = "".join(token.text for token in tokens if token.kind == NUMERAL)
     assert set(digits) <= set("0123456789.,")
