@@ -211,7 +211,7 @@ def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset
                 content = segments.read(name)
             except FileNotFoundError:
                 continue  # archived or set aside since it was listed: the loops below find it
-            yield name, content, _list_intact_segment_ids(name, content)
+            yield name, content, _find_id_if_intact(name, content)
     done: set[str] = set()
     while new := [name for name in _list_archive_files(store) if name not in done]:
         for name in new:
@@ -238,7 +238,7 @@ def _list_archive_files(store: Store) -> list[str]:
     ]
 
 
-def _list_intact_segment_ids(name: str, content: bytes) -> frozenset[str]:
+def _find_id_if_intact(name: str, content: bytes) -> frozenset[str]:
     folder, segment_id = name.partition("/")[0], parse_segment_id(name)
     run_id = None if folder.startswith("_") else folder
     try:

@@ -390,11 +390,11 @@ def _print_run_heading(console: Console, config: Config, request: VerifyRequest)
         f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
         f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
     )
-    if shortfall := _explain_coverage_shortfall(config, request.target, suite.cases):
+    if shortfall := _predict_shortfall_without_judge(config, request.target, suite.cases):
         print_wrapped(console, f"[yellow]Coverage[/]  {escape(shortfall)}. `lookout gold check` lists the fixes.")
 
 
-def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
+def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
     """Return why a run without a judge may grade too few answers for a verdict. Empty if it grades enough."""
     from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
     from flows.runtime.judge import build_judge_plan  # slow import

@@ -49,9 +49,9 @@ def build_parts(
     environment: Mapping[str, str],
     only_deploys: bool = False,
 ) -> tuple[SupervisedProcess, ...]:
-    """Return the processes of an installation: the service and, unless one is configured, Prefect's server.
+    """Return the processes of an installation: the service, and a Prefect server if none is configured.
 
-    With ``only_deploys`` the service is what a deploy needs: nothing that has a schedule of its own is run.
+    With ``only_deploys``, the service runs only what a deploy needs, and nothing that has its own schedule.
     """
     python = (sys.executable, "-m")
     service = (*python, "deployments.up.service", str(config_path), host, str(port))

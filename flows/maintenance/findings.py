@@ -24,14 +24,16 @@ from warehouse.database.retention import AgeReport, CompactReport
 
 def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> RemovedEvidence:
     """Remove old screenshots and traces, as ``[evidence]`` says, and old reports of nightly runs."""
-    removed = remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_case_ids)
+    removed = remove_old_evidence(
+        config.data_folder, config.evidence, now=now, failed_cases=find_ids_of_cases_not_correct
+    )
     days = config.warehouse.personal_data_days
     if days is not None:
         removed += remove_old_night_reports(config.data_folder, now - timedelta(days=days))
     return removed
 
 
-def find_failed_case_ids(run: Path) -> frozenset[str] | None:
+def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
     """Find the ids of the cases that were not right in a run. ``None`` if the run's results cannot be read."""
     try:
         _, results = read_results(run / "results.json")

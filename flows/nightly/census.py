@@ -241,7 +241,7 @@ class SourceCensus:
         """Return whether enough conversations show the sources of their answers."""
         return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
-    def questions(self) -> QuestionTally:
+    def count_clarifying_questions(self) -> QuestionTally:
         """Return the total number of clarifying questions in all conversations."""
         return QuestionTally(*map(sum, self._chunk_count))
 

@@ -166,7 +166,9 @@ def build_intake_checkpoint(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=measure_question_quality(add_tallies(tally.questions() for tally in read.tallies.values())),
+        questions=measure_question_quality(
+            add_tallies(tally.count_clarifying_questions() for tally in read.tallies.values())
+        ),
         watermarks=tuple(read.watermarks),
         issues=tuple(read.issues),
         issue_count=read.issue_count,

@@ -74,7 +74,7 @@ class NightlyContext:
     min_rubric: float = 4.0
 
     @property
-    def sampling(self) -> SamplingSettings:
+    def effective_sampling(self) -> SamplingSettings:
         """The settings of the sample. Without a judge, the default is to sample every conversation."""
         return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
 

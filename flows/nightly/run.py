@@ -149,7 +149,7 @@ class NightlyRun:
             judge, [sampled_conversation.conversation for sampled_conversation in sampled.sampled], self._earlier
         )
         wanted = plan_rates(estimates, sampled.strata, judge, self._earlier)
-        return plan_nightly(sampled.strata, wanted, grading, self._context.sampling)
+        return plan_nightly(sampled.strata, wanted, grading, self._context.effective_sampling)
 
     def _estimate_rates_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
         """Grade a sample by rules and build the estimates of this sample, without storing anything."""
@@ -198,7 +198,7 @@ class NightlyRun:
         known_ids = await asyncio.to_thread(
             self._checkpoint.load_known_conversation_ids, {name: span.since for name, span in spans.items()}
         )
-        sampling = context.sampling
+        sampling = context.effective_sampling
         census = CensusSettings(
             graders=context.grader.panel.settings,
             sampling=sampling,

@@ -82,7 +82,7 @@ def count_rechecks(
 ) -> tuple[CaseRecheck, ...]:
     """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
 
-    def count_at_place(failed_case: SevereCase, place: RecheckPlace) -> RecheckCount:
+    def count_answers_at(failed_case: SevereCase, place: RecheckPlace) -> RecheckCount:
         return _count_answers(
             [answer for answer in answers if (answer.case_id, answer.place) == (failed_case.case.id, place)],
             failed_case.kinds,
@@ -92,8 +92,8 @@ def count_rechecks(
         CaseRecheck(
             case_id=failed_case.case.id,
             severity=failed_case.severity,
-            here=count_at_place(failed_case, RecheckPlace.TARGET),
-            previous=count_at_place(failed_case, RecheckPlace.PREVIOUS) if with_previous else None,
+            here=count_answers_at(failed_case, RecheckPlace.TARGET),
+            previous=count_answers_at(failed_case, RecheckPlace.PREVIOUS) if with_previous else None,
         )
         for failed_case in failed
     )

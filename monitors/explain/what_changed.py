@@ -418,8 +418,8 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
 def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield documents that only one of the runs cites."""
     total_before, total_now = len(before.answers), len(now.answers)
-    gone = _list_values_of_one_run(before.documents, now.documents, total_before, total_now)
-    new = _list_values_of_one_run(now.documents, before.documents, total_now, total_before)
+    gone = _list_significant_values_of_one_run(before.documents, now.documents, total_before, total_now)
+    new = _list_significant_values_of_one_run(now.documents, before.documents, total_now, total_before)
     if gone or new:
         sides = ((gone, "no longer cited"), (new, "newly cited"))
         yield _build_change(
@@ -427,7 +427,9 @@ def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Itera
         )
 
 
-def _list_values_of_one_run(values: Values, other_values: Values, answers: int, other_answers: int) -> list[str]:
+def _list_significant_values_of_one_run(
+    values: Values, other_values: Values, answers: int, other_answers: int
+) -> list[str]:
     total = answers + other_answers
     return [
         name

@@ -201,7 +201,11 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
         kind, name = run.get("run_type"), str(run.get("name") or "step")
         if kind in ("tool", "retriever"):
             steps.append(_build_step_from_run(run, StepKind.TOOL, began))
-        elif kind == "chain" and (place := _find_node_step(run)) is not None and (name, place) not in reached:
+        elif (
+            kind == "chain"
+            and (place := _find_step_number_of_node(run)) is not None
+            and (name, place) not in reached
+        ):
             reached.add((name, place))
             steps += (
                 []
@@ -212,10 +216,10 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
     return AgentPath(tuple(steps), len(agents) or _count_handoffs(steps))
 
 
-def _find_node_step(run: Fields) -> str | None:
-    """Return the name of the graph node if ``run`` is the run of the node itself.
+def _find_step_number_of_node(run: Fields) -> str | None:
+    """Return the step number of the graph node if ``run`` is the run of the node itself.
 
-    ``None`` for runs inside a node.
+    Return ``None`` for a run inside a node.
     """
     metadata = [value for path in ("metadata", "extra.metadata") for value in collect_values(run, path)]
     fields = {

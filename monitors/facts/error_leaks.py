@@ -326,7 +326,7 @@ def _build_unsuspected_piece(snippet: str, start: int, end: int, *, quoted: bool
 def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
     failed = FAILED.search(snippet) is not None
     component = failed and COMPONENT.search(snippet) is not None
-    strength, length = _count_error_shapes(snippet, failed=failed, component=component), _count_words(snippet)
+    strength, length = _compute_error_strength(snippet, failed=failed, component=component), _count_words(snippet)
     sort = _classify_piece(
         snippet, strength, length, asked, technical=technical, may_be_weak=component and length <= _MAX_WEAK_WORDS
     )
@@ -338,7 +338,7 @@ def _count_formal_shapes(snippet: str) -> int:
     return sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
 
 
-def _count_error_shapes(snippet: str, *, failed: bool, component: bool) -> int:
+def _compute_error_strength(snippet: str, *, failed: bool, component: bool) -> int:
     formal = _count_formal_shapes(snippet)
     provider = failed and PROVIDERS.search(snippet) is not None
     part = provider or component

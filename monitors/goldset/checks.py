@@ -177,7 +177,7 @@ _MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4
 """Broken characters: UTF-8 that was read as Latin-1 or Windows-1252, and replacement characters."""
 
 
-def find_placeholders(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about placeholders and broken characters in questions and golds."""
     for numbered in cases:
         texts = (("question", turn) for turn in numbered.case.turns)

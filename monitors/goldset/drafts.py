@@ -131,7 +131,7 @@ class DraftCandidate(Record):
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
-def find_draft_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
+def merge_drafts_by_question(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[DraftCandidate, ...]:
     """Return one candidate for each question, in the order of the drafts.
 
     Two questions are the same if they differ only by typos or a few letters. If they differ by a name or a number,

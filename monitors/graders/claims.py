@@ -520,7 +520,7 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
     return (
         clause is not None
         and _is_plain_statement(clause, reply)
-        and not _find_unknown_words_of_clause(clause, asked, reply)
+        and not _find_words_not_in_question_or_gold(clause, asked, reply)
     )
 
 
@@ -538,7 +538,7 @@ def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
         return None
     return (
         figures[0]
-        if _is_plain_statement(clause, reply) and not _find_unknown_words_of_clause(clause, asked, reply)
+        if _is_plain_statement(clause, reply) and not _find_words_not_in_question_or_gold(clause, asked, reply)
         else None
     )
 
@@ -547,7 +547,7 @@ def _is_plain_statement(clause: Clause, reply: Passage) -> bool:
     return not clause.is_question and not clause.marks and clause.first >= reply.retracted_before
 
 
-def _find_unknown_words_of_clause(clause: Clause, asked: Asked, reply: Passage) -> Words:
+def _find_words_not_in_question_or_gold(clause: Clause, asked: Asked, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
     spans = [_shift_token_span(figure, clause.first) for figure in clause.figures]
     return frozenset(

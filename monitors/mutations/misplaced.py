@@ -88,7 +88,7 @@ def state_as_past(case: GoldCase) -> str:
     )
 
 
-def refuse_then_answer(case: GoldCase, refusal: str) -> str:
+def refuse_then_disclose(case: GoldCase, refusal: str) -> str:
     """Return a refusal that then discloses the requested value."""
     disclosed = next(text for pattern, text in _DISCLOSURES if pattern.search(case.question))
     return f"{refusal} {select_language(_NONETHELESS, case.language).format(disclosed=disclosed)}"

@@ -28,7 +28,7 @@ from monitors.mutations.misplaced import (
     change_physical_unit,
     change_rate_noun,
     place_in_another_row,
-    refuse_then_answer,
+    refuse_then_disclose,
     select_language,
     state_as_past,
     swap_values,
@@ -268,7 +268,8 @@ def negate_answer(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Maximum number of words of an answer without a verb. A longer text is a list: "it is not" denies too little."""
+"""Maximum number of words of an answer without a verb. A longer text is probably a list, and
+"It is not A, B and C" does not deny each item."""
 _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
 )
@@ -409,7 +410,7 @@ def build_wrong_place_mutant(
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
-        reply = refuse_then_answer(case, select_language(REFUSALS, case.language))
+        reply = refuse_then_disclose(case, select_language(REFUSALS, case.language))
         return Mutant(operator, reply, FailureKind.SHOULD_HAVE_REFUSED)
     match operator:
         case MutationOperator.OTHER_SUBJECT:

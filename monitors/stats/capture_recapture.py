@@ -154,7 +154,7 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
     larger than ``first`` or ``second``.
     """
     if not 0 <= both <= min(first, second):
-        raise ValueError(f"both cannot find more than each one, got {both} of {first} and {second}")
+        raise ValueError(f"both is {both}, but must be between 0 and the smaller of {first} and {second}")
     value = (first + 1) * (second + 1) / (both + 1) - 1
     first_only, second_only, shared = first - both + 0.5, second - both + 0.5, both + 0.5
     error = sqrt(1 / shared + 1 / first_only + 1 / second_only + shared / (first_only * second_only))

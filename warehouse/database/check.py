@@ -24,7 +24,7 @@ from warehouse.database.stage import (
     build_entry,
     create_empty_stage,
     fetch_verified_parquet,
-    insert_staged_lines,
+    insert_staged_segments,
     list_current_manifests,
     read_manifest,
     stage_archived_segments,
@@ -102,7 +102,7 @@ def _load_archive_copy(
     with transaction(fresh):
         create_empty_stage(fresh)
         stage_archived_segments(fresh, parquet, [entry.header.id for entry in wanted])
-        insert_staged_lines(fresh, wanted, journal.now())
+        insert_staged_segments(fresh, wanted, journal.now())
 
 
 def _iterate_batches(

@@ -24,7 +24,7 @@ from warehouse.database.stage import (
     create_empty_stage,
     delete_segment_rows,
     fetch_verified_parquet,
-    insert_staged_lines,
+    insert_staged_segments,
     list_current_manifests,
     parse_archive_hash,
     read_manifest,
@@ -127,9 +127,9 @@ def load_journal(
 def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments into the tables, in the caller's transaction. For ``all_new`` see `insert_staged_lines`."""
+    """Insert segments into the tables in the caller's transaction. `insert_staged_segments` explains ``all_new``."""
     stage_segments(connection, batch)
-    insert_staged_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
+    insert_staged_segments(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -187,7 +187,7 @@ def _load_archive(
             delete_segment_rows(connection, [segment_id for segment_id in ids if segment_id in loaded])
             create_empty_stage(connection)
             stage_archived_segments(connection, fetch_verified_parquet(journal, manifest, scratch), ids)
-            insert_staged_lines(connection, wanted, journal.now())
+            insert_staged_segments(connection, wanted, journal.now())
         record_loaded_archive(connection, journal, manifest)
     for each in wanted:
         rows.update(each.header.rows)

@@ -127,9 +127,9 @@ class Snapshot:
     def _ensure_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
             made = self._find_newest_copy(self.source.compute_version())  # another site may have made it by now
-            return made or self._make_copy(wait_s)
+            return made or self._replace_copies(wait_s)
 
-    def _make_copy(self, wait_s: float) -> Path:
+    def _replace_copies(self, wait_s: float) -> Path:
         beside = self.folder / "making.duckdb"
         remove_database(beside)
         try:

@@ -81,7 +81,7 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
         )
 
 
-def insert_staged_lines(
+def insert_staged_segments(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
     """Insert the staged lines into the tables, and add the segments to the table of segments.

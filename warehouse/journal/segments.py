@@ -215,7 +215,7 @@ class SegmentStore(Protocol):
         ...
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
-        """List the archives or manifests in a folder: files whose names end with ``suffix``, sorted."""
+        """List the files in a folder whose names end with ``suffix``, sorted."""
         ...
 
     def delete(self, name: str) -> None:

@@ -44,7 +44,7 @@ from monitors.goldset.checks import (
     find_contradictions,
     find_duplicates,
     find_personal_data,
-    find_placeholders,
+    find_placeholders_and_broken_text,
     find_wrong_languages,
     read_documents,
     read_numbered_suite,
@@ -229,7 +229,7 @@ def find_missed_mutants(
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {numbered.case.id: numbered for numbered in severe}
     yield from _find_low_mutation_score(graded, places)
-    yield from _find_undefended_golds(graded, places)
+    yield from _check_undefended_golds(graded, places)
     for mutant in graded:
         if mutant.passed:
             is_hard = mutant.operator in LEFT_TO_JUDGE
@@ -244,7 +244,7 @@ def find_missed_mutants(
             )
 
 
-def _find_undefended_golds(
+def _check_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
     """Find the severity-3 golds for which the rules detect no wrong fact, if there are too many of them."""
@@ -366,7 +366,7 @@ def list_suite_findings(
     yield from find_duplicates(cases)
     yield from find_issue_problems(cases)
     yield from find_contradictions(cases)
-    yield from find_placeholders(cases)
+    yield from find_placeholders_and_broken_text(cases)
     yield from find_personal_data(
         cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts
     )

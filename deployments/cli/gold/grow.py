@@ -44,7 +44,7 @@ from monitors.goldset.drafts import (
     DraftCandidate,
     build_case_from_draft,
     derive_case_id,
-    find_draft_candidates,
+    merge_drafts_by_question,
     replace_masks_by_invented_data,
 )
 from monitors.goldset.versions import append_case, read_suite_cases
@@ -208,7 +208,7 @@ def grow_command(
     if take is not None:
         store_conversation_draft(store, take, configured, identify_reviewer(by, folder, None))
     suite_cases = read_suite_cases(suite) if suite is not None else ()
-    waiting = find_draft_candidates(load_waiting_drafts(store, folder, target), suite_cases)
+    waiting = merge_drafts_by_question(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
         print_waiting_drafts_as_json(waiting)
     elif suite is None:

@@ -30,7 +30,7 @@ from flows.goldset.mutation_testing import MutationVerdict
 from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import GoldSetError, WarehouseBusy
-from monitors.goldset.drafts import DraftCandidate, build_case_from_draft, find_draft_candidates
+from monitors.goldset.drafts import DraftCandidate, build_case_from_draft, merge_drafts_by_question
 from monitors.goldset.versions import read_suite_cases
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -62,7 +62,7 @@ class GrownDraftsData(Record):
 def build_grown_drafts_page(request: PageRequest) -> Page:
     """Build the page of the waiting draft with the highest severity, or at the requested position."""
     target = request.read_choice_filter("target", "Target", request.site.targets)
-    waiting = find_draft_candidates(
+    waiting = merge_drafts_by_question(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ()
     )
     place = request.read_paging().with_one_row(len(waiting))
@@ -99,7 +99,7 @@ def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> Dr
     """Return the candidate with the case that already asks it, if the suite can be read."""
     # if the suite cannot be read, there is no such case
     with suppress(GoldSetError):
-        candidates = find_draft_candidates([candidate.draft], read_suite_cases(settings.suite))
+        candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
         return candidate.note_case(candidates[0].asked_by)
     return candidate
 
@@ -137,7 +137,7 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 def _require_waiting_draft(request: PageRequest) -> DraftCandidate:
     draft_id = request.path["draft"]
-    drafts: Sequence[DraftCandidate] = find_draft_candidates(
+    drafts: Sequence[DraftCandidate] = merge_drafts_by_question(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, None), ()
     )
     waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)

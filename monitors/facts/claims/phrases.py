@@ -254,17 +254,14 @@ def _is_superseded_later(passage: Passage, clause: Clause, first: int, after: in
     if did and any(
         mark & Mark.NOW
         and after <= at < clause.after
-        and any(_is_capitalised_name(tokens, place, clause.first) for place in range(at + 1, clause.after))
+        and any(_may_be_name(tokens[place]) for place in range(at + 1, clause.after))
         for at, _, mark in passage.marks
     ):
         return True  # "Okello led it until May, now Falk does"
     later = (later_clause for later_clause in passage.clauses if later_clause.first > clause.first)
     return did and any(
         later_clause.marks & Mark.NOW
-        and any(
-            _is_capitalised_name(tokens, at, later_clause.first)
-            for at in range(later_clause.first + 1, later_clause.after)
-        )
+        and any(_may_be_name(tokens[at]) for at in range(later_clause.first + 1, later_clause.after))
         for later_clause in later
     )
 
@@ -362,10 +359,7 @@ def _is_other_clause_closer_to_question(
         own = segment if is_beside else whole
         candidate = bool(terms - asked) and (
             not named
-            or any(
-                _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked
-                for at in range(low, high)
-            )
+            or any(_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high))
         )
         apposition = low == end + 1 and not strange
         more = theirs - own
@@ -375,7 +369,7 @@ def _is_other_clause_closer_to_question(
             outdone = outdone or _has_full_name(tokens, low, high, asked)
         if candidate and not apposition and outdone:
             return True
-        names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_capitalised_name(tokens, at, low))
+        names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _may_be_name(tokens[at]))
         if candidate and own and own == theirs and strange and not _remove_weekdays(terms - asked - names):
             return True
     return False
@@ -393,7 +387,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
         earlier.sentence < clause.sentence
         and not earlier.is_question
         and any(
-            _is_capitalised_name([tokens[at]], 0, -1)
+            _may_be_name(tokens[at])
             and tokens[at].text[0].isupper()
             and tokens[at].text != tokens[first].text
             and STEMS[tokens[at].key] not in asked
@@ -405,9 +399,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
     """Whether two adjacent names, which are most likely a person, are in the text but not in the question."""
-    names = [
-        _is_capitalised_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)
-    ]
+    names = [_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
 
@@ -451,11 +443,9 @@ def _extract_terms(passage: Passage, start: int, end: int) -> Words:
     return extract_content_terms(passage.scan.reader.tokens[start:end])
 
 
-def _is_capitalised_name(tokens: Sequence[Token], at: int, start: int) -> bool:
-    token = tokens[at]
-    if token.kind != WORD or token.key in LIGHT:
-        return False
-    return not token.text.isascii() or (token.text[0].isupper() and (at > start or token.key not in LIGHT))
+def _may_be_name(token: Token) -> bool:
+    """Whether a content word starts with a capital letter or is not ASCII (some scripts have no capitals)."""
+    return token.kind == WORD and token.key not in LIGHT and (not token.text.isascii() or token.text[0].isupper())
 
 
 def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
@@ -466,15 +456,11 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
     tokens = passage.scan.reader.tokens
     before = [token for token in tokens[start:first] if token.key not in _ARTICLES and token.key not in _TITLES]
     took_over = bool(before) and before[-1].key == "from" and any(token.key == "over" for token in before)
-    if (
-        before
-        and (took_over or before[-1].key in _RANKS)
-        and any(_is_capitalised_name(before, at, 0) for at in range(len(before)))
-    ):
+    if before and (took_over or before[-1].key in _RANKS) and any(_may_be_name(token) for token in before):
         return True  # "the Sandpiper came in before the Kittiwake"
     if not before or before[-1].kind != WORD or before[-1].key in LIGHT or not before[-1].text[0].islower():
         return False
-    named = any(_is_capitalised_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
+    named = any(_may_be_name(token) and token.text[0].isupper() for token in before[:-1])
     return named and not any(token.key in _BY for token in before)
 
 

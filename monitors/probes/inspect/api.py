@@ -95,7 +95,7 @@ class AddressResponse(Record):
     kind: EndpointKind
     said: str
 
-    def with_allowed_methods(self, allowed: str) -> Self:
+    def as_api_with_methods(self, allowed: str) -> Self:
         """Return the response of an API, with the methods that its reply to OPTIONS allows."""
         return self.model_copy(update={"kind": EndpointKind.API, "said": f"{self.said}, Allow: {allowed}"})
 
@@ -160,7 +160,7 @@ async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressRes
             ):
                 allowed = (await client.request("OPTIONS", address)).headers.get("allow", "").upper()
                 if "POST" in allowed and "GET" not in allowed:
-                    return response_summary.with_allowed_methods(allowed)
+                    return response_summary.as_api_with_methods(allowed)
             return response_summary
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
         return AddressResponse(kind=EndpointKind.UNKNOWN, said=str(error) or type(error).__name__)

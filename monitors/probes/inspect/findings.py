@@ -225,7 +225,10 @@ def _find_unshown_text(text: str, answer: str) -> str:
 
 
 def list_text_paths(documents: list[Any]) -> list[str]:
-    """Return the paths of all texts in the documents, in their order."""
+    """Return the paths of the texts in the documents, in their order.
+
+    The list is cut at 20 paths or at `MAX_READS` divided by the number of documents, whichever is more.
+    """
     texts = {path: None for path, value in _iterate_leaves(documents) if isinstance(value, str)}
     return list(texts)[: max(20, MAX_READS // len(documents))]
 

@@ -240,7 +240,7 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
         for value in find_values(source_item, (path,)):
             if value is question or (path == "message" and not isinstance(value, Unified)):
                 continue
-            first = _select_first(path, value)
+            first = _select_first_alternative(path, value)
             messages = read_messages(first, Side.REPLY, fields, depth + 1)
             if messages is None:
                 unreadable = unreadable or f"{path} ({_describe_form(value)})"
@@ -299,7 +299,7 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
                 continue  # often the text of an error
-            inner_messages = read_messages(_select_first(name, inner), Side.REPLY, fields, depth + 1)
+            inner_messages = read_messages(_select_first_alternative(name, inner), Side.REPLY, fields, depth + 1)
             if inner_messages and any(message.text for message in inner_messages if message.side is Side.REPLY):
                 tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
                 return [*([LoggedMessage(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
@@ -312,7 +312,7 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
     return messages
 
 
-def _select_first(name: str, value: Any) -> Any:
+def _select_first_alternative(name: str, value: Any) -> Any:
     """Return the first of several alternative replies, because users saw only this one."""
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)

@@ -6,7 +6,7 @@ import pytest
 
 from deployments.demo.policies import HERE
 from monitors.facts.similarity import find_typo_pairs, is_one_typo
-from monitors.goldset.drafts import find_draft_candidates
+from monitors.goldset.drafts import merge_drafts_by_question
 from monitors.goldset.load import load_suite
 from monitors.goldset.variants import VariantKind, make_variants
 from tests.warehouse.queries.test_operator_actions_drafts import case_draft
@@ -57,11 +57,11 @@ def test_names_and_opposites_keep_questions_apart():
 @pytest.mark.parametrize("seed", [3, 11])
 def test_every_typo_of_a_suite_is_known_again_and_as_the_right_case(seed):
     typos = make_variants(SUITE, [VariantKind.TYPO], seed=seed).cases
-    found = find_draft_candidates(drafted(typos), SUITE)
+    found = merge_drafts_by_question(drafted(typos), SUITE)
     assert [one.asked_by for one in found] == [case.id.partition("+")[0] for case in typos]
 
 
 def test_no_two_questions_of_whole_suites_are_taken_for_one():
-    found = find_draft_candidates(drafted((*SUITE, *OURS)), ())
+    found = merge_drafts_by_question(drafted((*SUITE, *OURS)), ())
     assert len(found) == len(SUITE) + len(OURS)
-    assert [one for one in find_draft_candidates(drafted(OURS), SUITE) if one.asked_by or one.same_as] == []
+    assert [one for one in merge_drafts_by_question(drafted(OURS), SUITE) if one.asked_by or one.same_as] == []

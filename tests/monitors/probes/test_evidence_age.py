@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from flows.maintenance.findings import find_failed_case_ids
+from flows.maintenance.findings import find_ids_of_cases_not_correct
 from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.probes.evidence_age import EvidenceSettings, RemovedEvidence, remove_old_evidence
@@ -118,9 +118,9 @@ def test_which_cases_failed_is_read_from_the_results(tmp_path: Path) -> None:
     )
     report = evaluate_results(facts, results, GateSettings())
     (tmp_path / "results.json").write_text("".join(format_results_json(report, results)), encoding="utf-8")
-    assert find_failed_case_ids(tmp_path) == {"wrong"}
+    assert find_ids_of_cases_not_correct(tmp_path) == {"wrong"}
     (tmp_path / "results.json").write_text("{", encoding="utf-8")
-    assert find_failed_case_ids(tmp_path) is None
+    assert find_ids_of_cases_not_correct(tmp_path) is None
 
 
 def test_failures_are_never_stored_for_less_time() -> None:
