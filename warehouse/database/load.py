@@ -127,7 +127,7 @@ def load_journal(
 def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments into the tables in the caller's transaction. `insert_staged_segments` explains ``all_new``."""
+    """Insert segments in the caller's transaction. `insert_staged_segments` explains ``all_new``."""
     stage_segments(connection, batch)
     insert_staged_segments(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
