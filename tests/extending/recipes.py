@@ -28,8 +28,8 @@ MAX_PRODUCT_FILES_WITH_SETTING: Final = 4
 INTRODUCTION: Final = """\
 # Extending Lookout
 
-Each recipe adds one thing: it lists the files to change, and the test that proves the change. The code is a complete,
-small example. Copy it and replace its content.
+Each recipe on this page adds one thing to Lookout. A recipe lists the files to change, and the test that proves the
+change. The code of a recipe is a complete, small example: copy the code and replace its content.
 
 `tests/extending` applies every recipe to a copy of the tree and runs its test there, so the recipes work on this
 version. `python -m tests.extending.recipes` generates this page from the same files, `tests/extending/recipes/*.toml`.
