@@ -1,6 +1,7 @@
-"""``python -m examples NAME``: start an example's bot, run its command, and end the bot.
+"""``python -m examples NAME``: start an example's bot, run the example's command, and stop the bot.
 
-Everything is written into ``.lookout-examples/NAME`` of the current folder; the example itself stays as it is.
+The command runs in a copy of the example, ``.lookout-examples/NAME`` in the current folder. The example itself does
+not change.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HOST = "127.0.0.1"
 ROOT = Path(__file__).parent
 FOLDER = Path(".lookout-examples")
 START_S = 90.0
-"""Gradio and Streamlit take 5 s to be imported on an idle machine, and much longer on a busy one."""
+"""Maximum time until a bot must answer. Importing Gradio or Streamlit takes 5 s on an idle machine."""
 
 SCRIPT = ("{python}", "{bot}", "--port", "{port}")
 STREAMLIT = (
@@ -39,7 +40,12 @@ NIGHT = ("nightly", "bot", "--until", "2026-11-24")
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """What is run. ``variables`` are set for bot and command where they are not; ``needs`` are a person's own."""
+    """How to run an example.
+
+    ``bot`` is the command that starts the bot; empty if the example has no bot. ``variables`` are environment
+    variables for the bot and the command; a variable that is already set keeps its value. ``needs`` are the names
+    of the variables that you must set yourself.
+    """
 
     about: str
     command: tuple[str, ...] = ("verify", "bot")
@@ -55,21 +61,24 @@ EXAMPLES: Mapping[str, ExampleRun] = {
     "sse_api": ExampleRun("a ferry line as an API that streams its answers"),
     "login_page": ExampleRun("a library on a page behind a login", variables=MEMBER),
     "triage_agent": ExampleRun("an agent that triages issues"),
-    "traffic_files": ExampleRun("a bakery's log files, a night of them", command=NIGHT, bot=()),
+    "traffic_files": ExampleRun("a night of a bakery's log files", command=NIGHT, bot=()),
     "traffic_export": ExampleRun(
-        "a hotel's conversations out of an HTTP export",
+        "a hotel's conversations from an HTTP export",
         command=NIGHT,
         variables={"EXPORT_TOKEN": "an example's token"},
     ),
     "traffic_langsmith": ExampleRun(
-        "a project's runs out of LangSmith", command=("nightly", "bot"), bot=(), needs=("LANGSMITH_API_KEY",)
+        "a project's runs in LangSmith", command=("nightly", "bot"), bot=(), needs=("LANGSMITH_API_KEY",)
     ),
 }
 
 
 @contextmanager
-def served(name: str, folder: Path, environment: Mapping[str, str]) -> Generator[Path]:
-    """The example in ``folder``, its bot serving; its configuration there, with a port that was free."""
+def serve_example(name: str, folder: Path, environment: Mapping[str, str]) -> Generator[Path]:
+    """Copy an example to ``folder``, start its bot, and yield the path of the copied configuration.
+
+    If the bot's port is in use, the copy gets a free port. At the end, the bot is stopped.
+    """
     example = EXAMPLES[name]
     shutil.copytree(ROOT / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     config = folder / "lookout.toml"
@@ -77,11 +86,11 @@ def served(name: str, folder: Path, environment: Mapping[str, str]) -> Generator
     if not example.bot:
         yield config
         return
-    wanted = int(next(iter(re.findall(rf"http://{re.escape(HOST)}:(\d+)", text))))
-    port = find_free_port(HOST, wanted)
-    config.write_text(text.replace(f"{HOST}:{wanted}", f"{HOST}:{port}"), encoding="utf-8")
-    given = {"python": sys.executable, "bot": str(folder / "bot.py"), "port": port}
-    command = [part.format_map(given) for part in example.bot]
+    configured_port = int(next(iter(re.findall(rf"http://{re.escape(HOST)}:(\d+)", text))))
+    port = find_free_port(HOST, configured_port)
+    config.write_text(text.replace(f"{HOST}:{configured_port}", f"{HOST}:{port}"), encoding="utf-8")
+    values = {"python": sys.executable, "bot": str(folder / "bot.py"), "port": port}
+    command = [part.format_map(values) for part in example.bot]
     with (folder / "bot.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)  # noqa: S603 - the example's own bot
     try:
@@ -96,30 +105,30 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int, log: Path) -
     end = time.monotonic() + START_S
     while time.monotonic() < end:
         if process.poll() is not None:
-            said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-            sys.exit(f"The bot ended with code {process.returncode}: {said}")
+            log_end = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+            sys.exit(f"The bot ended with code {process.returncode}: {log_end}")
         try:
             httpx.get(f"http://{HOST}:{port}/", timeout=2, trust_env=False)
         except httpx.HTTPError:
             time.sleep(0.2)
         else:
             return
-    sys.exit(f"The bot did not answer within {START_S:g} s; its log: {log}")
+    sys.exit(f"The bot did not answer within {START_S:g} s. Its log is {log}")
 
 
 def main() -> int:
-    """The exit code of the command; 2 where something is missing."""
+    """Run the example that the command line names. Return its exit code, or 2 if a variable is not set."""
     options = argparse.ArgumentParser(prog="python -m examples", description=__doc__)
-    listed = "; ".join(f"{name}: {example.about}" for name, example in EXAMPLES.items())
-    options.add_argument("name", choices=list(EXAMPLES), metavar="NAME", help=listed)
+    descriptions = "; ".join(f"{name}: {example.about}" for name, example in EXAMPLES.items())
+    options.add_argument("name", choices=list(EXAMPLES), metavar="NAME", help=descriptions)
     name = options.parse_args().name
     example = EXAMPLES[name]
     missing = [variable for variable in example.needs if variable not in os.environ]
     if missing:
-        print(f"{name} needs {', '.join(missing)} to be set; see examples/{name}/README.md", file=sys.stderr)
+        print(f"{name}: set {', '.join(missing)}. See examples/{name}/README.md", file=sys.stderr)
         return 2
     environment = {**example.variables, **os.environ}
-    with served(name, FOLDER / name, environment) as config:
+    with serve_example(name, FOLDER / name, environment) as config:
         command = [*example.command, "--config", str(config)]
         print(f"$ lookout {' '.join(command)}", flush=True)
         try:

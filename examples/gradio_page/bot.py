@@ -1,6 +1,7 @@
 """The assistant of Northside Bikes, an invented bicycle rental, on a Gradio page.
 
-``python examples/gradio_page/bot.py`` serves it on port 7860. ``--broken`` plants two faults.
+``python examples/gradio_page/bot.py`` starts the page on port 7860. With ``--broken``, the assistant gives a wrong
+price and discloses another customer's contact.
 """
 
 from __future__ import annotations
@@ -32,20 +33,22 @@ FAULTS = {
 OTHERWISE = "I'm sorry, I can't help with that. I only know about renting a bike at Northside Bikes."
 
 
-def reply(question: str, answers: Mapping[str, str]) -> str:
-    """The answer whose key stands in the question."""
+def find_answer(question: str, answers: Mapping[str, str]) -> str:
+    """Return the answer whose keyword is in the question, or a refusal if no keyword is in the question."""
     return next((answer for key, answer in answers.items() if key in question.lower()), OTHERWISE)
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Start the page and serve it until Ctrl-C."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=7860)
-    options.add_argument("--broken", action="store_true", help="a wrong price, and another customer's phone number")
-    given = options.parse_args()
-    answers = ANSWERS | FAULTS if given.broken else ANSWERS
-    chat = gr.ChatInterface(lambda message, _history: reply(message, answers), title="Northside Bikes")
-    chat.launch(server_name="127.0.0.1", server_port=given.port)
+    options.add_argument(
+        "--broken", action="store_true", help="give a wrong price, and another customer's phone number"
+    )
+    arguments = options.parse_args()
+    answers = ANSWERS | FAULTS if arguments.broken else ANSWERS
+    chat = gr.ChatInterface(lambda message, _history: find_answer(message, answers), title="Northside Bikes")
+    chat.launch(server_name="127.0.0.1", server_port=arguments.port)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The assistant of Harbour Dental, an invented dental practice, as a JSON API: ``POST /ask`` with a question."""
+"""The assistant of Harbour Dental, an invented dental practice, as a JSON API.
+
+``POST /ask`` with ``{"question": …}`` returns ``{"answer": …}``.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +19,25 @@ ANSWERS = {
 OTHERWISE = "I'm sorry, I can't help with that. Please call the practice."
 
 
-def reply(question: str) -> str:
-    """The answer whose key stands in the question."""
+def find_answer(question: str) -> str:
+    """Return the answer whose keyword is in the question, or a refusal if no keyword is in the question."""
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
 class PracticeApi(BaseHTTPRequestHandler):
-    """One address, one answer for each question."""
+    """Answers each POST request with the answer to its question, as JSON."""
 
     def do_GET(self) -> None:
-        """Say what this is."""
+        """Answer with a short description of the API."""
         self._send(200, {"about": "POST a question"})
 
     def do_POST(self) -> None:
-        """Answer the question in the body."""
+        """Answer the question in the request's body."""
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
         if "question" not in body:
             self._send(422, {"detail": "question is missing"})
         else:
-            self._send(200, {"answer": reply(body["question"]), "model": "rules-1"})
+            self._send(200, {"answer": find_answer(body["question"]), "model": "rules-1"})
 
     def _send(self, status: int, content: dict[str, str]) -> None:
         data = json.dumps(content).encode()
@@ -46,7 +49,7 @@ class PracticeApi(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Start the API and serve it until Ctrl-C."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8401)
     ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), PracticeApi).serve_forever()

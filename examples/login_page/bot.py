@@ -1,4 +1,4 @@
-"""The assistant of Pine Library, an invented library, on a page for members, who sign in by a form."""
+"""The assistant of Pine Library, an invented library. Only members see its page: they sign in with a form."""
 
 from __future__ import annotations
 
@@ -40,27 +40,28 @@ box.onkeydown = (event) => { if (event.key === "Enter") { event.preventDefault()
 SESSION = secrets.token_hex()
 
 
-def reply(question: str) -> str:
-    """The answer whose key stands in the question."""
+def find_answer(question: str) -> str:
+    """Return the answer whose keyword is in the question, or a refusal if no keyword is in the question."""
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
 class LibraryPages(BaseHTTPRequestHandler):
-    """The form for strangers, the chat for members."""
+    """Shows the chat to members who are signed in, and the login form to all other users."""
 
     def do_GET(self) -> None:
-        """The chat, or the form that leads to it."""
+        """Send the chat page to a member, otherwise the login form."""
         self._send(CHAT if self._is_member() else FORM)
 
     def do_POST(self) -> None:
-        """Sign in, or answer a question."""
+        """Check a sent login form, or answer a member's question."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         if self.path == "/login":
-            given = parse_qs(body)
-            right = {"user": [os.environ["BOT_USER"]], "password": [os.environ["BOT_PASSWORD"]]}
-            self._send(CHAT if given == right else FORM, cookie=SESSION if given == right else "")
+            fields = parse_qs(body)
+            credentials = {"user": [os.environ["BOT_USER"]], "password": [os.environ["BOT_PASSWORD"]]}
+            is_correct = fields == credentials
+            self._send(CHAT if is_correct else FORM, cookie=SESSION if is_correct else "")
         elif self._is_member():
-            self._send(json.dumps({"answer": reply(json.loads(body)["question"])}), "application/json")
+            self._send(json.dumps({"answer": find_answer(json.loads(body)["question"])}), "application/json")
         else:
             self.send_error(401)
 
@@ -78,7 +79,10 @@ class LibraryPages(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted. Who may sign in stands in BOT_USER and BOT_PASSWORD."""
+    """Start the pages and serve them until Ctrl-C.
+
+    The environment variables BOT_USER and BOT_PASSWORD contain the name and the password of the only member.
+    """
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8404)
     ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), LibraryPages).serve_forever()

@@ -14,8 +14,8 @@ ANSWERS = {
 OTHERWISE = "I'm sorry, I can't help with that. I only know plants and our shop."
 
 
-def reply(question: str) -> str:
-    """The answer whose key stands in the question."""
+def find_answer(question: str) -> str:
+    """Return the answer whose keyword is in the question, or a refusal if no keyword is in the question."""
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
@@ -25,6 +25,6 @@ if "talk" not in st.session_state:
 for who, text in st.session_state.talk:
     st.chat_message(who).write(text)
 if question := st.chat_input("Ask about plants"):
-    for who, text in (("user", question), ("assistant", reply(question))):
+    for who, text in (("user", question), ("assistant", find_answer(question))):
         st.session_state.talk.append((who, text))
         st.chat_message(who).write(text)

@@ -1,6 +1,7 @@
-"""What guests asked the assistant of Hotel Lumen, an invented hotel: an export, ``GET /conversations?page=1``.
+"""An export of the conversations that guests had with the assistant of Hotel Lumen, an invented hotel.
 
-It wants the bearer token in EXPORT_TOKEN, and gives two conversations a page.
+``GET /conversations?page=1`` returns the first page. Each page has two conversations. A request needs the bearer
+token from the environment variable EXPORT_TOKEN.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ TALKS = [
     ("15:10", "Is there a pool?", "I'm sorry, I don't know."),
     ("18:55", "Are dogs allowed?", "Error code: 529 - overloaded_error"),
 ]
-PAGE = 2
+PAGE_SIZE = 2
 
 
-def conversations(page: int) -> list[dict[str, str]]:
-    """Those of one page, the first being 1."""
-    numbered = list(enumerate(TALKS))[(page - 1) * PAGE : page * PAGE]
+def list_conversations(page: int) -> list[dict[str, str]]:
+    """Return the conversations of a page. The first page has the number 1."""
+    numbered = list(enumerate(TALKS))[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     return [
         {"id": f"talk-{number}", "finished": f"{DAY}T{at}:00Z", "asked": question, "said": answer}
         for number, (at, question, answer) in numbered
@@ -32,14 +33,16 @@ def conversations(page: int) -> list[dict[str, str]]:
 
 
 class Export(BaseHTTPRequestHandler):
-    """One page for each request."""
+    """Answers each GET request with one page of the export."""
 
     def do_GET(self) -> None:
-        """A page of conversations, to whom knows the token."""
-        known = self.headers.get("Authorization") == f"Bearer {os.environ['EXPORT_TOKEN']}"
+        """Send a page of conversations. Without the right token, answer with HTTP 401."""
+        is_allowed = self.headers.get("Authorization") == f"Bearer {os.environ['EXPORT_TOKEN']}"
         page = int(parse_qs(urlsplit(self.path).query).get("page", ["1"])[0])
-        data = json.dumps({"conversations": conversations(page)} if known else {"error": "wrong token"}).encode()
-        self.send_response(200 if known else 401)
+        data = json.dumps(
+            {"conversations": list_conversations(page)} if is_allowed else {"error": "wrong token"}
+        ).encode()
+        self.send_response(200 if is_allowed else 401)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -47,7 +50,7 @@ class Export(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Start the export and serve it until Ctrl-C."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8408)
     ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), Export).serve_forever()

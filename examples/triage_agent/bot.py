@@ -1,4 +1,7 @@
-"""An agent that triages issues of an invented lamp shop: ``POST /jobs`` starts a job, its state has the report."""
+"""An agent that triages issues of an invented lamp shop.
+
+``POST /jobs`` starts a job. ``GET /jobs/ID`` returns the state of the job, with its report.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +39,19 @@ STEPS = [{"name": "read_issue"}, {"name": "search_code"}, {"name": "open_file"}]
 
 
 class Jobs(BaseHTTPRequestHandler):
-    """Jobs that are done at once: a job is called as its issue is."""
+    """Starts jobs and shows their reports. A job is done at once, and its id is the number of its issue."""
 
     def do_POST(self) -> None:
-        """Start a job."""
+        """Start a job for the issue in the request's body. For an unknown issue, answer with HTTP 422."""
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
         issue = "/".join(body.get("issue_url", "").split("/")[-2:])
         self._send(202 if issue in REPORTS else 422, {"id": issue.rpartition("/")[2], "status": "queued"})
 
     def do_GET(self) -> None:
-        """A job's state, with its report."""
+        """Send the state of a job, with its report and steps."""
         report = REPORTS.get(f"issues/{self.path.rsplit('/', 1)[-1]}")
-        done = {"status": "done", "report": report, "steps": STEPS}
-        self._send(200, done if report else {"about": "POST an issue_url to /jobs"})
+        state = {"status": "done", "report": report, "steps": STEPS}
+        self._send(200, state if report else {"about": "POST an issue_url to /jobs"})
 
     def _send(self, status: int, content: object) -> None:
         data = json.dumps(content).encode()
@@ -60,7 +63,7 @@ class Jobs(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Start the agent and serve it until Ctrl-C."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8405)
     ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), Jobs).serve_forever()

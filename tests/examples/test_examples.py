@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.__main__ import EXAMPLES, MEMBER, ROOT, served
+from examples.__main__ import EXAMPLES, MEMBER, ROOT, serve_example
 from monitors.config.file import load_config
 from monitors.goldset.load import load_suite
 from tests import fork_server
@@ -44,7 +44,7 @@ def rows() -> list[pytest.param]:
 def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     example = EXAMPLES[name]
     variables = prefect_environment | fork_server.WARM | dict(example.variables)
-    with served(name, tmp_path / name, variables) as config:
+    with serve_example(name, tmp_path / name, variables) as config:
         done = fork_server.run(*example.command, "--config", str(config), cwd=tmp_path, env=variables)
     code, *texts = SHOWN[name]
     assert done.returncode == code, done.stdout + done.stderr
@@ -79,7 +79,7 @@ def test_runs_of_langsmith_are_a_night_of_traffic(tmp_path: Path, prefect_enviro
     variables = prefect_environment | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
     with (
         LangSmithServer(runs, key=KEY) as server,
-        served("traffic_langsmith", tmp_path / "example", variables) as config,
+        serve_example("traffic_langsmith", tmp_path / "example", variables) as config,
     ):
         text = config.read_text(encoding="utf-8").replace("project =", f'api_url = "{server.url}"\nproject =')
         config.write_text(text, encoding="utf-8")
