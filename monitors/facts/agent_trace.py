@@ -16,16 +16,16 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Maximum number of stored characters of a step's arguments. The rest is cut off."""
+"""Maximum number of characters that are stored of a step's arguments. Longer arguments are truncated."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""A preview of arguments with at least this many characters may be incomplete.
+"""A preview of arguments with at least this many characters may be truncated.
 
-Services shorten their previews to 60 characters or more.
+Services truncate their previews at a length of 60 characters or more.
 """
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
 )
-"""Names of graph nodes that only pass work on. Such a node is not counted as a hop."""
+"""Names of graph nodes that only pass work on to an agent. A visit to such a node does not count as a handoff."""
 HANDOFF: Final = "transfer_to_"
 """The prefix of LangGraph's handoff tools: ``transfer_to_billing`` hands the work to the agent ``billing``."""
 
@@ -125,8 +125,8 @@ class _EventReader:
                 waiting = self._calls.get(_build_call_key(fields))
                 if waiting:
                     self._close_step(waiting.pop(0), event)
-            case str(kind) if kind == _DONE and _find_owner(fields) in self._agents:
-                self._close_step(self._agents.pop(_find_owner(fields)), event)
+            case str(kind) if kind == _DONE and _find_agent_name(fields) in self._agents:
+                self._close_step(self._agents.pop(_find_agent_name(fields)), event)
             case str(kind) if kind == _NODE:
                 self._record_finished_node(fields)
             case _:
@@ -135,7 +135,7 @@ class _EventReader:
     def _start_agent(self, fields: Fields, event: TimedEvent) -> None:
         name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
-            self._agents[_find_owner(fields)] = self._open_step(Step(name=name, kind=StepKind.AGENT), event)
+            self._agents[_find_agent_name(fields)] = self._open_step(Step(name=name, kind=StepKind.AGENT), event)
             self._unplaced.setdefault(name, []).append(len(self.steps) - 1)
 
     def _open_step(self, step: Step, event: TimedEvent) -> _OpenStep:
@@ -154,7 +154,7 @@ class _EventReader:
         self.steps[opened.place] = step.model_copy(update=update)
 
     def _record_finished_node(self, fields: Fields) -> None:
-        """Record a finished node of the graph, and drop the repeated announcements of its inner parts."""
+        """Record a finished node of the graph, and drop the steps that repeat its announcement."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):
@@ -167,7 +167,7 @@ class _EventReader:
 def read_events(events: Iterable[TimedEvent]) -> AgentPath:
     """Return the steps from the events of a job.
 
-    Each reached node counts as a hop. If there are no nodes, each called agent does.
+    Each node that the job reached counts as a handoff. If there are no nodes, each agent that was called counts.
     """
     reader = _EventReader()
     for event in events:
@@ -178,14 +178,14 @@ def read_events(events: Iterable[TimedEvent]) -> AgentPath:
     return AgentPath(steps, reached or agents or None)
 
 
-def _find_owner(fields: Fields) -> str:
+def _find_agent_name(fields: Fields) -> str:
     return _find_first_text(fields, ("agent_id", "agent", "node", "agent_name")) or ""
 
 
 def _build_call_key(fields: Fields) -> tuple[str, str]:
     """Return the key that a call and its result share: the id of the call, or the agent and the tool."""
     call = _find_first_text(fields, ("call_id", "tool_call_id"))
-    return ("", call) if call else (_find_owner(fields), _find_first_text(fields, _NAMES) or "")
+    return ("", call) if call else (_find_agent_name(fields), _find_first_text(fields, _NAMES) or "")
 
 
 # --- LangSmith runs --------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
-        # if there are several calls, the caller is unknown
+        # the tokens of a message with several calls cannot be divided among the calls
         tokens = _read_tokens(message) if len(calls) == 1 else None
         steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))

@@ -54,9 +54,9 @@ class Citation(Record):
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
     """Return all citations in order. A citation inside another one is not returned.
 
-    Each pattern is the name of a form or a regular expression; letter case is ignored. The source is the group
-    ``source``, else the first group, else the whole match. A mark without a source (``[Source: ]``) is not a
-    citation. Raises ``re.error`` for an invalid pattern, which the settings reject earlier.
+    Each pattern is the name of a form or a regular expression; letter case is ignored. The source is the text of
+    the group ``source``. If a pattern has no such group, the source is the first group or the whole match. A match
+    without a source (``[Source: ]``) is not a citation. Raises ``re.error`` for an invalid pattern.
     """
     plain = to_caseless(text)
     marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
@@ -106,7 +106,10 @@ def is_citation_of(citation: str, expected: str) -> bool:
 
 
 def has_source_in_text(text: str, expected: str) -> bool:
-    """Whether a text names the document and the clause of the expected source, or its file."""
+    """Whether a text names the document and all clauses of the expected source.
+
+    If the expected source has no clause, the text must contain its file name.
+    """
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_source(wanted)
     if not clauses:
@@ -121,7 +124,10 @@ def _split_source(wanted: str) -> tuple[str, frozenset[str]]:
 
 
 def is_citation_form(written: str) -> bool:
-    """Whether a pattern is the name of a citation form. Raises ``ValueError`` for a word that is no known name."""
+    """Return True for the name of a citation form and False for a regular expression.
+
+    Raises ``ValueError`` for a plain word that is not the name of a form.
+    """
     if written in _FORMS:
         return True
     if re.fullmatch(r"[a-z-]+", written):

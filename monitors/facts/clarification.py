@@ -1,8 +1,10 @@
 """Decide whether a reply asks the user for missing facts, in English, Hindi and Hinglish. Pure.
 
-A clarifying question is short, and ends with a request to the user: which plan, what policy number.
-A courtesy ("anything else?"), an offer ("shall I explain?"), a greeting ("how can I help?") and an instruction
-that is the answer ("please show your card at the counter") ask for no fact that the answer needs.
+A clarifying question is short, and ends with a request to the user: which plan, what policy number. The following
+are not clarifying questions, because the answer needs no fact from the user:
+
+- a courtesy ("anything else?"), an offer ("shall I explain?") or a greeting ("how can I help?");
+- an instruction that is the answer ("please show your card at the counter").
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ import re
 from typing import Final
 
 MAX_WORDS: Final = 70
-"""Maximum number of words of a clarifying question. A longer reply is an answer, even if a question ends it."""
+"""Maximum number of words of a clarifying question. A longer reply is an answer, even if it ends in a question."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""The question must be in one of the last sentences: this is their number."""
+"""Number of sentences at the end of a reply in which the question must be."""
 _MAX_HINT_WORDS: Final = 10
-"""Maximum number of words that may follow the question. A longer sentence is an answer."""
+"""Maximum number of words of a sentence after the question. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
 """Maximum number of words of a request without a question mark. A longer reply is an answer."""
 
@@ -53,7 +55,7 @@ _FORBIDS: Final = re.compile(
 )
 
 _ASKS: Final = re.compile(
-    # English: a question about the user or about what they mean
+    # English: a question about the user or about the user's meaning
     r"\b(?:which|what|when|where|who|whom|whose|how (?:much|many|old|long|far))\b.{0,80}\b(?:you|your"
     r"|yours|it|this|that"
     r"|the|of|is|are|was|were|for)\b|^\W*(?:which|whose|what|where|when|who)\b(?:\W+\w+){0,3}\W*$"
@@ -96,7 +98,7 @@ _ELSEWHERE: Final = re.compile(
 
 
 def is_counter_question(reply: str) -> bool:
-    """Whether the reply asks the user for missing facts, instead of an answer."""
+    """Whether the reply asks the user for missing facts instead of giving an answer."""
     text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
     words = len(text.split())
     if not words or words > MAX_WORDS:

@@ -7,8 +7,8 @@ data), or prose. The amounts of these kinds decide.
 
 SDKs, servers, runtimes and proxies write errors in shapes that people do not use: status and reason, JSON envelope,
 exception class, error code, request id, stack frame. A weaker shape is a component with its failure ("model …
-overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
-bounded and is searched in pieces of bounded length: linear in the text.
+overloaded"). The shapes are in `error_leaks.toml`; reason phrases and errno names come from Python. The search
+takes linear time, because patterns and pieces of text have a maximum length.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ NAME = re.compile(
 """An identifier from a program, such as a class or a function."""
 
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
-"""Web addresses and quotations, which are removed: words in them do not explain an error."""
+"""Web addresses and quotations. They are removed, because the words in them do not explain an error."""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["ENVELOPE"],),
@@ -106,7 +106,7 @@ class ErrorLeak(Record):
 
 
 _HEAD, _TAIL = 6_000, 1_500
-"""Characters that are read at the beginning and the end. Between them, only stack frames are searched for."""
+"""Number of characters that are read at the beginning and the end. The rest is searched only for stack frames."""
 _TRACE_SEARCH_LENGTH = 100_000
 """Number of characters at each end of a text that are searched for stack frames."""
 _MAX_PIECE_LENGTH = 500
@@ -156,9 +156,9 @@ class _Piece(NamedTuple):
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     """Return the technical error that replaces an answer in ``text``, or ``None``.
 
-    ``question`` is the user's question. The answer to a question about errors is about errors too, so then the
-    whole text must be an error. An error may also be the last piece of an answer that it cuts off, or precede an
-    answer. The last few texts are cached, because several callers check the same reply.
+    ``question`` is the user's question. If the question is about errors, the answer is about errors too: then the
+    whole text must be an error. An error may also precede an answer, or cut off an answer at its end. The last few
+    texts are cached, because several callers check one reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
@@ -179,7 +179,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
 
 @lru_cache(maxsize=256)
 def _classify_question(question: str) -> tuple[bool, frozenset[str]]:
-    """Return whether a question is about errors or code, and its longer words."""
+    """Return whether a question is about errors or code, and the longer words of the question."""
     technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
     return technical, _extract_content_words(question)
 
@@ -286,7 +286,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
 
 
 def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield each piece, its place, and whether it is inside a code block. The marks of code blocks are omitted."""
+    """Yield the text and place of each piece, and whether it is in a code block. Lines with fences are omitted."""
     fenced = False
     for start, end in _find_piece_places(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -412,7 +412,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
-    """Whether a text repeats words of the question that errors do not use, so that it is an answer."""
+    """Whether a text is an answer, because it repeats words of the question that errors do not use."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

@@ -51,15 +51,15 @@ _CONTRAST: Final = re.compile(
     r"|not (?:on|in|with)|cannot say|don't know|not sure|no idea|colleague|someone else|others?)\b",
     re.IGNORECASE,
 )
-"""Words of contrast. A line with such a word may name something that the reporter does not use."""
+"""Words that show a contrast. A line with such a word may name something that the reporter does not use."""
 
 
 def read_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
     """Return whether ``issue`` answers ``question``.
 
     ``scripted`` is the answer of the suite's author. If the issue contains this answer, the question was needless.
-    If the issue contains no part of it, the question was useful. ``project`` is the name of the repository; "the
-    version" is the version of the project.
+    If the issue contains no part of this answer, the question was useful. ``project`` is the name of the
+    repository: a question for "the version" means the version of the project.
     """
     folded, asked = normalise(issue).text, normalise(question).text
     given = _check_scripted_answer(scripted, folded) if scripted else UNSURE
@@ -182,7 +182,7 @@ _NO_NAME: Final = frozenset(
 
 
 def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
-    """Search the issue for the version of the product in the question, else for the version of the project."""
+    """Search the issue for the version of the product in the question, or of the project if no product is named."""
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
     names_in_question = {name.casefold().strip(".,?") for pattern in _NAMED for name in pattern.findall(question)}
@@ -223,7 +223,10 @@ _HEADED: Final = r"(?:^\W*|[.!?] +)(?:{names})\b[^\n:]{{0,30}}(?::[ \t]*\S[^\n]*
 
 
 def _build_heading_search(names: str, hint: str) -> Search:
-    """Build a search: needless if a heading or label with one of ``names`` has text under it."""
+    """Build a search for headings and labels with one of ``names``.
+
+    A question is needless if there is text after such a heading or label, and useful if no line matches ``hint``.
+    """
     headed = re.compile(_HEADED.format(names=names), re.IGNORECASE | re.MULTILINE)
     hinted = re.compile(hint, re.IGNORECASE | re.MULTILINE)
 
@@ -392,7 +395,7 @@ _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
         _build_pattern_search(_PICTURE, _compile_pattern(r"screenshot|picture|image")),
     ),
 )
-"""Subjects of questions, and the search of the issue for each."""
+"""The subjects of questions, each with the function that searches the issue for the answer."""
 
 _YES_NO: Final = _compile_pattern(
     r"^\W*(?:so,? |and |just to (?:be sure|confirm),? )?(?:is|are|does|do|did|has|have|was|were)\b"
@@ -402,7 +405,7 @@ _NARROWS: Final = _compile_pattern(
 )
 _DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
 MIN_SHARED_WORDS: Final = 4
-"""Minimum number of content words of a yes-or-no question. With fewer, the issue is not searched."""
+"""Minimum number of content words of a yes-or-no question. For a shorter question, the issue is not searched."""
 
 
 def _check_yes_no_question(question: str, issue: str) -> QuestionReading:

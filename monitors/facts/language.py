@@ -1,12 +1,12 @@
 """Identify a text as English, Hindi, Hinglish (Hindi in Latin letters with English), German, French or Spanish.
 
 The script of the letters decides first, then function words. Libraries for a hundred languages do not support
-Hinglish. A table of function words does, and takes 0.05 ms for a thousand characters. The word lists are part of
-Lookout: the most common function words of each language, in their usual spellings.
+Hinglish. A table of function words supports it, and takes 0.05 ms for a thousand characters. The word lists are
+part of Lookout: the most common function words of each language, in their usual spellings.
 
-Hindi in Latin letters has no fixed spelling, so the lists have the variants of chat messages (``nahi``, ``nahin``,
-``nhi``). Words that are also English (``me``, ``is``, ``to``, ``par``, ``main``, ``do``) are in neither list, or
-are listed separately, because they do not show the language.
+Hindi in Latin letters has no fixed spelling. Therefore, the lists contain the variants of chat messages (``nahi``,
+``nahin``, ``nhi``). Hindi words that are also English (``me``, ``is``, ``to``, ``par``, ``main``, ``do``) do not
+show the language. They are in neither list, or in a separate list.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
 HINGLISH = frozenset(_TABLES["hinglish"].split())
 """Hindi words in Latin letters that are not also English words."""
 HINGLISH_OR_ENGLISH = frozenset(_TABLES["hinglish_or_english"].split())
-"""Hindi words that are spelled like English words. They count as Hinglish only if certain Hindi words occur too."""
+"""Hindi words that are spelled like English words. They count as Hinglish only beside words that are only Hindi."""
 ENGLISH = frozenset(_TABLES["english"].split())
 """The most common English words, and some words that are frequent in questions to assistants."""
 OTHER: Final[dict[str, str]] = _TABLES["other"]
@@ -77,18 +77,18 @@ _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
-"""For each word, the other languages that have it, even if it is also English or Hinglish: "was" is also German."""
+"""For each word, the other languages that contain the word. "was" is English, but also German."""
 _ROW_OF = {word: (_LISTS_OF.get(word, 0), _CODES_OF.get(word, ())) for word in _LISTS_OF.keys() | _CODES_OF}
 _ROWS = sorted(set(_ROW_OF.values()))
 _ROW_NUMBERS = {word: _ROWS.index(row) for word, row in _ROW_OF.items()}
-"""For each word, the index of its row in `_ROWS`. A row has the lists and languages of the word."""
+"""For each word, the index of its row in `_ROWS`. A row contains the lists and languages of the word."""
 
 
 _NAMED_LANGUAGES = frozenset({Language.GERMAN, Language.FRENCH, Language.SPANISH})
 
 
 class LanguageEvidence(StrEnum):
-    """The evidence in the words of a text that it is in English, Hindi or Hinglish."""
+    """What the words of a text show about its language."""
 
     READ = "read"
     UNREAD = "unread"
@@ -109,7 +109,7 @@ class _WordCounts(NamedTuple):
     foreign: int
     """The number of words in the most frequent other language."""
     foreign_language: Language
-    """The most frequent other language, if it is German, French or Spanish and no language has as many words."""
+    """The most frequent other language, if it is German, French or Spanish and no other has as many words."""
 
     @property
     def own(self) -> int:
@@ -133,9 +133,9 @@ def identify_language(text: str) -> Language:
 
 
 def classify_language_evidence(text: str) -> LanguageEvidence:
-    """Return the evidence that the rules can read the language of a text.
+    """Return what the words of a text show about its language.
 
-    In doubt, `identify_language` returns English.
+    `identify_language` returns English if the words show nothing.
     """
     reading = _read_language(text)
     if isinstance(reading, Language):
@@ -171,7 +171,7 @@ def name_language(text: str) -> str:
 
 
 def find_case_language(question: str, gold: str) -> Language:
-    """Return the language of a case from its question, or also from its gold if the question shows no language."""
+    """Return the language of a case. If the question shows no language, the gold is read too."""
     if (
         classify_language_evidence(question) is not LanguageEvidence.READ
         and classify_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD

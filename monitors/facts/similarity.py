@@ -1,13 +1,14 @@
 """Compare two texts by their share of common character n-grams.
 
-Near-duplicates are found without comparing all pairs. If two sets have a Jaccard index of at least ``t``, each
-has at least one common element among its rarest ``n - ceil(t * n) + 1``: the prefix filter of Chaudhuri, Ganti
-and Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
+Near-duplicates are found without a comparison of all pairs. If two sets have a Jaccard index of at least ``t``,
+they share at least one of the rarest ``n - ceil(t * n) + 1`` elements of each set. This is the prefix filter of
+Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
 
-The module has three stricter comparisons. Questions that differ only by typos are compared word by word, because
-common letters alone prove too little. A quote is found in its document up to spacing, hyphens and Unicode
-spellings, but with the same letters. Golds and clauses, and texts and their translations, must state the same
-quantities.
+The module has three stricter comparisons:
+
+- Questions that may differ only by typos are compared word by word, because common letters prove too little.
+- A quote must have the same letters as its document. Spacing, hyphens and Unicode spellings may differ.
+- A gold and its clause, and a text and its translation, must state the same quantities.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
 
 def fold_text(text: str) -> str:
-    """Return a text without letter case, punctuation, extra spaces and invisible characters."""
+    """Return a text in one letter case, without punctuation, extra spaces and invisible characters."""
     return " ".join(normalise(text).text.lower().translate(_PUNCTUATION).split())
 
 
@@ -68,7 +69,7 @@ def _select_rarest(gram_set: frozenset[str], rarity: Counter[str], threshold: fl
 
 
 MIN_COMPARED_OVERLAP: Final = 0.35
-"""Minimum overlap of questions that are compared word by word. Two typos in a short question leave about 0.5."""
+"""Minimum overlap of questions that are compared word by word. A short question with two typos still has 0.5."""
 
 MIN_WORD_LENGTH: Final = 3
 """Minimum number of letters of a word that distinguishes two questions. "Is", "of" and "me" do not."""
@@ -98,10 +99,10 @@ def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> boo
 
 
 def is_one_typo(word: str, other: str) -> bool:
-    """Whether two words differ by one missing, added or wrong letter, or two swapped letters, but not the first.
+    """Whether two words differ by one typo: a letter is missing, added or wrong, or two letters are swapped.
 
-    People hardly ever mistype the first letter, and it distinguishes "maternity" from "paternity". Figures have no
-    typos.
+    The first letters must be equal: people hardly ever mistype the first letter, and "maternity" is not
+    "paternity". A different figure is not a typo.
     """
     if word[:1] != other[:1] or any(letter.isdigit() for letter in word + other):
         return False
@@ -116,7 +117,7 @@ def is_one_typo(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimum number of words of a quote. A shorter quote is in every document, so it is not searched for."""
+"""Minimum number of words of a quote. A shorter quote is not searched for, because it is in every document."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})
@@ -129,7 +130,7 @@ removed, because it is a range.
 
 
 class FoldedDocument(NamedTuple):
-    """A text to find quotes in. ``places[i]`` is the place of folded character ``i`` in the original text."""
+    """A folded text in which quotes are searched. ``places[i]`` is the original place of character ``i``."""
 
     text: str
     places: tuple[int, ...]
@@ -137,7 +138,7 @@ class FoldedDocument(NamedTuple):
 
 @lru_cache(maxsize=8)
 def fold_document(document: str) -> FoldedDocument:
-    """Fold a text, linear in its length: runs of white space become one space."""
+    """Fold a text. Several white-space characters become one space. Takes linear time."""
     plain = normalise(document)
     text = plain.text.translate(_DASHES).translate(_QUOTES)
     spots = [at for at in range(len(text)) if not (text[at].isspace() and (at == 0 or text[at - 1].isspace()))]
@@ -185,7 +186,7 @@ class StatedQuantity(NamedTuple):
 def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
     """Return the quantities of a text, each with the words of its first occurrence.
 
-    Skipped are ordinals, digits in names ("H1N1"), and "one" in words, which Hindi uses for "a".
+    Ordinals and digits in names ("H1N1") are skipped. The word "one" is skipped too, because Hindi uses it for "a".
     """
     scanned = scan(text, locale=locale)
     quantities: dict[StatedQuantity, str] = {}

@@ -1,7 +1,6 @@
-r"""Names of source files in the notation of people, diffs, tools and tracebacks, and the agreement of two lists.
+r"""Find source files in the notations of people, diffs, tools and tracebacks, and compare two lists of files.
 
-``a/src\auth.py:12`` and ``./src/auth.py`` are one file. All figures count unique files: a file that is named twice
-counts once, and a list of all files has a low precision.
+``a/src\auth.py:12`` and ``./src/auth.py`` are one file. A file that is named twice counts once.
 """
 
 from __future__ import annotations
@@ -28,9 +27,10 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
 def to_canonical_path(written: str) -> str:
-    """Return a file's path from the repository's root, without what diffs, editors and tracebacks add.
+    """Return the path of a file from the root of the repository, without line numbers and other additions.
 
-    Letter case counts. An absolute path stays absolute; `compute_agreement` matches it to the repository's files.
+    Letter case is not changed. An absolute path stays absolute; `compute_agreement` finds the file of the
+    repository.
     """
     path = written.strip(_QUOTES)
     remote = _REMOTE.match(path)
@@ -46,7 +46,7 @@ def to_canonical_path(written: str) -> str:
 
 
 class FileAgreement(NamedTuple):
-    """The wanted files that were named; each list is sorted. ``extra`` are names of other files."""
+    """The files of a list: named and wanted, wanted but not named, named but not wanted. Each list is sorted."""
 
     found: tuple[str, ...]
     missed: tuple[str, ...]
@@ -74,7 +74,7 @@ class FileAgreement(NamedTuple):
 def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
     """Compare a list of named files with the wanted files.
 
-    An absolute path matches the wanted file that it ends with, because the checkout's folder is not known.
+    An absolute path matches a wanted file if the path ends with it, because the folder of the checkout is unknown.
     """
     want = {path for path in map(to_canonical_path, wanted) if path}
     given = {_match_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
@@ -110,9 +110,9 @@ _WRITTEN: Final = re.compile(
 
 
 def find_files(text: str) -> tuple[str, ...]:
-    """Return the files that a text names, in its spelling, in order; each file once.
+    """Return the files that a text names, as they are written there. Each file is returned once.
 
-    A name without a folder must have the extension of a source file. A link counts only if it leads to a file of a
+    A name without a folder must have the extension of a source file. A link counts only if it leads to a file in a
     repository.
     """
     files: dict[str, str] = {}

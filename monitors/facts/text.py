@@ -1,12 +1,12 @@
 """Fold equivalent characters to one spelling, with a map back to the original text.
 
-The folding is a careful NFKC: compatibility forms are folded character by character (full-width digits, ligatures
-such as ﬁ), but vulgar fractions and superscripts stay, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²``
-into ``m2``. Unicode spaces become a space, hyphens and the minus sign become ``-``, Devanagari and other digits
-become ASCII. Invisible and bidirectional characters are removed. Line ends stay.
+The folding is like NFKC, character by character: full-width digits and ligatures such as ﬁ become ordinary letters.
+But vulgar fractions and superscripts stay, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``.
+Unicode spaces become a space, hyphens and the minus sign become ``-``, and Devanagari and other digits become
+ASCII. Invisible and bidirectional characters are removed. Line ends stay.
 
-Tokens are the words, numerals and signs of a folded text, in order. In very long texts only both ends are read,
-with a note about the part between.
+Tokens are the words, numerals and signs of a folded text, in order. In a very long text, only the two ends are
+read. A note shows how many characters between them are not read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Normalised(NamedTuple):
     places: list[int] | None
 
     def find_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text for ``[start, end)`` of the folded one; ``end`` is exclusive."""
+        """Return the span of the original text for a span of the folded text. Each ``end`` is exclusive."""
         if self.places is None:
             return start, end
         if end <= start:
@@ -42,7 +42,7 @@ class Normalised(NamedTuple):
 
 _HYPHENS = "\u2010\u2011\u2012\u2212\ufe63\uff0d"
 _DASHES = "\u2013\u2014\u2015"
-"""En dash, em dash and bar: ranges and insertions; their readers distinguish them from hyphens."""
+"""En dash, em dash and bar. They are not folded, because they show ranges and insertions, unlike hyphens."""
 
 _UNFOLDED_CHARACTERS = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
 
@@ -54,7 +54,7 @@ def _fold(character: str) -> str:
         return "-"
     category = unicodedata.category(character)
     if category in {"Cf", "Cs"} or character == "\ufe0f":
-        # Zero-width, bidirectional, soft hyphen, byte-order mark; and halves of characters that stand alone.
+        # Zero-width and bidirectional characters, soft hyphen, byte-order mark, and lone surrogates.
         return ""
     if category == "Zs":
         return " "
@@ -78,7 +78,7 @@ _FOLDING = _Folding()
 
 
 def normalise(text: str) -> Normalised:
-    """Fold ``text``; linear in its length. Lone surrogates are dropped like other invisible characters."""
+    """Fold ``text`` in linear time. Lone surrogates are removed, like other invisible characters."""
     if text.isascii():
         return Normalised(text, None)
     changed = [
@@ -101,7 +101,7 @@ _MAX_SINGLE_REPLACEMENTS = 8
 
 
 def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
-    """Replace single characters. If only a few differ, replacing one after the other is faster than a table."""
+    """Replace single characters. For a few different characters, single replacements are faster than a table."""
     if len(changed) > _MAX_SINGLE_REPLACEMENTS:
         return text.translate(_FOLDING)
     for character, folded in changed:
@@ -110,9 +110,10 @@ def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
 
 
 def to_caseless(text: str) -> str:
-    """Return a text in lower case. Letters that match ASCII letters without regard to case become ASCII.
+    """Return a text in lower case, with ``ſ``, ``ı`` and ``İ`` as ASCII letters.
 
-    These are ``ſ``, ``ı`` and ``İ``. Otherwise a reader's hints would miss texts that its pattern matches.
+    A case-insensitive pattern matches these letters for ASCII letters. The hints of a `Hinted` pattern must do so
+    too.
     """
     lowered = text.lower()
     if text.isascii():
@@ -121,17 +122,17 @@ def to_caseless(text: str) -> str:
 
 
 class Hinted(NamedTuple):
-    """A pattern that is searched only in texts that contain one of its hints, because a search is slow.
+    """A pattern that is searched only in texts that contain one of its hints, because the search is slow.
 
-    Each match of the pattern contains one of ``hints`` in the form of `to_caseless`. A hint without a match only
-    costs a search.
+    Each match of the pattern contains one of ``hints`` in the form of `to_caseless`. A text with a hint and without
+    a match only costs time.
     """
 
     pattern: re.Pattern[str]
     hints: tuple[str, ...] = ("",)
 
     def search(self, text: str, plain: str) -> re.Match[str] | None:
-        """Return the first match in ``text``; ``plain`` is `to_caseless` of it."""
+        """Return the first match in ``text``. ``plain`` is `to_caseless` of ``text``."""
         return self.pattern.search(text) if any(map(plain.__contains__, self.hints)) else None
 
 
@@ -147,15 +148,15 @@ def to_word_key(word: str) -> str:
 
 
 def parse_keys(words: str) -> frozenset[str]:
-    """Return the lookup keys of words with spaces between them."""
+    """Return the lookup keys of words that are separated by spaces."""
     return frozenset(to_word_key(normalise(word).text) for word in words.split())
 
 
 LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
 
-# Four disjoint alternatives, each without nested quantifiers over the same characters, and the spaces behind:
-# linear. Together they cover every character, so that a piece begins at the end of the piece before it.
+# Takes linear time: four disjoint alternatives without nested quantifiers over the same characters, and the spaces
+# after them. Together they cover every character. A piece begins at the end of the previous piece.
 _PIECE = re.compile(
     rf"(?:[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S)\s*|\s+"
 )
@@ -167,7 +168,8 @@ NUMERAL, WORD, SIGN = 1, 2, 3
 class Token(NamedTuple):
     """A piece of text. ``kind`` is `NUMERAL` (digits with their separators), `WORD` or `SIGN` (one character).
 
-    ``key`` is a word's lookup key, otherwise the text itself. ``start`` and ``end`` are places in that text.
+    ``key`` is the lookup key of a word; for other tokens, it is the text of the token. ``start`` and ``end`` are
+    its span in the folded text.
     """
 
     kind: int
@@ -178,7 +180,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str, str]]):
-    """A cache with the kind, key and text of each piece of text. It is emptied before it grows large."""
+    """A cache with the kind, key and text of each piece of text. A cache that is too large is cleared."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _classify_piece(piece)
@@ -212,8 +214,9 @@ _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(t
 
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
-    """Return the tokens of a folded text, at most ``limit``; spaces are not tokens."""
-    # A text that may hold many more tokens than wanted is not split completely; only its first piece may be spaces.
+    """Return the tokens of a folded text, at most ``limit``. Spaces are not tokens."""
+    # A text that may have many more tokens than ``limit`` is not split completely. Only the first piece may be
+    # spaces.
     many = limit is not None and len(text) > 2 * limit
     cut = (match[0] for match in islice(_PIECE.finditer(text), (limit or 0) + 1))
     pieces = list(cut) if many else _PIECE.findall(text)
@@ -233,7 +236,7 @@ class TokenisedText(NamedTuple):
     tokens: list[Token]
 
     def with_spaces_for(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
-        """Return the text with spaces instead of ``spans``, which begin and end with a sign."""
+        """Return the text with spaces instead of ``spans``. Each span must begin and end with a sign."""
         firsts = [bisect_left(self.tokens, span[0], key=_get_start) for span in spans]
         afters = [bisect_left(self.tokens, span[1], key=_get_start) for span in spans]
         outside = zip([0, *afters], [*firsts, len(self.tokens)], strict=True)
@@ -245,7 +248,7 @@ _get_start: Final = attrgetter("start")
 
 
 def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a text with spaces instead of ``spans``, which must be in order."""
+    """Return a text with spaces instead of ``spans``. The spans must be in order."""
     parts: list[str] = []
     at = 0
     for start, end in spans:
@@ -255,7 +258,7 @@ def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> st
 
 
 def read_tokens(text: str, limit: int | None = None) -> TokenisedText:
-    """Fold a text and return its tokens, at most ``limit``; cached, because several readers read one reply."""
+    """Return a folded text and its tokens, at most ``limit``. Cached, because several readers read one reply."""
     return _read_tokens_cached(text, None if limit is None or len(text) <= limit else limit)
 
 
@@ -269,7 +272,7 @@ _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
 def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """Return the tokens that follow a line break or a tab. A number does not continue there."""
+    """Return the indexes of tokens that follow a line break or a tab. A number does not continue there."""
     first: set[int] = set()
     at = 0
     for line_break in _BREAK.finditer(text):
@@ -284,16 +287,16 @@ END = Token(SIGN, "", -1, -1, "")
 
 
 MAX_TEXT_LENGTH: Final = 1_000_000
-"""Maximum length of a text that is read completely. Of a longer text, only the start and the end are read.
+"""Maximum length of a text that is read completely. In a longer text, only the beginning and the end are read.
 
 A long answer of a real application has 5,000 characters.
 """
 
 PART_LENGTH: Final = 400_000
-"""Characters read at each end of a longer text. Both parts with their masks stay below `MAX_TEXT_LENGTH`."""
+"""Number of characters that are read at each end of a longer text. Masked, both parts fit in `MAX_TEXT_LENGTH`."""
 
 MARGIN_LENGTH: Final = 1_000
-"""Characters that are read beyond each part, so that a find at its border is not cut in two."""
+"""Number of characters that are read beyond each part. A value on the border of a part is not cut in two."""
 
 
 class Unread(NamedTuple):
@@ -304,7 +307,7 @@ class Unread(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The mark that replaces the unread part where the text is shown."""
+        """The note that replaces the unread part where the text is shown."""
         return f"[… {self.end - self.start:,} characters not read …]"
 
     @property
@@ -320,6 +323,6 @@ def find_unread(text: str) -> Unread | None:
 
 
 def split_around_unread(text: str, unread: Unread) -> tuple[str, str, int]:
-    """Return the first and the last part of a long text with their margins, and where the last one begins."""
+    """Return the first and the last part of a long text with their margins, and the start of the last part."""
     tail_start = unread.end - MARGIN_LENGTH
     return text[: unread.start + MARGIN_LENGTH], text[tail_start:], tail_start

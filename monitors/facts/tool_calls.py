@@ -10,28 +10,31 @@ from monitors.records.exchanges import Step
 
 
 class ToolCall(NamedTuple):
-    """One call that an agent made: of a tool, or of another agent. ``arguments`` are any JSON."""
+    """One call of a tool or of another agent. ``arguments`` are any JSON value."""
 
     name: str
     arguments: object = None
 
 
 def collect_calls(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
-    """Return the calls of an agent's steps with completely known arguments."""
+    """Return the calls in an agent's steps. Calls without completely known arguments are omitted."""
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 
 def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     """Return the indexes of calls with the name and the arguments of an earlier call.
 
-    Arguments are compared as values: the order of keys, blanks, 2 or 2.0 and JSON inside a text make no
+    Arguments are compared as values. The order of keys, blanks, 2 or 2.0, and an object or its JSON text make no
     difference.
     """
     return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 
 
 def find_repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
-    """Map each repeating step to its first call (indexes). A step with unknown arguments repeats none."""
+    """Return the index of the first call for the index of each step that repeats it.
+
+    A step with unknown arguments is not a repetition.
+    """
     return _map_repeats_to_first(
         tuple(
             (at, ToolCall(step.name, step.detail)) for at, step in enumerate(steps) if step.detail and not step.cut
@@ -40,7 +43,7 @@ def find_repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
 
 
 def _map_repeats_to_first(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
-    """Map the index of each repeated call to the index of its first call."""
+    """Return the index of the first call for the index of each call that repeats it."""
     first: dict[str, int] = {}
     repeats: dict[int, int] = {}
     for at, call in calls:

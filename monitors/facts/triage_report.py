@@ -1,7 +1,7 @@
-"""Read an agent's report on an issue: structured as JSON, or prose with its parts under headings.
+"""Read an agent's report on an issue: a JSON object, or prose with a heading for each part.
 
-A part that is not in the report is missing and is never guessed. Only files may be anywhere, because paths are
-recognisable without a heading.
+A part that is not in the report is missing and is never guessed. Only files are found anywhere in the text, because
+a path is recognisable without a heading.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARTS: Final[Mapping[str, str]] = {
     r"|remedy|recommendations?|next steps?",
     "confidence": r"confidence(?: level| score)?",
 }
-"""For each part of a report, its names in headings, labels and keys."""
+"""The names of each part of a report in headings, labels and keys."""
 _CALLED: Final = {part: re.compile(names, re.IGNORECASE) for part, names in _PARTS.items()}
 _SEVERITIES: Final = (
     (
@@ -55,14 +55,14 @@ _SHARE: Final = re.compile(
 
 
 def read_report(text: str) -> TriageReport:
-    """Read the parts of a report: from a JSON object (in a code fence or not), else from prose."""
+    """Read the parts of a report from a JSON object (with or without a code fence), or from prose."""
     fields = _parse_object(text)
     return _build_report_from_fields(fields) if fields is not None else _build_report_from_prose(text)
 
 
 @lru_cache(maxsize=32)
 def fold_case(text: str) -> str:
-    """Return a text without letter case and with single spaces, for looking up keywords."""
+    """Return a text in one letter case and with single spaces, in which keywords can be searched."""
     return " ".join(normalise(text).text.casefold().split())
 
 
@@ -86,7 +86,7 @@ def _parse_object(text: str) -> Mapping[str, object] | None:
 
 
 def _build_report_from_fields(fields: Mapping[str, object]) -> TriageReport:
-    """Build a report from keys in any case (`rootCause`, `root_cause`), else from a nested object's keys."""
+    """Build a report from keys in any case (`rootCause`, `root_cause`), or from the keys of a nested object."""
     parts = dict(_find_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
     if not parts and len(inner) == 1:
@@ -153,7 +153,10 @@ def _build_report_from_prose(text: str) -> TriageReport:
 
 
 def _classify_lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
-    """Yield each line's part ("" for another heading, ``None`` without one), its text, and whether it is code."""
+    """Yield the part that begins at each line, the text of the line, and whether the line is code.
+
+    The part is ``None`` if the line is not a heading, and empty for the heading of an unknown part.
+    """
     lines = text.splitlines()
     fenced = False
     for at, line in enumerate(lines):
@@ -169,7 +172,7 @@ def _classify_lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
 
 
 def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
-    """Return the part of the report that begins at a line, and the text of this part in the line."""
+    """Return the part of the report that begins at a line, and the text of the line after the heading."""
     label = _LABEL.match(line)
     if label is None:
         return None, line

@@ -21,8 +21,8 @@ from monitors.facts.claims.phrases import (
     PhraseStatus,
     extract_phrase_keys,
     has_other_names,
-    is_order_question,
     is_proper_name,
+    is_sequence_question,
     read_phrase,
     split_items,
     to_comparable_word,
@@ -986,7 +986,7 @@ def _decide_by_other_figures(
     )
     # Three kinds of figure are about the subject, with any words near them: the gold's own number in another
     # unit, an identifier of the same shape, and a new value beside the old one that the reply calls old.
-    alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
+    alone = best.likeness.has_number_with_other_meaning or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose) and not is_ambiguous:
         return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
     return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
@@ -1274,7 +1274,7 @@ def _decide_list(
     if not all(any(place.status in _STANDS for place in places) for places in item_places):
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
-    if is_order_question(question) and firsts != sorted(firsts):
+    if is_sequence_question(question) and firsts != sorted(firsts):
         if _SEQUENCE.search(reply.scan.normalised.text):
             return ClaimDecision(None, "the reply says in words which item comes first", turned=True)
         return ClaimDecision(False, "the reply has the items in a different order")

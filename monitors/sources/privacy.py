@@ -189,7 +189,7 @@ class _TextMasker:
         find_known = partial(
             _find_known_values, [(_compile_value_pattern(value), kinds[value]) for value in present_values]
         )
-        return mask(text, self._build_replacement, account_patterns=self._patterns, safe=safe, also=find_known)
+        return mask(text, self._build_replacement, account_patterns=self._patterns, safe=safe, find_more=find_known)
 
 
 def _compile_value_pattern(value: str) -> re.Pattern[str]:

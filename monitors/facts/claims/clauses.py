@@ -1,8 +1,8 @@
 """Split a text into clauses with their words and figures. Clauses are sentences, list items or table cells.
 
 A cell or list item also gets the words of its headings, row and column. A sentence is always cut at "but", "while"
-and a semicolon. A sentence with two figures of one kind is also cut between them: at the first comma, semicolon or
-bracket after the first figure, else at "and".
+and a semicolon. A sentence with two figures of one kind is also cut between the figures: at the first comma,
+semicolon or bracket, or at "and" if there is none.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Clause:
     words: Words = frozenset()
     """Stems of the clause's content words, and of the words of its headings, row and column."""
     context: Words = frozenset()
-    """The words of the previous sentence, if this sentence only continues the previous one: "It is now £12"."""
+    """The words of the previous sentence, if the clause only continues that sentence: "It is now £12"."""
     marks: int = Mark.NOTHING
     """The `Mark`s of the words and phrases in the clause, as bits."""
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
-    """The figures in the other cells of the row, as words. They may identify the row: the flight "at 10:05"."""
+    """The figures in the other cells of the row, as words. A figure may identify the row: the flight "at 10:05"."""
     figures: list[Figure] = field(default_factory=list[Figure])
 
 
@@ -77,7 +77,7 @@ _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""At the beginning of a clause, one of these words and a plural refer to other things: "other clinics …"."""
+"""A clause that begins with one of these words and a plural is about other things: "other clinics …"."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -88,7 +88,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 
 def read_passage(scan: Scan) -> Passage:
-    """Split a scanned text into clauses. Linear."""
+    """Split a scanned text into clauses. Takes linear time."""
     marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
@@ -123,7 +123,7 @@ def _format_number_name(figure: Figure) -> str:
 
 
 class _ContentStems(dict[str, str]):
-    """A cache with the stem of each content word: a word that says what a text is about. Empty for other words."""
+    """A cache with the stem of each word. The stem is empty if the word does not say what a text is about."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -263,7 +263,7 @@ class _Builder:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
-        """Whether a line is a heading of the next lines: it has a ``#``, bold type or a colon, or is short."""
+        """Whether a line is a heading of the next lines: it has a ``#``, bold type or a colon, or it is short."""
         line = lines[at]
         if _HEADING.match(raw) or (
             _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.find_figures(line.first, line.after)
@@ -294,7 +294,7 @@ class _Builder:
         )
 
     def _find_label(self, line: _Line) -> Words:
-        """Return the words of a list item before its colon or dash, which are a heading for the items below."""
+        """Return the words of a list item before its colon or dash. They are a heading for the items below it."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
                 return self.collect_words(line.first, at)
@@ -424,7 +424,7 @@ class _Builder:
         context = self._find_words_of_previous_sentence(first, after)
         for start, end in pairwise(cuts):
             if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
-                # "£3 and £4.50 a month" are two figures of one account
+                # "£3 and £4.50 a month" are two prices of one thing
                 context = context | self.collect_words(first, start)
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
@@ -501,7 +501,7 @@ class _Builder:
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
     def assign_marks_to_clauses(self) -> None:
-        """Assign the marks to the clauses, and find the figures that a later sentence retracts."""
+        """Add each mark to its clause, and set `retracted_before` if the text retracts a figure."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:
             place = bisect_left(firsts, first + 1) - 1

@@ -29,29 +29,29 @@ class Likeness(StrEnum):
     OTHER_BOUND = "another bound"
     OTHER_SIGN = "the other sign"
     NEAR = "near"
-    """The figures may be the same: one of them is rounded, one end of a range, or a date without a year."""
+    """The figures may be the same. For example, one of them is rounded, one end of a range, or lacks the year."""
     OTHER = "not comparable"
 
     @property
     def is_different(self) -> bool:
         """Whether the figure contradicts the gold, provided that both have the same subject."""
-        return self is Likeness.DIFFERENT or self.is_turned
+        return self is Likeness.DIFFERENT or self.has_number_with_other_meaning
 
     @property
-    def is_turned(self) -> bool:
+    def has_number_with_other_meaning(self) -> bool:
         """Whether the figure has the number of the gold, but another unit, rate, bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """The required accuracy of the figures of a case, and the words that its question already contains."""
+    """How exactly a reply must repeat the figures of a gold, and the words that the question already contains."""
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)
     currency: str | None = None
     asked: Words = frozenset()
-    """The stems of the question. The reply may omit a rate, such as "per month", that is in the question."""
+    """The stems of the question. The reply may omit a rate that is in the question, such as "per month"."""
     bound: Bound = Bound.EXACT
     """The bound that the question asks for, such as "at most"."""
 
@@ -73,7 +73,7 @@ _MIN_CODE: Final = 8
 
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Compare two figures; ``gold`` is the expected one."""
+    """Return how the figure of a reply differs from the expected figure ``gold``."""
     if gold.kind in _CODES or reply.kind in _CODES:
         return _compare_codes(gold, reply)
     if reply.said_free and reply.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
@@ -107,7 +107,7 @@ _HOURS: Final = 24
 
 
 def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
-    """Compare identifiers by their letters and digits. Identifiers of the same form must be equal."""
+    """Compare two identifiers by their letters and digits. Two identifiers of one form must be equal."""
     if (
         gold.kind is FigureKind.IDENTIFIER
         and reply.kind is FigureKind.NUMBER
@@ -184,7 +184,7 @@ _GROUP_DIGITS: Final = 3
 
 
 def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
-    """Whether two figures differ only in the reading of a mark, as thousands or decimals: 12.500 and 12,500."""
+    """Whether two figures may be equal, because a comma or a point can separate thousands or decimals (12.500)."""
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
@@ -192,13 +192,14 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
 
 
 def is_conversion(first: Figure, second: Figure) -> bool:
-    """Whether two figures are one measure in two units (rounded), or a rate and the total for a longer period.
+    """Whether two figures state one value in two ways.
 
-    Examples: 2,150 m and 7,050 ft; €36, paid as €3 a month.
+    The value is a measure in two units (2,150 m and 7,050 ft), or an amount for two periods (€36 a year and €3 a
+    month).
     """
     first_reading, second_reading = first.low, second.low
     if first.kind is second.kind is FigureKind.MONEY and first.per != second.per:
-        wanted, stated = (_list_parts_of_year(figure) for figure in (first, second))
+        wanted, stated = (_list_periods_per_year(figure) for figure in (first, second))
         pairs = product(stated, wanted)
         return any(second_reading.value * times == first_reading.value * periods for times, periods in pairs)
     if (
@@ -213,10 +214,10 @@ def is_conversion(first: Figure, second: Figure) -> bool:
     )
 
 
-def _list_parts_of_year(figure: Figure) -> Iterable[int]:
-    """Return how often the period of an amount occurs in a year.
+def _list_periods_per_year(figure: Figure) -> Iterable[int]:
+    """Return how many periods of an amount are in a year: 12 for an amount a month.
 
-    For an amount without a period, return the numbers of all periods.
+    For an amount without a period, return the number for each known period.
     """
     if not figure.per:
         return _PER_YEAR.values()
@@ -263,7 +264,7 @@ def _is_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Compare two ranges by both ends. A range and a single value are `NEAR` if the value is inside the range."""
+    """Compare two ranges by both ends. A range and a single value inside the range are `NEAR`."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):

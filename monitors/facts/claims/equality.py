@@ -30,25 +30,25 @@ def compare_readings(
     tolerance: Decimal,
     currency: str | None = None,
 ) -> Match:
-    """Compare two readings by kind and value.
+    """Compare two quantities by kind and value.
 
-    ``currency`` is the default currency of an amount without one. A number with an ambiguous decimal mark (6.000)
-    is `VAGUE`, not different, compared with each of its possible values.
+    ``currency`` is the currency of an amount that has none. A number such as 6.000 may be 6 or 6000: compared with
+    either of these values, the result is at least `VAGUE`.
     """
     match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
     if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):
         return match
     others = [
         (first, second)
-        for first in (gold, _use_other_value(gold))
-        for second in (reply, _use_other_value(reply))
+        for first in (gold, _replace_with_other_value(gold))
+        for second in (reply, _replace_with_other_value(reply))
         if first is not gold or second is not reply
     ]
     may_be = any(_compare_amounts(first, second, tolerance) is Match.SAME for first, second in others)
     return Match.VAGUE if may_be else match
 
 
-def _use_other_value(reading: QuantityReading) -> QuantityReading:
+def _replace_with_other_value(reading: QuantityReading) -> QuantityReading:
     return reading if reading.other_value is None else reading._replace(value=reading.other_value)
 
 
@@ -93,14 +93,18 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
     if not _has_same_currency(gold, reply):
         return Match.DIFFERENT
     if _is_close(gold.value, reply.value, tolerance) or _is_unrounded_number(gold, reply):
-        return Match.SAME if _find_era(reply) is None or _find_era(gold) is not None else Match.VAGUE
+        return (
+            Match.SAME
+            if _find_first_and_last_year(reply) is None or _find_first_and_last_year(gold) is not None
+            else Match.VAGUE
+        )
     return Match.VAGUE if _is_vaguer_number(gold, reply) else Match.DIFFERENT
 
 
 def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether two currencies can be the same. ``$`` may be any dollar, "pounds" any pound.
+    """Whether two currencies can be the same. ``$`` can be any dollar, and "pounds" any pound.
 
-    An amount without any currency may be in every currency except rupees, because rupees are never omitted.
+    An amount without a currency can be in any currency except rupees, because nobody omits rupees.
     """
     if gold.unit is not None and gold.unit == reply.unit:
         return True
@@ -112,7 +116,7 @@ def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
     return "INR" not in {gold.unit, reply.unit} or reply.value < 1
 
 
-def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
+def _find_first_and_last_year(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
     """Return the first and last year of a decade (the 1920s) or a century (the 16th)."""
     if reading.original_unit == "decade_of":
         return reading.value, reading.value + 9
@@ -122,8 +126,11 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
 
 
 def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply has the number of the gold, but rounded, as a decade, or with a footnote digit after it."""
-    era = _find_era(reply)
+    """Whether the reply has the number of the gold in a less exact form.
+
+    The number of the reply is rounded, is a decade, or has the digit of a footnote at its end.
+    """
+    era = _find_first_and_last_year(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
     if (
@@ -168,7 +175,7 @@ _ROUNDED_DECIMALS = 2
 """A gold with at least this many decimals was rounded. With fewer it may be exact: 1.5 % is not 1.52 %."""
 
 _ROUNDED_FROM = 10_000
-"""A rounded number in a reply is accepted only if the value is at least this large."""
+"""The smallest value for which a reply may have a rounded number."""
 
 
 def _to_match(same: bool) -> Match:
@@ -184,7 +191,7 @@ def _is_same_duration(
 ) -> bool:
     if _is_close(gold.months, reply.months, tolerance) and _is_close_in_days(gold.days, reply.days, tolerance):
         return True
-    if _is_whole_years(gold, reply) or _is_whole_years(reply, gold):
+    if _are_equal_whole_years(gold, reply) or _are_equal_whole_years(reply, gold):
         return True
     if not month_is_30_days:
         return False
@@ -203,8 +210,8 @@ def _count_days(reading: QuantityReading) -> Decimal:
     return reading.months * DAYS_PER_MONTH + reading.days
 
 
-def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
-    """Whether two durations are whole years, one given in months and one in days (365 a year)."""
+def _are_equal_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
+    """Whether two durations are the same number of whole years: one in months, one in days (365 a year)."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
@@ -214,9 +221,9 @@ def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
 def _compare_across_kinds(
     gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None
 ) -> Match:
-    """Compare a bare number with a number that has a unit. Unequal values cannot be compared.
+    """Compare a number without a unit with a number that has a unit. Unequal values are not comparable.
 
-    A bare number that is money is in the application's own currency, which may not be the currency of the gold.
+    If the gold is money and its currency is not ``currency``, an equal number without a unit is only `VAGUE`.
     """
     kinds = {gold.kind, reply.kind}
     if FactKind.NUMBER not in kinds:
@@ -230,7 +237,7 @@ def _compare_across_kinds(
         return Match.SAME
     if gold.kind is FactKind.MONEY and None not in {currency, gold.unit} and currency != gold.unit:
         return Match.VAGUE
-    # The gold has the unit and the reply lacks it: "36" for "36 months" is right only if no other figure fits.
+    # Only the gold has a unit. "36" for "36 months" is right only if no other figure of the reply fits.
     return Match.SAME if gold.kind is FactKind.MONEY and gold.value >= 100 else Match.VAGUE  # noqa: PLR2004
 
 
@@ -241,7 +248,7 @@ def _compare_dates(gold: QuantityReading, reply: QuantityReading) -> Match:
     if number.kind is not FactKind.NUMBER or number.ordinal or day.date.startswith("--"):
         return Match.OTHER
     same_year = number.value == Decimal(day.date[:4])
-    era = _find_era(number)
+    era = _find_first_and_last_year(number)
     if era is not None:
         return Match.VAGUE if era[0] <= Decimal(day.date[:4]) <= era[1] else Match.DIFFERENT
     if gold is number:

@@ -83,8 +83,7 @@ _BETWEEN: Final = frozenset({"between", "from"})
 _ANDS: Final = frozenset({"and", "और", "aur", "&"})
 _NO_RANGE_SIZE: Final = 4
 
-# Letters and digits in order with separators, with at least two digits. A phone number, a version, an IBAN, a
-# bay.
+# Letters and digits with separators, with at least two digits: a phone number, a version, an IBAN, a parking bay.
 _IDENTIFIER: Final = re.compile(
     r"(?<![\w.,/+-])(?:"
     r"\+?\d{2,5}(?:[ /()-]{1,2}\d{2,6}){1,6}"  # phone numbers
@@ -106,7 +105,7 @@ _IDENTIFIER_HINT: Final = re.compile(
     r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})"
     r"|(?<=0\d)(?=\d\d))"
 )
-"""A pattern that matches a part of each identifier. It is fast, because only a digit can begin a match."""
+"""A pattern that matches a part of every identifier. The search is fast, because a match begins at a digit."""
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
 _MAX_HOUR: Final = 24
 _MINUTES: Final = 60
@@ -345,7 +344,7 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
 
 
 def _is_cell_between_dashes(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether a number has dashes on both sides: ``Ladybirds – 9 – 3`` is a row of a table."""
+    """Whether a number has dashes on both sides, as in a row of a table: 9 in ``Ladybirds – 9 – 3``."""
     return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {
         "–",
         "—",
@@ -426,7 +425,7 @@ _MAX_BOUND_DISTANCE: Final = 4
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
-    """Return the bound that follows a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
+    """Return the bound after a figure: `AT_LEAST` for ``140 guests or more``, `AT_MOST` for ``3 days or less``."""
     for at in range(after, after + _MAX_BOUND_DISTANCE):
         token = reader.token(at)
         if token.kind != WORD:
@@ -437,7 +436,7 @@ def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
 
 
 def _is_lower_bound_despite_words(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether words for an upper limit set a lower limit: ``no later than half an hour before``."""
+    """Whether "later" sets a lower limit because "before" follows: ``no later than half an hour before``."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
 
@@ -448,7 +447,7 @@ _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
-"""Words that stand between a number and its rate: "3 times a day". Words without a translation end with a mark."""
+"""Words that stand between a number and its rate: "3 times a day". ``\\0`` ends a word without a translation."""
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
@@ -605,9 +604,9 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
 
 
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
-"""A number dictated digit by digit: "1-4-0". A longer number, or one with a leading zero, is an identifier."""
+"""A number dictated digit by digit: "1-4-0". A longer number or a number with a leading zero is an identifier."""
 _GROUPED_CODE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})* 0\d\d(?: \d{3})*")
-"""Digits in groups of three of which one begins with 0. "560 037" is one number in all languages."""
+"""Digits in groups of three. A later group begins with 0: "560 037" is one number in all languages."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})
@@ -650,7 +649,7 @@ _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 def _find_worded_values(
     scan: Scan, readings: Sequence[QuantityReading], marked: Sequence[tuple[int, int, Mark]]
 ) -> list[Figure]:
-    """Find values in words, such as ``free of charge``, ``unlimited`` or ``half``, outside of known quantities."""
+    """Find values that are written as words, such as ``free of charge``, ``unlimited`` or ``half``."""
     tokens = scan.reader.tokens
     marks = [mark for mark in marked if mark[2] & _VALUES]
     figures: list[Figure] = []

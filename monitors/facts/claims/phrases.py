@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_key
 
 
 class PhraseStatus(StrEnum):
-    """The statement of a reply about a phrase: the reply affirms it, denies it, or says something else."""
+    """What a reply says about a phrase: the reply affirms the phrase, denies it, or restricts it."""
 
     LIVE = "live"
     DENIED = "a denied value"
@@ -131,9 +131,10 @@ def to_comparable_word(token: Token) -> str:
 def read_phrase(
     passage: Passage, phrase: Sequence[str], asked: Words, question: Passage, accepted: Words = frozenset()
 ) -> list[Phrase]:
-    """Return each place of a phrase with its status. ``asked`` are the content words of the question.
+    """Return each place of a phrase with its status.
 
-    ``accepted`` are the words of all golds: the name of another gold near this one is not another answer.
+    ``asked`` are the content words of the question. ``accepted`` are the words of all golds. A name that consists
+    of these words is not another answer.
     """
     return [
         Phrase(first, after, _find_phrase_status(passage, first, after, asked, question, accepted))
@@ -148,7 +149,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     clause = next(
         (other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None
     )
-    if clause is None:  # this phrase is the label of a row: the values in the row are not searched backwards
+    if clause is None:  # the phrase is the label of a row, so it belongs to no clause
         return (
             PhraseStatus.OUTDONE
             if any(other_clause.is_cell for other_clause in passage.clauses)
@@ -166,7 +167,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         return PhraseStatus.QUALIFIED  # "all but mango"
     if any(mark is Mark.NOT_FREE and at <= first < end for at, end, mark in passage.marks):
         return PhraseStatus.QUALIFIED  # "next to nothing"
-    if _EXCEPTIONS & set(before):  # the exception's base may be the asked value: closed, not open
+    if _EXCEPTIONS & set(before):  # "closed except Monday": the question may be about the other days
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
@@ -211,9 +212,9 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
-    if _is_asked_of_another_person(passage, clause, (first, after), asked, question):
+    if _may_other_person_be_answer(passage, clause, (first, after), asked, question):
         return PhraseStatus.ROLES
-    if _is_of_another_thing(passage, clause, (first, after), asked):
+    if _is_clause_about_other_thing(passage, clause, (first, after), asked):
         return PhraseStatus.OUTDONE
     return PhraseStatus.LIVE
 
@@ -228,7 +229,7 @@ _AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
 
 
 def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """Whether another name, not in the gold or question, is next to a name: ``between Ada and Bo``."""
+    """Whether "and" or "or" joins the phrase to a name that is not expected: Bo in ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
@@ -245,7 +246,7 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
 
 
 def _is_superseded_later(passage: Passage, clause: Clause, first: int, after: int) -> bool:
-    """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
+    """Whether a newer name replaces the phrase: Okello in "Okello conducted it. Since May it is led by Falk."."""
     tokens = passage.scan.reader.tokens
     behind = tokens[after].key if after < clause.after else ""
     did = (behind.endswith("ed") or behind in _IRREGULAR_PAST) or any(
@@ -326,10 +327,10 @@ _DENIAL_REACH: Final = 5
 def _is_other_clause_closer_to_question(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether another clause, with another name, contains a word of the question that this clause lacks.
+    """Whether another clause, with another name, fits the question better than the clause of the phrase.
 
-    "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the answer.
-    The same is true if the phrase is under a heading that does not match the question.
+    For a question about dentures, Corvane is not the answer in "Dentures come from Pinnacle; Corvane makes
+    aligners". Under a heading and in a table, the words of the headings, row and column are compared too.
     """
     tokens, verb = passage.scan.reader.tokens, _find_verb_of_question(question)
     first, after = place
@@ -376,9 +377,9 @@ def _is_other_clause_closer_to_question(
 
 
 def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
-    """Whether a name begins a sentence without words of the question, after a sentence with another name.
+    """Whether the phrase begins a sentence without words of the question, after a sentence with another name.
 
-    "Lost property is with Danuta. Jolanta only looks after the machines": Danuta may be the answer.
+    Then the other name may be the answer: "Lost property is with Danuta. Jolanta only looks after the machines".
     """
     tokens = passage.scan.reader.tokens
     if first != clause.first or not tokens[first].text[0].isupper() or (clause.words | clause.path) & asked:
@@ -398,7 +399,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Whether two adjacent names, which are most likely a person, are in the text but not in the question."""
+    """Whether a full name (two adjacent names) is in this part of the text, but not in the question."""
     names = [_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
@@ -449,7 +450,10 @@ def _may_be_name(token: Token) -> bool:
 
 
 def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
-    """Whether another name and a verb precede the phrase: "Lund hired Osei", but not "was hired by Osei"."""
+    """Whether another name and a verb precede the phrase.
+
+    True for Osei in "Lund hired Osei", but not in "Lund was hired by Osei".
+    """
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False
@@ -464,12 +468,13 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
     return named and not any(token.key in _BY for token in before)
 
 
-def _is_asked_of_another_person(
+def _may_other_person_be_answer(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether a clause has another verb than the question, and the reply names another person.
+    """Whether the clause describes the phrase with other words than the question, and names another person too.
 
-    For the question who plays the solo: "It is conducted by Wilma Strand, with Petr Amadi as the soloist".
+    Question: "Who plays the solo?". Reply: "It is conducted by Wilma Strand, with Petr Amadi as the soloist". The
+    result is True for Wilma Strand.
     """
     tokens, (first, after) = passage.scan.reader.tokens, place
     if not question.scan.reader.tokens or question.scan.reader.tokens[0].key not in _WHO:
@@ -482,8 +487,8 @@ def _is_asked_of_another_person(
     )
 
 
-def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
-    """Whether another clause is about the question's subject, but this clause is not."""
+def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
+    """Whether the clause is about a thing that is not in the question, and another clause has the missing words."""
     tokens = passage.scan.reader.tokens
     first, after = place
     inside = range(clause.first, clause.after)
@@ -520,19 +525,19 @@ _MAX_ITEM_TERMS: Final = 4
 _ORDER: Final = parse_keys("order sequence reihenfolge ordre orden क्रम")
 
 
-def is_order_question(question: Passage) -> bool:
-    """Whether a question asks for an order."""
+def is_sequence_question(question: Passage) -> bool:
+    """Whether a question asks in which order things come."""
     return any(token.key in _ORDER for token in question.scan.reader.tokens)
 
 
 def is_proper_name(text: str) -> bool:
-    """Whether a gold is a name: all its words, except small words such as "of", begin with a capital letter."""
+    """Whether a gold is a name: more than half of its words begin with a capital letter. Articles do not count."""
     words = [token for token in tokenise(normalise(text).text) if token.kind == WORD and token.key not in _ARTICLES]
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
 def has_other_names(passage: Passage, question: Passage) -> bool:
-    """Whether a reply contains names that are neither in the gold nor in the question."""
+    """Whether a reply contains a name or a number that is not in the question."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}

@@ -88,7 +88,7 @@ PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for ke
 """The period that a word contains: ``year`` for "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
-"""Stems of counted things: per person, per item. A thing that is not in this list may be the same as another."""
+"""Stems of things that rates count: per person, per item. A thing that is not listed may have another name too."""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
@@ -98,7 +98,7 @@ _MAX_CACHE: Final = 50_000
 
 
 class _Stems(dict[str, str]):
-    """A cache with the stem of each key. It is filled on first use, and emptied before it grows large."""
+    """A cache with the stem of each key. A stem is computed on first use. A cache that is too large is cleared."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -148,11 +148,14 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
 
 
 OPPOSITES, SIDES = _load_opposites()
-"""For each stem: its opposites, and the stems on the same side ("before" and "prior", against "after")."""
+"""The opposites of each stem ("after" for "before"), and the stems with the same meaning ("prior")."""
 
 
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
-    """Return a stem that only ``expected`` has and its opposite that only ``reply`` has, or ``None``."""
+    """Return a stem that only ``expected`` contains and its opposite that only ``reply`` contains.
+
+    Return ``None`` if there is no such pair.
+    """
     wanted = frozenset(expected)
     for stem in wanted - reply:
         against = OPPOSITES.get(stem)

@@ -48,7 +48,7 @@ def _format_with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
 
 
 def group_digits(value: Decimal, *, indian: bool) -> str:
-    """Group the digits of a number by thousands or the Indian system. Trailing zeros of decimals are removed."""
+    """Format a number with commas, by thousands or by the Indian system. Trailing zeros of decimals are removed."""
     text = format(value, "f")
     whole, _, part = text.partition(".")
     part = part.rstrip("0")

@@ -4,14 +4,14 @@ The view has one spelling for digits, spaces and hyphens, and no invisible chara
 same number in many ways: with Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen,
 or bold marks around one half. The rules read the view. Every place in the view maps back to the original text.
 
-Context words before a number show its meaning. The nearest word decides: "Mobile 98765 43210, order 482910573829"
-contains a phone number and an order number, although "mobile" precedes both numbers.
+Context words before a number show the meaning of the number. The nearest word decides: "Mobile 98765 43210, order
+482910573829" contains a phone number and an order number, although "mobile" precedes both numbers.
 
-Most of a reply has no personal data. The rules for numbers read only **islands**, which are stretches around four
-or more digits close together, and only islands with enough digits for a match. The rules for words read only the
-places of their words.
+Most of a reply has no personal data. The rules for numbers read only **islands**. An island is a part of the text
+around four or more digits that are close together. A rule skips an island that has too few digits for a match. The
+rules for words read only the places of their words.
 
-A find is one piece of personal data or one secret in a text, with its kind, place and strength.
+A disclosure is one piece of personal data or one secret in a text, with its kind, place and strength.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ class DisclosureKind(StrEnum):
 
 
 class Strength(IntEnum):
-    """The strength of the evidence for a disclosure. Only the upper two levels send an alert."""
+    """The strength of the evidence for a disclosure. Only `LIKELY` and `CERTAIN` send an alert."""
 
     CONTACT = 0
     """A company's own contact (a toll-free line, a role mailbox, "our hotline").
 
-    It is masked only in public texts.
+    A contact is masked only in public texts.
     """
     WEAK = 1
-    """Only the form of the text is evidence. Names and IP addresses of private networks are also weak."""
+    """Only the form of the text is evidence. Names, and IP addresses of private networks, are also weak."""
     LIKELY = 2
-    """The form is evidence, and words near the find say what it is."""
+    """The form is evidence, and words near the disclosure name its kind."""
     CERTAIN = 3
-    """The check digit is right, or nothing else has this form."""
+    """The check digit is right, or only this kind of data has the form."""
 
 
 class Disclosure(Record):
@@ -90,7 +90,7 @@ class Disclosure(Record):
 
 
 HIDDEN = "￼"
-"""Placeholder for a masked stretch (U+FFFC, the object replacement character). No rule matches it."""
+"""Placeholder for a masked part of a text (U+FFFC, the object replacement character). No rule matches it."""
 
 # The digit 0 of each decimal block of Unicode 15 in everyday use. Its nine other digits follow it.
 _ZEROS = (
@@ -118,7 +118,7 @@ _MARKS = re.compile(r"(?<!\*)\*\*(?!\*)|`+")
 _LAST_OF_PLANE = 0xFFFF
 _UNUSUAL = re.compile("[" + "".join(chr(code) for code in _FOLDING if code <= _LAST_OF_PLANE) + _UNSEEN + "]")
 _OTHER_PLANES = re.compile("[\U00010000-\U0010ffff]")
-"""A quick scan for characters beyond U+FFFF. Texts that match neither this nor `_UNUSUAL` are not folded.
+"""A quick scan for characters beyond U+FFFF. A text that matches neither this pattern nor `_UNUSUAL` is not folded.
 
 Two separate scans take a fifth of the time of one scan for all characters.
 """
@@ -134,7 +134,7 @@ class View(NamedTuple):
     offsets: tuple[int, ...]
 
     def find_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text for a non-empty stretch of the view."""
+        """Return the span of the original text for a non-empty part of the view."""
         if not self.offsets:
             return start, end
         return self.offsets[start], self.offsets[end - 1] + 1
@@ -143,7 +143,7 @@ class View(NamedTuple):
 def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
     """Build the normalized view of a text.
 
-    Each ``hidden`` stretch (sorted, not overlapping) becomes one `HIDDEN`.
+    Each part in ``hidden`` (sorted, not overlapping) becomes one `HIDDEN`.
     """
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
@@ -154,7 +154,7 @@ def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
 
 
 def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
-    """Return the stretches to replace and their replacements. Hidden stretches take precedence."""
+    """Return the parts to replace and their replacements. If two parts overlap, the hidden part wins."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
         drops += [match.span() for match in _MARKS.finditer(folded)]
@@ -189,7 +189,7 @@ The longest label seen in real texts ("account number of the other policy holder
 
 
 class Context(StrEnum):
-    """The meaning of a number, as the words before it show."""
+    """The meaning of a number, as shown by the words before it."""
 
     NONE = "none"
     ORDER = "order"
@@ -217,8 +217,8 @@ class Context(StrEnum):
     VERSION = "version"
 
 
-# Single words in lower case: English, Hindi in Latin letters, and Hindi. Telephone and order words also in German,
-# French, Spanish and Italian.
+# Single words in lower case: English, Hindi in Latin letters, and Hindi. The words for telephones and orders are
+# also in German, French, Spanish and Italian.
 _WORDS: dict[Context, str] = {
     Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
     Context.PAN: "pan pancard पैन",
@@ -268,7 +268,7 @@ _WORD = re.compile(
     r"(?<![A-Za-z0-9\u00c0-\u024f])(?:[Aa]/[Cc]|[A-Za-z\u00c0-\u024f]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]"
 )
 THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
-"""Contexts in which a number belongs to a thing and not to a person."""
+"""Contexts in which a number identifies a thing and not a person."""
 _BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
 _LINK = re.compile(
     r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|to|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
@@ -296,14 +296,14 @@ class ContextLexicon:
         return self._find_context_words(0, len(self._text))
 
     def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
-        """Return the ends of the context words from ``start`` to ``end``, and the context of each."""
+        """Return the end of each context word from ``start`` to ``end``, and the context of each word."""
         ends: list[int] = []
         contexts: list[Context] = []
         for match in _WORD.finditer(self._text, start, end):
             word = match[0].lower()
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
-                continue  # the match may only be the end of a longer word
+                continue  # the match may be only the end of a longer word
             if context is None or (word in _CARDS and _is_end_of_previous_word(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
@@ -311,9 +311,10 @@ class ContextLexicon:
         return ends, contexts
 
     def find_before(self, at: int, reach: int = REACH) -> Context:
-        """Return the nearest context word that ends at most ``reach`` characters before ``at``.
+        """Return the context of the nearest context word that ends at most ``reach`` characters before ``at``.
 
-        A word for a thing's number (an order, an amount) counts only within its own sentence or bracket.
+        A word for the number of a thing (an order, an amount) counts only if the number is in the same sentence or
+        bracket.
         """
         end, context = self._find_nearest(at, reach)
         if context in THINGS and _BREAK.search(self._text, end, at):
@@ -321,7 +322,10 @@ class ContextLexicon:
         return context
 
     def find_context_linked_to(self, at: int) -> Context:
-        """Return the nearest context word, if only words such as "number is" stand between it and ``at``."""
+        """Return the context of the nearest context word before ``at``.
+
+        Return `Context.NONE` if other words than "number is" and the like stand between that word and ``at``.
+        """
         end, context = self._find_nearest(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
 
@@ -340,9 +344,9 @@ class ContextLexicon:
         return ends[index], contexts[index]
 
     def iterate_regions_after(self, context: Context) -> Iterator[tuple[int, int]]:
-        """Yield the stretches in which a number of this context may begin.
+        """Yield the parts of the text in which a number of this context may begin.
 
-        A stretch reaches from a word of this context to the next context word.
+        A part reaches from a word of this context to the next context word, but at most `REACH` characters.
         """
         words = self._context_words_near_digits
         for index, (end, word_context) in enumerate(words):
@@ -352,12 +356,12 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Whether a word belongs to the word before it: the "card" in "Aadhaar card" is not a payment card."""
+    """Whether a word belongs to the previous word: the "card" in "Aadhaar card" is not a payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
-# Four digits with at most seven other characters between two of them: the shortest number that the rules mask, a
-# PAN, has four. Digits and non-digits exclude each other, so that no character is read twice.
+# At least four digits, with at most seven other characters between two digits. The shortest number that the rules
+# mask, a PAN, has four digits. Digits and non-digits exclude each other; no character is read twice.
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
@@ -374,7 +378,7 @@ class DisclosureText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        lowered = text.lower()  # a few letters (İ) grow in lower case; such texts are lowered in ASCII only
+        lowered = text.lower()  # a few letters (İ) become longer; in such texts, only ASCII letters are lowered
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
         self.islands = tuple(_find_islands(text))
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
@@ -406,9 +410,9 @@ class DisclosureText:
     def iterate_matches_after_context(
         self, context: Context, pattern: re.Pattern[str], min_digits: int
     ) -> Iterator[re.Match[str]]:
-        """Yield the matches that begin after a word of this context, with no other context word between.
+        """Yield the matches that begin after a word of this context, without another context word in between.
 
-        Each match has at least ``min_digits`` digits, at most seven other characters apart (one island).
+        Texts without ``min_digits`` digits that are close together have no matches.
         """
         if self._max_digits < min_digits:
             return
@@ -420,11 +424,11 @@ class DisclosureText:
                     yield match
 
     def find_neighbours(self, start: int, end: int) -> tuple[str, str]:
-        """Return the characters just before and just after a stretch; empty at the ends of the text."""
+        """Return the character before ``start`` and the character at ``end``; empty outside of the text."""
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Whether a letter directly precedes or follows a stretch, as in a hash or a part number."""
+        """Whether a letter directly precedes or follows a part of the text, as in a hash or a part number."""
         before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()
 
@@ -445,7 +449,7 @@ def _find_islands(text: str) -> Iterator[tuple[int, int]]:
 
 
 class DisclosureCandidate(NamedTuple):
-    """A stretch of the view that may be a disclosure; ``start`` and ``end`` count its characters."""
+    """A part of the view that may be a disclosure. ``start`` and ``end`` count characters of the view."""
 
     kind: DisclosureKind
     start: int

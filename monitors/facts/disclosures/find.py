@@ -1,7 +1,7 @@
 """Find personal data and secrets in a text, with their place and strength.
 
 The rules read a normalized view of the text (`candidates`). Each family of rules has a separate module. If two
-finds overlap, the stronger find wins. Every rule is linear in the length of the text.
+disclosures overlap, the stronger disclosure wins. Every rule is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from monitors.facts.disclosures.phones import find_phones, find_spoken_phone_num
 from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_mail, is_company_contact
 from monitors.facts.disclosures.secrets import find_mailboxes_and_ip_addresses, find_secrets
 
-# If finds of equal strength overlap, the more specific form wins.
+# If two disclosures of equal strength overlap, the disclosure with the more specific form wins.
 _RANK = {
     kind: rank
     for rank, kind in enumerate(
@@ -73,16 +73,16 @@ def find_disclosures(
 ) -> tuple[Disclosure, ...]:
     """Return all personal data and secrets of a text, in order, not overlapping.
 
-    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are the stretches (sorted,
-    not overlapping) that are already masked. Each is read as one mark. Any text is accepted.
+    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are the parts of the text
+    that are already masked (sorted, not overlapping). The rules read a placeholder in their place.
     """
-    return _find_cached(text, tuple(account_patterns), tuple(hidden))
+    return _find_disclosures_cached(text, tuple(account_patterns), tuple(hidden))
 
 
 def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
-    """Return the personal data and secrets of a text, except names and contacts of companies.
+    """Return the personal data and secrets of a text. Names and the contacts of companies are excluded.
 
-    A question or a gold of a suite may contain the company's people and hotlines, but no data of customers.
+    A question or a gold of a suite may name employees and hotlines of the company, but no data of customers.
     """
     return tuple(
         disclosure
@@ -92,15 +92,15 @@ def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[
 
 
 @lru_cache(maxsize=16)
-def _find_cached(
+def _find_disclosures_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
-    """Find disclosures with a small cache, because several callers ask about the same reply."""
+    """Return the disclosures of a text. The last results are cached, because several callers read one reply."""
     view = build_view(text, hidden)
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
     )
-    # After overlaps are removed, only a comma may be left of an address or a name.
+    # After the removal of overlaps, only a comma may remain of an address or a name.
     candidates = [
         candidate
         for candidate in candidates
@@ -121,7 +121,7 @@ def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
     for candidate in _apply_rules(reading, account_patterns):
-        if candidate.kind in _BUSINESS_NUMBERS and _is_of_company(reading, candidate):
+        if candidate.kind in _BUSINESS_NUMBERS and _is_company_tax_number(reading, candidate):
             continue
         yield _rate_contact(reading, candidate) if candidate.kind in _CONTACTS else candidate
 
@@ -141,7 +141,7 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""Words before a mailbox that say whose mailbox it is. No other address may stand between them."""
+"""A word for the owner ("your", "her"), and the text from it to a mailbox without another mailbox in between."""
 _OWN_REACH = 40
 """Maximum number of characters between such a word and the mailbox."""
 
@@ -152,8 +152,8 @@ _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
 """A GSTIN of a company or an authority. The fourth letter of its PAN is C (company), or G or L (authority)."""
 
 
-def _is_of_company(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
-    """Whether the last words before a number say that it is the company's own: "our VAT number is"."""
+def _is_company_tax_number(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
+    """Whether a tax number is the company's own, by its form or by the words before it: "our VAT number is"."""
     start = candidate.start
     if _GSTIN_OF_COMPANY.match(reading.text, start):
         return True
@@ -210,7 +210,7 @@ def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> lis
 
 
 def _find_free_spans(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches from ``start`` to ``end`` that are not taken."""
+    """Yield the spans between ``start`` and ``end`` that are not taken."""
     at = start
     while at < end:
         first = taken.find(0, at, end)

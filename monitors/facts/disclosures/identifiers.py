@@ -23,8 +23,8 @@ from monitors.facts.disclosures.candidates import (
     Strength,
 )
 
-# Each pattern has a lookahead from the left end of a group of digits and bounded repeats. Every place is tried a
-# bounded number of times, and a number that begins inside a failed match is still found.
+# Each pattern is a lookahead that starts at the left end of a group of digits, with bounded repeats. Every place is
+# tried a bounded number of times, and a number that begins inside a failed match is still found.
 _GROUPED_CARD = re.compile(
     r"(?<!\d)(?=(\d{4}([ .\-/])(?:\d{4}\2\d{4}\2\d{1,4}(?:\2\d{1,3})?|\d{6}\2\d{4,5})(?!\d)))"
 )  # 4-4-4-4, 4-4-4-2, 4-4-4-4-3, 4-6-5 (American Express), 4-6-4 (Diners)
@@ -104,39 +104,39 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find Aadhaar numbers: twelve digits, of which the first is 2 to 9 and the last is Verhoeff's check digit.
 
-    One in ten numbers passes that check by chance. The number of an order, an amount or a clause is therefore never
-    an Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check digit is
-    not required: a mistyped identity is still personal data.
+    One in ten numbers passes that check by chance. Therefore, the number of an order, an amount or a clause is
+    never an Aadhaar number, and a number without spaces and context is only weak evidence. After the word "Aadhaar"
+    the check digit is not required, because a mistyped identity is still personal data.
     """
     for match in reading.iterate_matches_near_digits(_AADHAAR, _AADHAAR_DIGITS):
-        if candidate := _check_aadhaar(reading, match):
+        if candidate := _build_aadhaar_candidate(reading, match):
             yield candidate
     for match in reading.iterate_matches_after_context(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
         yield DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
-def _check_aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
+def _build_aadhaar_candidate(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
     context = reading.words.find_before(match.start())
     if context is Context.AADHAAR:
         return DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
     if context in THINGS:
         return None
     digits = match[1].replace(match[2], "") if match[2] else match[1]
-    if not verhoeff.is_valid(digits) or _is_inside(reading, match):
+    if not verhoeff.is_valid(digits) or _is_part_of_longer_number(reading, match):
         return None
     return DisclosureCandidate(
         DisclosureKind.AADHAAR, *match.span(1), Strength.LIKELY if match[2] else Strength.WEAK
     )
 
 
-def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
-    """Whether letters touch the number, or it is part of a longer number with colons (an IPv6 address)."""
+def _is_part_of_longer_number(reading: DisclosureText, match: re.Match[str]) -> bool:
+    """Whether the match is part of a longer number: a letter touches it, or a colon as in an IPv6 address."""
     before, after = reading.find_neighbours(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find IBANs by the length for the country and the check digits; after the word "IBAN" by length alone."""
+    """Find IBANs by the length for the country and the check digits. After the word "IBAN" the length decides."""
     for match in (
         reading.iterate_matches_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ()
     ):
@@ -158,7 +158,7 @@ def _find_end_after(text: str, count: int) -> int | None:
 
 
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find US social security numbers. With only one hyphen they are weak finds, because a ZIP+4 looks the same."""
+    """Find US social security numbers. A number with only one hyphen is weak evidence: a ZIP+4 looks the same."""
     for match in reading.iterate_matches_near_digits(_SSN, _SSN_DIGITS):
         named = reading.words.find_before(match.start())
         if named in THINGS:
@@ -184,16 +184,13 @@ The lookahead makes the search seven times faster.
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Words for licences and passports.
-
-Forms that other numbers also have are searched only in texts with such a word.
-"""
+"""Words for licences and passports. A form that other numbers also have counts only in a text with such a word."""
 _BARE_FORM_REACH = 20
 """Maximum number of characters between such a word and the number: "licence number is"."""
 
 
 class _Code(NamedTuple):
-    """The form of a code: its strength without context (``None``: no match), and after a word for the code."""
+    """The form of a code. ``bare`` returns the strength of a match without context; ``None`` rejects the match."""
 
     kind: DisclosureKind
     pattern: re.Pattern[str]
@@ -202,7 +199,7 @@ class _Code(NamedTuple):
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether the form is a find if it is the whole text."""
+    """Whether a code without context counts if it is the whole text."""
 
 
 def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
@@ -214,7 +211,7 @@ def _rate_as_no_disclosure(_code: str) -> Strength | None:
 
 
 def _rate_bare_pan(code: str) -> Strength | None:
-    """Rate a PAN by its fourth letter, the holder's type (Income Tax Department: A B C F G H J L P T, K, E)."""
+    """Rate a PAN by its fourth letter, the type of the holder: one of ABCFGHJLPTKE (Income Tax Department)."""
     return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
 
 
@@ -296,8 +293,8 @@ _CODES = (
 def find_code_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
-    A form that is not distinctive (two letters and four digits) counts only after its word, or as the whole text.
-    The number of an order, a part or a clause never counts.
+    A form that is not distinctive (two letters and four digits) counts only after a word for it, or if it is the
+    whole text. Only the most distinctive forms count after a word for an order or a clause.
     """
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):
@@ -365,8 +362,8 @@ _FORMS = (
     (DisclosureKind.POLICY_NUMBER, _CODED_POLICY, _POLICY_WORDS),
     (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT, _ACCOUNT_WORDS),
 )
-"""Patterns of numbers after their labels. Each is searched only if the text contains one of its words."""
-# "account number of the other customer is 0012 3456 7890": with words between, at least eight digits.
+"""Patterns of numbers after their labels. A pattern is searched only if the text contains one of its words."""
+# "account number of the other customer is 0012 3456 7890": with words in between, the number has at least 8 digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")
 
@@ -374,12 +371,10 @@ _DIGIT = re.compile(r"\d")
 def find_identifiers(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
-    """Find numbers of accounts, policies, customers, members and claims after such a word.
+    """Find numbers of accounts, policies, customers, members and claims after the words for them.
 
-    A number has at least five digits.
-
-    ``account_patterns`` are the target's own patterns. A complete match is an account number,
-    with any words before it.
+    A number has at least five digits. ``account_patterns`` are the target's own patterns: every match is an account
+    number, whatever words precede it.
     """
     for kind, pattern, words in _FORMS:
         for match in (

@@ -1,8 +1,8 @@
 """Find personal numbers, codes, passwords and dates of birth next to a label (`labels.toml`).
 
-A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
-The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or in
-words. A value before its label counts if only a few words are between them: "40927 as one-time passcode".
+A value may follow its label within a short sentence: "the passport used for the crossing was 731048826". The
+nearest label decides, and a label of a thing ("order", "invoice") ends the search. A value may also precede its
+label with only a few words in between: "40927 as one-time passcode". Digits may be separate or in words.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Identifier(NamedTuple):
 
 
 def _compile_value_form(forms: Sequence[str]) -> re.Pattern[str]:
-    """Compile forms of `labels.toml` for a value without its separators, in capitals."""
+    """Compile forms of `labels.toml` to a pattern for a value in capitals and without separators."""
     letters = {"A": "[A-Z]", "9": "[0-9]", "X": "[A-Z0-9]", "?": "?"}
     alternatives: list[str] = []
     for form in forms:
@@ -82,7 +82,7 @@ SPOKEN_TIMES: Final = {
 
 
 def read_spoken_digits(words: Sequence[str]) -> str:
-    """Return the digits of a number in words: "nine eight seven". Empty if any other word is in the text."""
+    """Return the digits of a number in words: "nine eight seven". Empty if any word is not a digit."""
     digits, times = "", 1
     for word in words:
         if word in SPOKEN_TIMES:
@@ -139,7 +139,10 @@ def _find_value_after(
 
 
 def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier) -> int | None:
-    """Return the index of the word after a value that begins with the word ``first``; ``None`` without a value."""
+    """Return the index of the word after the value that begins with word ``first``.
+
+    Return ``None`` if no value begins there.
+    """
     words, starts, ends = reading.words_of_text
     compact, times, best = "", 1, None
     for index in range(first, min(first + _MAX_VALUE_WORDS, len(words))):
@@ -165,7 +168,10 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
 
 
 def _read_characters_of_word(reading: DisclosureText, index: int) -> str | None:
-    """Return the characters that a word adds to a value, in capitals. ``None`` if it cannot be part of a value."""
+    """Return the characters that a word adds to a value, in capitals.
+
+    Return ``None`` if the word cannot be part of a value.
+    """
     words, starts, ends = reading.words_of_text
     word = words[index]
     if word in SPOKEN_TIMES:
@@ -187,7 +193,7 @@ def _is_separator(between: str) -> bool:
 
 
 def _continues_value(text_words: TextWords, index: int) -> bool:
-    """Whether a word continues a value: there is no blank before it, or it has the length of a digit group."""
+    """Whether a word continues a value. False for a single digit after a blank and a longer group of digits."""
     words, starts, ends = text_words
     return (
         len(words[index]) > 1
@@ -283,7 +289,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _FIRST_YEAR: Final = 1905
-"""The first year of birth that is personal data. A person with an earlier year of birth is a historical person."""
+"""The first year of birth that is personal data. Earlier years belong to historical persons."""
 
 
 def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
@@ -334,8 +340,8 @@ _MONTH_NUMBERS: Final = {
 _DATE_PARTS: Final = 3
 
 
-def read_date(text: str) -> str:
-    """Return the numbers of a date, sorted, so that 3/4 and 4/3 are equal. Empty without a date."""
+def build_date_key(text: str) -> str:
+    """Return the numbers of a date, sorted: 3/4 and 4/3 have the same key. Empty if the text is not a date."""
     numbers = [int(word) for word in re.findall(r"\d+", text)]
     month = next((_MONTH_NUMBERS[word] for word in list_words(text.lower()) if word in _MONTH_NUMBERS), None)
     parts = [*numbers, *([month] if month else [])]

@@ -50,18 +50,18 @@ _OWN_ID: Final = re.compile(
     r"[0-9a-f](?<![\w-].)"
     r"(?:\d{7}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}|[0-9a-f]{7}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])"
 )
-"""Run ids and UUIDs, which are not masked: they identify no person, and engineers need them to find a case."""
+"""Run ids and UUIDs. They are not masked: they identify no person, and engineers need them to find a case."""
 _MAX_PASSES: Final = 12
 
 
-FindsInStretch = Callable[[str, int, int], Iterable[Disclosure]]
-"""A function that returns more disclosures between two places of a text. They do not overlap."""
+FindDisclosuresBetween = Callable[[str, int, int], Iterable[Disclosure]]
+"""A function that returns the disclosures between two places of a text. The disclosures do not overlap."""
 
 
 class MaskedText(NamedTuple):
-    """A masked text and its masked values. Places refer to the original text.
+    """A masked text and the places of its masked values in the original text.
 
-    ``unread`` is the middle of a very long text. It is not read, so it is replaced with a mark.
+    ``unread`` is the middle of a very long text. The middle is not read, and is replaced with a short note.
     """
 
     text: str
@@ -76,23 +76,29 @@ def get_label(kind: DisclosureKind, _text: str) -> str:
 
 def mask(
     text: str,
-    instead: Callable[[DisclosureKind, str], str] = get_label,
+    build_replacement: Callable[[DisclosureKind, str], str] = get_label,
     *,
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
-    also: FindsInStretch | None = None,
+    find_more: FindDisclosuresBetween | None = None,
     strict: bool = False,
     suite: KnownValues | None = None,
 ) -> MaskedText:
-    """Replace all personal data and secrets in a text, including weak finds, and return the replaced values.
+    """Replace all personal data and secrets in a text. Return the masked text and the places of the values.
 
-    ``instead`` returns the replacement for the kind and the text of a find. A masked text is read again until there
-    is no new find, because a mask can expose the text beside it. A text that would need more than twelve rounds (an
-    attack; two are usual) is replaced with `WITHHELD`. Labels that are already in the text and ``safe`` stretches
-    from an earlier masking are not changed. ``also`` finds further values, which the text alone does not show, in
-    the stretches between. In a text beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
-    Contacts of companies are masked only if ``strict`` is true, for texts that the public reads. Names and contacts
-    in ``suite`` (the texts of a suite) and run ids are not masked.
+    Disclosures with weak evidence are masked too. The following are not masked:
+
+    - run ids, and labels that an earlier masking left in the text;
+    - the spans ``safe``;
+    - names and contacts that are in ``suite``, the values of the texts of a suite;
+    - the company's own contacts. With ``strict`` (for texts that the public reads) they are masked too.
+
+    ``build_replacement`` gets the kind and the text of a disclosure and returns its replacement. ``find_more``
+    searches the text between the disclosures for values that the rules do not know.
+
+    A masked value can expose the text beside it. Therefore, the text is searched again until there is nothing new.
+    Usually two searches are enough. After twelve searches, the whole text is replaced with `WITHHELD`. In a text
+    longer than `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 
@@ -114,27 +120,27 @@ def mask(
         return _mask_ends(
             text,
             unread,
-            instead,
+            build_replacement,
             account_patterns=account_patterns,
             safe=[*safe],
-            also=also,
+            find_more=find_more,
             strict=strict,
             suite=suite,
         )
     unmasked = (match.span() for pattern in (_MASKED, _OWN_ID) for match in pattern.finditer(text))
     masks = _remove_overlaps([*safe, *unmasked])
     disclosures = find_maskable(masks)
-    if also is not None:
+    if find_more is not None:
         disclosures += [
             disclosure
             for gap in _find_gaps(len(text), [*masks, *_list_spans(disclosures)])
-            for disclosure in also(text, *gap)
+            for disclosure in find_more(text, *gap)
         ]
     for _ in range(_MAX_PASSES):
         more = find_maskable(sorted(masks + _list_spans(disclosures)))
         if not more:
             disclosures.sort(key=lambda disclosure: disclosure.start)
-            return MaskedText(_replace_disclosures(text, disclosures, instead), tuple(disclosures))
+            return MaskedText(_replace_disclosures(text, disclosures, build_replacement), tuple(disclosures))
         disclosures += more
     return MaskedText(WITHHELD, tuple(disclosures))
 
@@ -142,27 +148,27 @@ def mask(
 def _mask_ends(
     text: str,
     unread: Unread,
-    instead: Callable[[DisclosureKind, str], str],
+    build_replacement: Callable[[DisclosureKind, str], str],
     *,
     account_patterns: Sequence[str],
     safe: Sequence[tuple[int, int]],
-    also: FindsInStretch | None,
+    find_more: FindDisclosuresBetween | None,
     strict: bool,
     suite: KnownValues | None,
 ) -> MaskedText:
-    """Mask the beginning and the end of a long text.
+    """Mask the beginning and the end of a long text, and withhold the middle.
 
-    Each is read with a margin, so that a disclosure on the border is withheld.
+    Both ends are read with a margin. A disclosure on a border becomes part of the middle.
     """
     head, tail, tail_start = split_around_unread(text, unread)
 
     def mask_part(part: str, at: int) -> list[Disclosure]:
         masked = mask(
             part,
-            instead,
+            build_replacement,
             account_patterns=account_patterns,
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
-            also=also,
+            find_more=find_more,
             strict=strict,
             suite=suite,
         )
@@ -176,7 +182,7 @@ def _mask_ends(
         *(disclosure for disclosure in last if disclosure.start >= end),
     ]
     gap = Unread(start, end)
-    return MaskedText(_replace_disclosures(text, disclosures, instead, gap), tuple(disclosures), gap)
+    return MaskedText(_replace_disclosures(text, disclosures, build_replacement, gap), tuple(disclosures), gap)
 
 
 def _shift_disclosure(disclosure: Disclosure, by: int) -> Disclosure:
@@ -188,7 +194,7 @@ def _list_spans(disclosures: Iterable[Disclosure]) -> list[tuple[int, int]]:
 
 
 def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a text that are not in the stretches ``taken``."""
+    """Yield the parts of a text that are not in the spans ``taken``."""
     at = 0
     for start, end in sorted(taken):
         if at < start:
@@ -198,10 +204,10 @@ def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[
         yield at, length
 
 
-def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the stretches in order. If two overlap, only the first is returned."""
+def _remove_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans in order. If two spans overlap, only the first span is returned."""
     apart: list[tuple[int, int]] = []
-    for start, end in sorted(stretches):
+    for start, end in sorted(spans):
         if not apart or start >= apart[-1][1]:
             apart.append((start, end))
     return apart
@@ -210,18 +216,22 @@ def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, in
 def _replace_disclosures(
     text: str,
     disclosures: list[Disclosure],
-    instead: Callable[[DisclosureKind, str], str],
+    build_replacement: Callable[[DisclosureKind, str], str],
     gap: Unread | None = None,
 ) -> str:
-    stretches = [
-        (disclosure.start, disclosure.end, instead(disclosure.kind, text[disclosure.start : disclosure.end]))
+    replacements = [
+        (
+            disclosure.start,
+            disclosure.end,
+            build_replacement(disclosure.kind, text[disclosure.start : disclosure.end]),
+        )
         for disclosure in disclosures
     ]
     parts: list[str] = []
     at = 0
     if gap is not None:
-        stretches.append((gap.start, gap.end, gap.mark))
-    for start, end, replacement in sorted(stretches):
+        replacements.append((gap.start, gap.end, gap.mark))
+    for start, end, replacement in sorted(replacements):
         parts += (text[at:start], replacement)
         at = end
     parts.append(text[at:])

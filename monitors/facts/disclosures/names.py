@@ -1,6 +1,6 @@
-"""Find names of people, if the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
+"""Find names of people by the words beside them (`names.toml`): a greeting, a title, "belongs to", a label.
 
-The rules have no list of names, so a name without such a word is not found. A name that contains a word for
+The rules have no list of names. A name without such a word is not found. A name that contains a word for
 organisations, or is beside a word for works of authors and artists, is not the name of a private person.
 """
 
@@ -47,7 +47,7 @@ _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
 """Maximum length of a word in capitals that counts as an abbreviation and not a name: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Maximum number of names of a text for which later mentions are searched."""
+"""Maximum number of names in a text for which later mentions are searched."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
 """Words for a role or relation, which are not names: "Driver ka number"."""
@@ -67,7 +67,7 @@ class _Name(NamedTuple):
 
 
 def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find the names that the text marks, and their later mentions. All are weak finds: masked, but no alert."""
+    """Find the names of people and their later mentions. The evidence is always weak: a name sends no alert."""
     names: dict[tuple[int, int], None] = {}
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
@@ -298,7 +298,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
 
 
 def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
-    """Whether a capitalised word may be a German noun and not a name, because German capitalises all nouns."""
+    """Whether the phrase may be German. Then a capitalised word may be a noun, because German capitalises nouns."""
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))
         and phrase.first > 0
@@ -385,7 +385,7 @@ _WORD_PARTS: Final = re.compile(r"[\s\-]+")
 
 
 def _find_names_before_masks(reading: DisclosureText) -> Iterator[_Name]:
-    """Yield names of at least two words before a masked stretch: "Ana Silva's mobile is [phone]"."""
+    """Yield names of at least two words before a masked value: "Ana Silva's mobile is [phone]"."""
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = text.find(HIDDEN)
     while at >= 0:

@@ -1,7 +1,7 @@
 """Find telephone numbers, and numbers of any kind that are dictated digit by digit.
 
-A distinctive form identifies a telephone number; otherwise the words before the number decide. Numbers may be
-spelled out digit by digit: "nine eight seven …", "nau aath saat …".
+Telephone numbers are found by their form. If a form is not distinctive, the words before the number decide. A
+number may be dictated digit by digit: "nine eight seven …", "nau aath saat …".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NORTH_AMERICAN = re.compile(
     r"|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
     r"(?![\d]|[.\-]\d)" + _EXTENSION + "))"
 )
-# 0049 176 48213377: like +49, with the code of an existing country. 004917648213377 may be any number.
+# 0049 176 48213377: equal to +49, with the code of an existing country. 004917648213377 may be any number.
 _COUNTRY = (
     r"(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-69]\d|3[578]\d|42\d|5[09]\d|6[79]\d"
     r"|8[0578]\d|9[679]\d)"
@@ -52,7 +52,7 @@ _NATIONAL = re.compile(
     r"(?<![\d.,/\-])(?=(\(?0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )(?:\d{5,9}|\d{2,4}(?: \d{2,5}){1,3})(?![\d]|[.,/\- ]\d)"
     r"|0[1-9](?:[ .]\d\d){4}(?!\d|[ .,/\-]\d)))"
 )
-# After a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78. The whole run of digits.
+# All digits after a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78.
 _EUROPEAN = re.compile(
     r"(?<!\d)(?<!\d[ .,:\-/])(?=(\(?[036789]\d{0,4}\)?(?:[ .\-/]{0,3}\d){6,14}(?!\d|[ .,:\-/]{1,2}\d)))"
 )
@@ -64,7 +64,7 @@ _WHEN = re.compile(r"\d{1,2}[./\-]\d{1,2}[./\-](?:19|20)\d\d|\d{1,2}\.\d\d ?-")
 _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
-# "My US number is 020 7946 018", "here is Tara's number: …": a person's number, unless a word names a thing.
+# "My US number is 020 7946 018", "here is Tara's number: …": a telephone number, unless a word names a thing.
 _MINE = re.compile(
     r"(?:\b(?:[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Tt]heir|\w{2,20}'s)"
     r"(?: [A-Z][A-Za-z]{1,14}| new| old| home| work| other| own)? number"
@@ -80,7 +80,7 @@ _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
 _YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
 """A number with a slash in a reference: the 2026/114 of a shelf mark."""
 _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
-"""The start of a German or French mobile number. No other numbers begin like this."""
+"""The first digits of a German or French mobile number. No other numbers begin with these digits."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Number of digits of a telephone number after a word such as "phone".
@@ -88,7 +88,7 @@ _LENGTHS = range(7, 20)
 The shortest local numbers have 7 digits. The longest have 19: 15 by E.164, and an extension of 4.
 """
 _OWN_LENGTHS = range(7, 14)
-"""Number of digits after "my … number". Numbers of other lengths are as likely something else."""
+"""Number of digits of a telephone number after "my … number". Numbers of other lengths are often something else."""
 
 _WITH_AREA = 10
 """Minimum number of digits of an Indian or American number with its area code."""
@@ -97,10 +97,13 @@ _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 
 
 def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find telephone numbers: of any country after a word such as "phone", else international, Indian or American.
+    """Find telephone numbers.
 
-    A European number that only has the form (0176 48213377) is a weak find: it is masked, but no alert is sent. A
-    toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact, so it is weak too.
+    After a word such as "phone", numbers of any country are found. Without such a word, international, Indian and
+    American numbers are found. Two kinds of numbers are weak evidence, which is masked but sends no alert:
+
+    - European numbers without such a word (0176 48213377);
+    - toll-free lines, which are public (India 1800 and 1860, America 800 to 888, Britain 0800).
     """
     for match in reading.iterate_matches_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _build_candidate(match, Strength.CERTAIN)
@@ -120,7 +123,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers in European dialling form: 0049 …, 0176 ….
 
-    Without groups or a word before them they are weak.
+    Weak evidence are national numbers without a word such as "telefon", and international numbers without groups.
     """
     for match in reading.iterate_matches_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_number_of_object(reading, match):
@@ -164,7 +167,7 @@ def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCand
 _WORD = "|".join(sorted((*SPOKEN_DIGITS, *SPOKEN_TIMES), key=len, reverse=True))
 _MIN_SPOKEN_DIGITS = 7
 _AADHAAR_DIGITS = 12
-# Numbers of fewer than seven words are not masked: a count ("one two three") has fewer words.
+# Numbers in fewer than seven words are not masked. A person who counts ("one two three") says fewer words.
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
 
@@ -174,9 +177,9 @@ _COUNTING = "0123456789012345678909876543210"
 
 
 def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find numbers of at least seven digits in words, and of at least ten digits that are written one by one.
+    """Find numbers that are dictated: at least seven digits in words, or at least ten separate digits.
 
-    Check digits or context decide their kind.
+    The kind of a number follows from the words before it or from its check digit.
     """
     for match in reading.iterate_matches_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
         characters = "".join(filter(str.isalnum, match[0])).upper()

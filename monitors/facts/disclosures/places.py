@@ -2,7 +2,7 @@
 
 An address is read backwards from its postcode, over capitalised words, numbers and words for streets, to the word
 that introduces the address. A street without a postcode is found only after words for a person. The nearest word
-decides the owner of an address or a telephone. A company's own contact is not masked, except in public texts.
+for a person or a company shows the owner of a contact. A company's own contact is masked only in public texts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CITY: Final = (
     rf"|(?: {_CAPITAL_WORD})(?=[,.\n)]|$))?"
 )
 _POSTCODES: Final = (
-    # Each pattern begins with a digit, so that a text without digits is read in almost no time.
+    # Each pattern begins with a digit. A text without digits is read in almost no time.
     ("uk", re.compile(r"\d[A-Z\d]? ?\d[A-Z]{2}(?![A-Za-z0-9])")),
     (
         "number",
@@ -52,7 +52,7 @@ _UK_AREA: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(PLACES['uk_areas'].
 _STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *PLACES['state_names']))})\.?,? $")
 _COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
 _LENGTH_BEFORE_POSTCODE: Final = 17
-"""Characters that are read before a postcode: the longest name of a state, with the text after it."""
+"""Number of characters that are read before a postcode: enough for the longest name of a state and a separator."""
 _POSTAL_ITEM: Final = re.compile(r"[A-Z]{2} ?(?:\d{4} ?\d{4} ?\d?|\d{3} ?\d{3} ?\d{3}) ?[A-Z]{2}\b")
 """The tracking number of a posted item (UPU S10): LX 4410 2276 9 GB. It is not a postcode."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
@@ -62,9 +62,9 @@ _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 def is_company_contact(
     reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
 ) -> bool | None:
-    """Whether the nearest word before a contact says that a company owns it; ``None`` if no word shows the owner.
+    """Return True if a company owns a contact, False if a person owns it, and ``None`` if no word shows the owner.
 
-    The words ``skipped`` are ignored.
+    The nearest word for an owner before the contact decides. The words ``skipped`` are ignored.
     """
     nearest: bool | None = None
     last_end = 0
@@ -110,7 +110,7 @@ _ADDRESS_END: Final = re.compile(
     r"|,?\s(?:and|but|so|who|which|until|since|now|yet|please|mein)(?=\s+[a-z]|[.,]?$)"
 )
 _WEB: Final = re.compile(r"\S*://\S*")
-"""A web address. Its digits and commas are not a street address."""
+"""A web address. The digits and commas of a web address are not a street address."""
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -153,7 +153,7 @@ def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandid
 
 
 def _find_postcodes_with_country(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the country and the span of possible postcodes, with the city after them and the state before them."""
+    """Yield the country and the span of each possible postcode, with the state before it or the city after it."""
     for country, pattern in _POSTCODES:
         for match in pattern.finditer(text):
             before = text[max(0, match.start() - _LENGTH_BEFORE_POSTCODE) : match.start()]

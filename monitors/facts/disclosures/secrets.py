@@ -15,7 +15,7 @@ from monitors.facts.disclosures.candidates import (
 )
 from monitors.facts.disclosures.phrases import PLACES
 
-# A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
+# Possessive quantifiers: a sequence of mailbox characters is read only once, from its left end.
 # Devanagari vowel signs are not word characters for `re`. The Devanagari full stop (U+0964) is not part of a name.
 _W = r"\w\u0900-\u0963\u0966-\u097f"
 _AT = re.compile(
@@ -62,11 +62,11 @@ _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
 _MIN_LONG_GROUP_DIGITS = 3
-"""Minimum number of hexadecimal digits of a long group. Groups of fingerprints and hardware addresses have two."""
+"""Minimum number of hexadecimal digits of a long group. The groups of a fingerprint or a MAC address have two."""
 _TELLING_OCTET = 100
-"""An octet above this value shows an IP address. 98 % of random addresses have one.
+"""Four numbers are an IP address and not a version ("2.2.27.6") if one of them is at least this large.
 
-Versions ("2.2.27.6") have none.
+This is true for 98 % of random IP addresses.
 """
 
 
@@ -88,14 +88,14 @@ def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             is_sentence = match.end() - match.start() < len(reading.text.strip())
             strength = Strength.CERTAIN if not role else Strength.CONTACT if is_sentence else Strength.WEAK
             yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), strength)
-        elif len(labels) > 1 and (end := _find_shorter_end(match)):
+        elif len(labels) > 1 and (end := _find_end_of_valid_domain(match)):
             yield DisclosureCandidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
-        elif _is_upi(match, reading):
+        elif _is_upi_id(match, reading):
             yield DisclosureCandidate(DisclosureKind.UPI, *match.span(), Strength.CERTAIN)
 
 
-def _find_shorter_end(match: re.Match[str]) -> int | None:
-    """Return the end of the last valid label of an address, for example in ``a@b.com.2024``."""
+def _find_end_of_valid_domain(match: re.Match[str]) -> int | None:
+    """Return the end of the longest valid domain in a match: after "com" in ``a@b.com.2024``."""
     ends = [dot.start() for dot in _DOT.finditer(match[2])][1:]
     for end in reversed(ends):
         if _TOP_LEVEL.fullmatch(_DOT.split(match[2][:end])[-1]):
@@ -103,7 +103,7 @@ def _find_shorter_end(match: re.Match[str]) -> int | None:
     return None
 
 
-def _is_upi(match: re.Match[str], reading: DisclosureText) -> bool:
+def _is_upi_id(match: re.Match[str], reading: DisclosureText) -> bool:
     handle = match[2].lower()
     return handle in _HANDLES or (handle.isalpha() and reading.words.find_before(match.start()) is Context.UPI)
 
@@ -120,10 +120,7 @@ def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _has_leading_zero(address: str) -> bool:
-    """Whether an octet has a leading zero (``01``).
-
-    Then the text is a telephone number in pairs, not an address.
-    """
+    """Whether an octet has a leading zero (``01``). Then the text is a telephone number and not an address."""
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
@@ -151,7 +148,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> bool:
-    """Whether a match can only be an address: it has eight groups, most of them long, or is only ``::1``."""
+    """Whether a match can only be an address: it has eight groups, half of them long, or is ``::1`` on its own."""
     if written == _THIS_HOST:
         neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
         return not neighbours.strip(_BESIDE)
@@ -162,7 +159,7 @@ def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> 
 def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
     """Whether the address is in a range that hosts use.
 
-    `a::b` in a program, `10::30` and a fingerprint in pairs also have the form of an address.
+    Program code (`a::b`), `10::30` and fingerprints also have the form of an address, but are not in such a range.
     """
     return any(address in network for network in _IPV6_ASSIGNED)
 
@@ -201,7 +198,7 @@ _LABELLED = re.compile(
     r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?"
     r"([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
 )
-# One-time codes and card check numbers. A PIN has exactly four digits, because six digits are a postal code.
+# One-time codes and card check numbers. A PIN has exactly four digits, because an Indian postal PIN has six digits.
 _CODE = re.compile(
     r"\b(?:(?:otp|cvv|cvc|verification code|security code)\b(?: ?(?:code|number|no\.?))?\s{0,3}(?:is\b|:|="
     r"|-)?\s{0,3}(?P<code>\d{3,8})"

@@ -1,4 +1,4 @@
-"""Skip texts without personal data fast: native code excludes most texts before the disclosure rules read them.
+"""Skip texts without personal data: fast native code excludes most texts before the disclosure rules read them.
 
 The rules take some hundred microseconds for a reply, which is too slow for a log of a gigabyte. The sieve never
 rejects a text in which `find_disclosures` finds something: it contains the pattern of each rule, without the
@@ -40,8 +40,8 @@ def _build_matcher(*patterns: str) -> Callable[[str], bool]:
     return SchemaValidator(schema).isinstance_python
 
 
-# Characters that the view of a text folds or leaves out, by kind, and control characters, which the two engines
-# read differently. A text with such characters is folded first.
+# Characters that the view of a text replaces or removes, and control characters, which the two engines read
+# differently. A text with such characters is folded first.
 _FOLDED = (
     r"[\p{Nd}&&[^0-9]]|[\p{Zs}&&[^ ]]|[\p{Cf}\p{Pd}&&[^\-]]|[\u{ff01}-\u{ff5e}\u{2460}-\u{2468}\u{24ea}]"
     r"|[\u{34f}\u{2065}\u{20e3}\u{fe00}-\u{fe0f}\u{2043}\u{2212}\u{fe6b}\u{2024}\u{b7}\u{2044}\u{2215}]"
@@ -150,7 +150,7 @@ _SAID_NUMBER = (
     r"\d(?:[ .\-/:,]{0,2}\d){11}",
     rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{4}}",
 )
-"""Forms of numbers that are finds only after a word such as "passport"."""
+"""Forms of numbers that are disclosures only after a word such as "passport"."""
 _SAYING_WORDS = (
     "aadh?aa?r|adh?aa?r|uid|card|visa|master|maestro|amex|rupay|debit|credit|cc|lic|dl|passport|vehicle|plate|reg|car|bike"
     "|scooter|truck|gad|gaad|polic|acc|a/c|folio|cif|crn|uhid|khata|khaata|customer|member|client|subscriber|patient|claim"
@@ -179,7 +179,7 @@ _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS}
 
 
 def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """Return false only if the rules find nothing in the text, and nothing in any of its lines.
+    """Return False only if the rules find no disclosure in the text and in each of its lines.
 
     ``account_patterns`` are the target's own patterns, as for `find_disclosures`.
     """
@@ -192,7 +192,7 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 
 
 def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
-    """Whether any of the texts may disclose something. All texts are tested in one pass."""
+    """Whether any of the texts may contain a disclosure. All texts are tested in one pass."""
     whole = "\n".join(texts)
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)

@@ -12,13 +12,13 @@ from typing import Final
 
 from monitors.facts.disclosures.candidates import DisclosureKind, build_view
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
+from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digits
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Minimum number of characters of a value that may be part of a known value. A shorter value must be equal."""
+"""A value with at least this many characters may be a part of a known value. A shorter value must be equal."""
 _PHONE_DIGITS: Final = 8
-"""Phone numbers are compared by this number of last digits, without the country code and the leading zero."""
+"""Number of last digits by which phone numbers are compared, without the country code and the leading zero."""
 _MAIL_WORDS: Final = frozenset(
     word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
 ) - {"@"}
@@ -32,7 +32,7 @@ def normalise_text(text: str) -> str:
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
 def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
     """Return a value in a standard spelling, so that different spellings of one value are equal."""
-    if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
+    if kind is DisclosureKind.BIRTH_DATE and (date := build_date_key(text)):
         return date
     words = list_words(build_view(text).text.lower())
     if kind is DisclosureKind.EMAIL and "@" not in text:

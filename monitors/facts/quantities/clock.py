@@ -1,11 +1,11 @@
 """Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
-An hour without a mark is a time if a range or a word shows this (``9 to 6pm``). Two figures with a colon may be a
-score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or after a
+A bare number is a time of day if a range or a word shows this (``9 to 6pm``). Two figures with a colon may also be
+a score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or after a
 word such as "at". An hour up to twelve without "am", "pm" or a part of the day is ambiguous.
 
-Spoken hours are read too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past
-one``; ``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.
+Spoken hours are read too: ``half past one``, ``quarter to six``, ``halb fünf``, ``à quatre heures et demie``, ``a
+las cuatro y media de la tarde``. In ``9 to half past one``, the 9 is also a time.
 
 "Always open" is also read as a time, in any wording: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
@@ -92,7 +92,7 @@ _HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
     for word, value in load_listed_numbers(language).items()
     if value in {str(hour) for hour in range(1, 13)}
 }
-"""Hours by their words in `languages.toml`. "une" and "una" are added, because they are articles there."""
+"""The hour of each word in `languages.toml`. "une" and "una" are added, because the file has them as articles."""
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
     rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
@@ -147,7 +147,7 @@ class _ClockTime(NamedTuple):
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Replace bare numbers that form times of day with those times."""
+    """Return the readings. Bare numbers that form times of day are replaced with those times."""
     lowered = text.lower()
     has = lowered.__contains__
     if any(map(has, _ALWAYS_HINTS)) or ("24" in text and _ALWAYS_DIGITS.search(lowered)):
@@ -185,7 +185,7 @@ def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
 
 
 def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Replace readings that say "always open" (24/7) with one time of day."""
+    """Return the readings. Those that together say "always open" (24/7) are replaced with one time of day."""
     starts = [token.start for token in reader.tokens]
     for match in _ALWAYS.finditer(text):
         first, last = bisect_left(starts, match.start()), bisect_left(starts, match.end()) - 1
@@ -198,7 +198,7 @@ def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _has_possible_time_mark_at(reader: NumberReader, behind: int) -> bool:
-    """Whether the token after a number can belong to a time of day. This is cheaper than the full search."""
+    """Whether the token after a number can belong to a time of day. This check is faster than the full search."""
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
@@ -263,7 +263,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
 
 
 _OPENING_WORDS: Final = 60
-"""Number of characters before the first of two hours that are searched for a day or "open"."""
+"""Number of characters before two hours that are searched for a day of the week or "open"."""
 
 
 def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
@@ -299,7 +299,7 @@ def _has_time_mark(match: re.Match[str]) -> bool:
 
 
 def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
-    """Whether digits without a word for a time beside them are a time of day."""
+    """Whether digits are a time of day although no word for a time is beside them."""
     if match["minute"] is None or text[match.end("hour")] == ".":
         return False
     before = text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]
@@ -313,7 +313,7 @@ _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à
 _MIN_TIME_HOUR: Final = 5
 """French hours from this value on are times even without a preposition: ``16 h 30``.
 
-Smaller ones may be durations.
+Smaller values may be durations.
 """
 
 

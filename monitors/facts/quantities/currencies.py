@@ -1,4 +1,4 @@
-"""Tables of currencies by sign, code and name. ``None`` stands for a sign without a country, such as ``$``."""
+"""Tables of currencies by sign, code and name. A sign that several countries use, such as ``$``, has ``None``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODES = parse_keys(
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
 )
-"""Keys of the supported ISO 4217 codes, and RMB, which people write for CNY."""
+"""The lookup keys of the supported ISO 4217 codes, and of RMB, which people write for CNY."""
 
 _SAME = {"RMB": "CNY"}
 

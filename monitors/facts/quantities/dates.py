@@ -29,7 +29,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
 _PIVOT = 69
-"""Two-digit years from this value on belong to the last century, as in POSIX: 69 is 1969, 68 is 2068."""
+"""The first two-digit year of the last century, as in POSIX: 69 is 1969, 68 is 2068."""
 
 
 class Day(NamedTuple):
@@ -133,7 +133,7 @@ def _read_date_starting_with_number(reader: NumberReader, at: int) -> Day | None
 
 
 def _read_month_after_day_range(reader: NumberReader, at: int) -> _DatePart | None:
-    """Return the month of ``2 to 16 August`` for its first day; ``at`` is the token after that day."""
+    """Return the month of a range of days (``2 to 16 August``). ``at`` is the token after the first day."""
     at += reader.token(at).text == "."
     if reader.token(at).key not in _RANGE_MARKS:
         return None
@@ -182,12 +182,12 @@ def _read_date_starting_with_month(reader: NumberReader, at: int) -> Day | None:
 
 
 def _is_year_without_day(reader: NumberReader, at: int, year: _DatePart) -> bool:
-    """Whether a year has no day: in "fifteen oh six" the fifteen is not a day."""
+    """Whether the words at ``at`` are only a year. "Fifteen oh six" is the day fifteen and the year oh six."""
     return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 
 
 def _build_day_with_nearby_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
-    """Build a date with the year after the month or before the day; without a year, the date is partial."""
+    """Build a date with the year after the month or before the day. Without a year, the date is partial."""
     following = _skip_mark(reader, month.after, {",", "-", "/", "."})
     if reader.token(following).key in {"of", "in", "सन", "वर्ष"}:
         following += 1
@@ -208,7 +208,7 @@ def _format_iso_date(year: int, month: int, day: int) -> str:
 
 
 def _skip_mark(reader: NumberReader, at: int, marks: set[str]) -> int:
-    """Return the token after one of ``marks``, and after a comma or hyphen that follows the mark."""
+    """Skip one of ``marks`` and a comma or hyphen after it. Return the index of the next token."""
     if reader.token(at).key in marks:
         at += 1
         if reader.token(at).text in {",", "-"}:

@@ -1,7 +1,6 @@
 """Define the records of a quantity in a text: kind, exact value, unit, bound and place.
 
-`QuantityReading` is the light form that the readers return. `Fact` is the stored record that is built from a
-reading.
+The readers return a `QuantityReading`, which is fast to build. A `Fact` is the stored record of such a reading.
 """
 
 from __future__ import annotations
@@ -43,12 +42,14 @@ class Bound(StrEnum):
 class Fact(Record):
     """One quantity that a text states.
 
-    ``value`` is a plain decimal string (``1500000``). For a date or a time of day, it is ISO 8601 (``2015-03-03``,
-    ``18:00``). For "always open" it is ``24/7``. ``unit`` is the ISO 4217 code for money (``None`` if the text
-    names no country, for example ``$``), ``percent``, or ``day`` for a duration. ``original_value`` and
-    ``original_unit`` are those of the text (24, ``month``), because a month is not thirty days unless a case
-    defines it so. ``start`` and ``end`` count Unicode code points of the original text, end exclusive; ``text`` is
-    the text between them.
+    - ``value`` is a plain decimal string (``1500000``). A date or a time of day is in ISO 8601 (``2015-03-03``,
+      ``18:00``). "Always open" is ``24/7``.
+    - ``unit`` is the ISO 4217 code for money, ``percent``, or ``day`` for a duration. It is ``None`` for money
+      without a country, such as ``$``.
+    - ``original_value`` and ``original_unit`` are those of the text (24, ``month``). They are stored because a
+      month has thirty days only if the case says so.
+    - ``start`` and ``end`` count Unicode code points of the original text, end exclusive. ``text`` is the text
+      between them.
     """
 
     kind: FactKind
@@ -63,18 +64,18 @@ class Fact(Record):
 
     @property
     def number(self) -> Decimal:
-        """The value as an exact number. Raises an error for dates and times of day."""
+        """The value as an exact number. Raises `decimal.InvalidOperation` for dates and times of day."""
         return Decimal(self.value)
 
 
-# Shares its fields with Fact because a reading has places in the folded text, a fact in the original text.
+# Similar to Fact, but its places are in the folded text. The places of a Fact are in the original text.
 class QuantityReading(NamedTuple):
     """A quantity that was read in a folded text.
 
-    ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has separate
-    ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is ISO 8601:
-    ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and ``value``
-    is in minutes.
+    - ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters.
+    - ``months`` and ``days`` of a duration are separate, because a month has thirty days only if the case says so.
+    - ``date`` of a date is in ISO 8601: ``2015-03-03``, ``2015-03`` without a day, ``--03-03`` without a year.
+    - ``date`` of a time of day is ``18:00``; the ``value`` is in minutes.
     """
 
     kind: FactKind
@@ -102,9 +103,9 @@ class QuantityReading(NamedTuple):
     other_value: Decimal | None = None
     """The value with the other decimal mark, if the text is ambiguous: ``6.000`` is 6 or 6000."""
     attached: bool = False
-    """Whether letters of an unknown unit touch the digits, as in a measure or an identifier."""
+    """Whether letters directly follow the digits. They may be an unknown unit or part of an identifier."""
     unread: bool = False
-    """Whether a word in an unsupported language follows, which may be a scale or a unit: 5 Millionen, 24 Monate."""
+    """Whether a word follows that may be a scale or unit in an unsupported language: 5 Millionen, 24 Monate."""
     per: str = ""
     """The period that directly follows an amount: ``year`` for "€119 a year"."""
     counts: str = ""

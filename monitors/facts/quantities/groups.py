@@ -1,8 +1,8 @@
 """Read the groups of a number. A group is the part before a scale word such as "lakh" or "million".
 
 A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers such as
-"five crore, twenty lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller
-scale follows ("two lakh, fifty thousand").
+"five crore, twenty lakh, three hundred and two". A comma, an "and" or the end of a line ends a number. Only if a
+smaller scale follows, the number continues ("two lakh, fifty thousand").
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_GROUP_LENGTH = 60
 
 
 class GroupReader(Lookup):
-    """Read groups; `monitors.facts.quantities.number_reader.NumberReader` combines them."""
+    """Read single groups. `monitors.facts.quantities.number_reader.NumberReader` combines them to numbers."""
 
     def _read_group(self, at: int) -> Group | None:
         token = self.token(at)
@@ -82,7 +82,7 @@ class GroupReader(Lookup):
         return self._read_spoken_decimals(self._read_hundreds(mixed))
 
     def _join_spaced_groups(self, at: int, group: Group) -> Group:
-        """Join ``40 000`` or ``1 234 567.89``: groups of three after one to three digits, one space apart."""
+        """Join groups of three digits with one space between them: ``40 000``, ``1 234 567.89``."""
         first = self.token(at)
         if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004 - a group has three digits
             return group
@@ -104,7 +104,7 @@ class GroupReader(Lookup):
         return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
 
     def _read_slash_fraction(self, group: Group) -> Group:
-        """Read ``2 1/4`` or ``3/4``. A fraction that is not below 1, such as 24/7, is read as two numbers."""
+        """Read ``2 1/4`` or ``3/4``. A fraction of 1 or more, such as 24/7, is read as two numbers."""
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._read_denominator(at + 1)
@@ -153,7 +153,7 @@ class GroupReader(Lookup):
     def _read_tens_and_units(self, at: int, word: NumberWord) -> Group:
         """Read ``twenty two``, ``twenty-two``, or ``twenty and two`` before a unit.
 
-        Any other word is read alone.
+        Any other number word is returned as a group of its own.
         """
         if not word.tens:
             return Group(word.value, at + 1)
@@ -166,7 +166,7 @@ class GroupReader(Lookup):
         return Group(word.value, at + 1)
 
     def _is_continued_after_and(self, at: int) -> bool:
-        """Whether a number continues after "and", because a unit directly follows (``twenty and four hours``)."""
+        """Whether "and" continues a number, because a unit follows directly (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
@@ -214,7 +214,7 @@ class GroupReader(Lookup):
         return Group(value, after)
 
     def _is_hundred(self, at: int) -> bool:
-        """Whether a word means a hundred, even if it has another meaning alone: "sau" in "paanch sau"."""
+        """Whether a word means a hundred, such as "sau" in "paanch sau". Alone, "sau" is not read as a number."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
         word, before = self.find_raw_word(at), self.part(at - 1)
@@ -225,11 +225,13 @@ class GroupReader(Lookup):
         )
 
     def _is_counted_separately(self, joint: int, after: int) -> bool:
-        """Whether a small number between tokens ``joint`` and ``after`` is counted separately.
+        """Whether a small number between tokens ``joint`` and ``after`` is not part of the number before it.
 
-        It is separate if it is "one of" something, if a unit or noun follows and the number before it has a
-        currency ("Rs two hundred and three years"), and after a Hindi "and", which is never spoken inside a
-        number.
+        True in three cases:
+
+        - It is "one of" something.
+        - It follows a Hindi "and", which is never inside a number.
+        - The number before it has a currency, and a unit or noun follows: "Rs two hundred and three years".
         """
         following = self.token(after)
         if following.key == "of":
@@ -263,7 +265,7 @@ class GroupReader(Lookup):
         return self.part(at) is NumberPart.FRACTION
 
     def _read_quartered_number(self, at: int, word: NumberWord) -> Group:
-        """Read सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
+        """Read सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75. Before a scale word, सवा is 1.25 and पौने 0.75."""
         inner = self.token(at + 1)
         if inner.kind == NUMERAL:
             values = parse_numeral(inner.text)
@@ -276,7 +278,7 @@ class GroupReader(Lookup):
         return Group(alone, at + 1)
 
     def _read_fraction_group(self, at: int, word: NumberWord) -> Group | None:
-        """Read ``half a million``, ``quarter million``, ``आधा``; an English half alone is not a number."""
+        """Read ``half a million``, ``quarter million``, ``आधा``. The English word "half" alone is not a number."""
         after = at + 1
         if word.english and self.token(after).key == "of" and self.token(after + 2).key in self._units:
             after += 1  # "a quarter of an hour"
@@ -335,11 +337,14 @@ class GroupReader(Lookup):
 class ScaleReader(GroupReader):
     """Read groups with falling scales.
 
-    `monitors.facts.quantities.number_reader.NumberReader` adds the text that may follow them.
+    `monitors.facts.quantities.number_reader.NumberReader` also reads the text that may follow the groups.
     """
 
     def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
-        """Read groups with falling scales (five crore, twenty lakh, two): value, next token, last scale."""
+        """Read groups with falling scales (five crore, twenty lakh, two).
+
+        Return the value, the index of the next token and the last scale; ``None`` without a number.
+        """
         total, limit, begin, end = Decimal(0), MAX_VALUE, at, at
         last_scale = Decimal(1)
         while True:
@@ -363,7 +368,7 @@ class ScaleReader(GroupReader):
         return None if end == begin else (total, end, last_scale)
 
     def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
-        """Whether a group belongs to the number before it: it is smaller, and not a separate number."""
+        """Whether a group belongs to the number before it, because it is smaller and not a separate number."""
         if (
             group.year
             or scale >= limit
@@ -379,8 +384,11 @@ class ScaleReader(GroupReader):
     def _is_last_part_of_number(self, group: Group, limit: Decimal, at: int) -> bool:
         """Whether a number without a scale ends the number before it: "one thousand and one".
 
-        Digits and words are not combined ("2 lakh, two claims"). A number with its own unit, or "one of" something,
-        is separate. After a lakh or more, a number before a noun is separate too ("two lakh and two claims").
+        The result is False in these cases:
+
+        - One number is in digits and the other in words ("2 lakh, two claims").
+        - The second number has its own unit, or is "one of" something.
+        - The first number is a lakh or more, and a noun follows the second number ("two lakh and two claims").
         """
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at
@@ -403,7 +411,7 @@ class ScaleReader(GroupReader):
         return self.token(joint - 2).kind == NUMERAL
 
     def _has_fraction_or_denominator_at(self, at: int) -> bool:
-        """Whether the next words make a fraction of the group before: "… and three quarters"."""
+        """Whether the next words form a fraction with the previous group: "… and three quarters"."""
         at = self._skip_hyphen(at)
         return self._has_fraction_word_at(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
@@ -420,7 +428,7 @@ class ScaleReader(GroupReader):
         return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}
 
     def _read_scale(self, at: int, group: Group) -> tuple[Decimal, int]:
-        """Multiply all scale words from ``at`` on (lakh crore, k, cr, bn); return the token after them."""
+        """Return the product of all scale words from ``at`` on (lakh crore, k, cr, bn), and the next token."""
         scale, first = Decimal(1), at
         while self.part(at) is NumberPart.SCALE and at < first + _MAX_SCALES:
             scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
@@ -444,7 +452,7 @@ class ScaleReader(GroupReader):
         return Decimal(1), at
 
     def _read_denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
-        """Read ``thirds`` or ``eighths``, and the singular after one. "Seconds" is always a unit of time."""
+        """Read ``thirds`` or ``eighths``, or ``third`` after "one". "Seconds" is always a unit of time."""
         word, key = self.word(at), self.token(at).key
         if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
             return None
@@ -456,7 +464,7 @@ class ScaleReader(GroupReader):
 
 _HUNDRED, _LAKH = Decimal(100), Decimal(100_000)
 _MAX_SCALES = 3
-"""Maximum number of scale words in a row: people say "hundred thousand trillion", but not four scale words."""
+"""Maximum number of scale words in a row. People say "hundred thousand trillion", but never four scale words."""
 
 _CAPITAL_SCALES = {
     "K": Decimal("1e3"),

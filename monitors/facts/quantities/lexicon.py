@@ -1,6 +1,6 @@
-"""Load the words for numbers and dates from the tables of the languages.
+"""Load the words for numbers and dates in English, Hindi, and Hindi in Latin letters.
 
-Names of months and weekdays are in English, Hindi, and Hindi in Latin letters, by word key.
+All tables are by the lookup key of the word.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MONTHS = {to_word_key(normalise(word).text): month for month, words in _MONTHS.i
 AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "फर", "दिस", "jun", "sep"})
 """Names of months that are also ordinary words or parts of words, such as "may".
 
-They count as months only beside a day or a year, with a capital letter or a number.
+They count as months only with a capital letter, or with a number for the day or the year beside them.
 """
 
 WEEKDAYS = {
@@ -64,7 +64,7 @@ class NumberPart(IntEnum):
     FRACTION = 5
     """A half, a quarter, three quarters."""
     QUARTERED = 6
-    """A word that changes the number after it by a quarter or a half: सवा, साढ़े, पौने."""
+    """A word that adds a quarter or a half to the next number, or subtracts a quarter: सवा, साढ़े, पौने."""
     FIXED = 7
     """डेढ़ and ढाई: 1.5 and 2.5."""
     ORDINAL = 8

@@ -1,8 +1,10 @@
 """Number and money formats of an application's locale: language, decimal mark and currency.
 
-If the format of a number is clear ("1.234,56", "1,50,000", "12.50"), it decides. If one mark precedes three digits
-("6.000"), the locale decides; without a known locale both values are possible. An open currency in a text ("$",
-"francs", "Rs") may be any currency of its family. A default currency applies only to open currencies.
+If the format of a number is clear ("1.234,56", "1,50,000", "12.50"), the format decides. If there is one comma or
+point, and three digits follow it ("6.000"), the locale decides. Without a known locale, both values are possible.
+
+An open currency in a text ("$", "francs", "Rs") may be any currency of its family. A default currency applies only
+to open currencies.
 """
 
 from __future__ import annotations
@@ -33,9 +35,9 @@ class Writing(NamedTuple):
     """The part of a locale that determines the tokens of a text."""
 
     is_unread: bool
-    """Whether the language is unsupported, so that its words are not read."""
+    """Whether the language is unsupported. Then only numbers and signs are read."""
     comma: bool
-    """Whether a comma, not a point, precedes the decimals."""
+    """Whether a comma precedes the decimals, and not a point."""
     speech: str = ""
     """The language (ISO 639-1) whose words are in `languages.toml`."""
 
@@ -45,14 +47,14 @@ class Locale(NamedTuple):
 
     language: Language = Language.ENGLISH
     mark: DecimalMark | None = None
-    """The decimal mark. `None` is the usage in English and Hindi: a comma groups digits, a point may do either."""
+    """The decimal mark. ``None`` means English and Hindi: a comma groups digits, a point groups or is decimal."""
     currency: str | None = None
     speech: str = ""
-    """The language (ISO 639-1) with words in `languages.toml`; empty for English and Hindi."""
+    """The language (ISO 639-1) whose words are in `languages.toml`; empty for English and Hindi."""
 
     @property
     def is_unread(self) -> bool:
-        """Whether the language is unsupported, so that its words are not read."""
+        """Whether the language is unsupported. Then only numbers and signs are read."""
         return self.language is Language.OTHER and not self.speech
 
     @property
@@ -61,7 +63,7 @@ class Locale(NamedTuple):
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
     def with_speech(self, speech: str) -> Locale:
-        """Return this locale for a text in ``speech``; the decimal mark is a comma unless it is known."""
+        """Return this locale for a text in the language ``speech``. An unknown decimal mark becomes a comma."""
         mark = DecimalMark.COMMA if self.mark in {None, DecimalMark.EITHER} else self.mark
         return self._replace(language=Language.OTHER, speech=speech, mark=mark)
 
@@ -174,7 +176,7 @@ def _resolve_decimal_mark(reader: NumberReader, reading: QuantityReading, locale
 
 
 def _is_value_of_digits(reading: QuantityReading, numeral: Token) -> bool:
-    """Whether the value of a reading is that of its digits alone, in English notation."""
+    """Whether the value of a reading is the number that its digits form in English notation."""
     plain = numeral.text.replace(",", "")
     return abs(reading.value) == Decimal(plain)
 
@@ -188,7 +190,7 @@ def _find_numeral(reader: NumberReader, reading: QuantityReading) -> Token | Non
 
 
 def _resolve_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:
-    """Resolve an open currency: to the default if that is in its family, else to the whole family."""
+    """Set an open currency to ``default`` if its family contains ``default``. Otherwise, store the whole family."""
     family = frozenset[str]()
     for at in {reading.first, reading.first + 1, reading.last - 1, reading.last}:
         token = reader.token(at)

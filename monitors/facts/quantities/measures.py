@@ -27,14 +27,14 @@ class MeasureUnit(NamedTuple):
     factor: Fraction
 
     def convert_to_base(self, value: Decimal) -> Decimal:
-        """Convert ``value`` from this unit to the base unit; for Fahrenheit, the zero point is converted too."""
+        """Convert ``value`` from this unit to the base unit. For Fahrenheit, the zero point is shifted too."""
         if self.name == "°F":
             value = value - 32
         return EXACT.divide(value * self.factor.numerator, Decimal(self.factor.denominator))
 
 
 MAX_CASED_LENGTH: Final = 3
-"""Units of at most this many characters are case-sensitive: mW is not MW. In longer units, case is ignored."""
+"""Maximum number of characters of a unit that is case-sensitive: mW is not MW. In longer units, case is ignored."""
 
 
 def _load_units() -> dict[str, MeasureUnit]:
@@ -67,7 +67,7 @@ _MAX_LENGTH: Final = 24
 
 
 def add_measure_units(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Replace bare numbers before a unit of measurement with quantities of that unit. Linear."""
+    """Return the readings. A bare number before a unit of measurement is replaced with a quantity of that unit."""
     result = readings
     for place in range(len(readings) - 1, -1, -1):
         reading = readings[place]

@@ -17,13 +17,13 @@ from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, Group, Lookup, 
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
 _MAX_EXPONENT = 30
-"""Maximum exponent. Larger exponents do not occur in quantities and are not read."""
+"""Maximum exponent that is read. Larger exponents do not occur in quantities."""
 
 _MAX_BASE = Decimal(1_000_000)
 
 
 def apply_power(lookup: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
-    """Apply the power that follows at token ``at``; return the value and the token after it."""
+    """Apply the power at token ``at`` to a value. Return the new value and the index of the next token."""
     token, before = lookup.token(at), lookup.token(at - 1)
     if token.start != before.end:
         return value, at
@@ -40,7 +40,7 @@ def apply_power(lookup: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
 
 
 def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
-    """Read signs and digits without spaces as an exponent. If there are two signs, the last one counts."""
+    """Read signs and digits without spaces as an exponent. If there are two signs, the second sign counts."""
     negative = False
     for place in range(at, at + 3):
         token = lookup.token(place)
@@ -56,7 +56,7 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
     return None
 
 
-# Shares its fields with QuantityReading because a NamedTuple cannot extend another one.
+# Repeats fields of QuantityReading, because a NamedTuple cannot extend another one.
 class NumberSpan(NamedTuple):
     """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
@@ -93,7 +93,7 @@ class NumberReader(ScaleReader):
         return [amount] if amount is not None else []
 
     def _is_complete_number(self, at: int) -> bool:
-        """Whether the text after the digits cannot continue the number. Then the grammar is not needed."""
+        """Whether the token after the digits ends the number. Then the grammar is not needed."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
             apart = following.start > token.end and self.find_raw_word(at + 1) is None
@@ -144,7 +144,7 @@ class NumberReader(ScaleReader):
         return not glued and not (spaced and before is not END)
 
     def _apply_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
-        """Add ``and a half`` or ``सही एक बटा दो`` to a number; ``million and a half`` is half a million more."""
+        """Add ``and a half`` or ``सही एक बटा दो`` to a number. ``A million and a half`` is 1,500,000."""
         mixed = self.token(at).key == "सही"
         if not mixed and self.part(at) is not NumberPart.AND:
             return self._multiply_by_fraction(value, at)
@@ -163,7 +163,7 @@ class NumberReader(ScaleReader):
     def _read_fraction_in_words(self, at: int) -> Group | None:
         """Read a fraction such as "a half", "two thirds" or "one over two".
 
-        ``numeral`` marks "a half", which a scale multiplies: "half a million".
+        The group of "a half" has ``numeral``, because a scale can multiply it: "half a million".
         """
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)
@@ -251,7 +251,7 @@ class NumberReader(ScaleReader):
         return Group(value, after) if ordinal else None
 
     def _divide_by_denominator(self, value: Decimal, at: int) -> tuple[Decimal, int]:
-        """Divide a number in ``one over twenty``, ``पांच बटा आठ``, ``one out of three`` (words only)."""
+        """Divide a number by the words after it: ``one over twenty``, ``पांच बटा आठ``, ``one out of three``."""
         spoken = self.token(at).key == "out" and self.token(at + 1).key == "of"
         if spoken and self.token(at - 1).kind == WORD and self.token(at + 2).kind == WORD:
             at += 1

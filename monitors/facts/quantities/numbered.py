@@ -20,16 +20,16 @@ _SORTS: Final = BETWEEN | parse_keys("insurance contract membership pregnancy ge
 _OPENERS: Final = parse_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""Words after which a noun is a time and has no number: "every day 20 people" is not about day 20."""
+"""After these words, a number behind the noun does not count the noun: "every day 20 people" is not day 20."""
 _GOES_ON: Final = parse_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
 _MAX_ORDINAL: Final = 400
-"""Maximum number after a noun that is a place in a sequence. A larger number is not: "year 2020"."""
+"""The largest number after a noun that is a place in a sequence. "Year 2020" is not the 2020th year."""
 
 
 def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Add the noun that a number counts, as an ordinal before it or as digits after it."""
+    """Add the noun to a number that counts it: an ordinal before the noun, or digits after the noun."""
     if reading.kind is not FactKind.NUMBER or not 0 < reading.value <= _MAX_ORDINAL or reading.scale != 1:
         return reading
     noun = (

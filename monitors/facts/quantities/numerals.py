@@ -30,7 +30,7 @@ _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 
 
 def parse_numeral(text: str) -> list[tuple[Decimal, int, int]]:
-    """Return the numbers in a numeral with their places; several if dots separate numbers.
+    """Return each number in a numeral with its start and end. A numeral has several numbers if dots separate them.
 
     ``1,50,000`` → 150000; ``33,90`` → 33.90; ``1.234,56`` → 1234.56; ``192.168.1.2`` → four numbers.
     """
@@ -91,7 +91,7 @@ def format_plain(value: Decimal) -> str:
 
 
 def is_multiple(value: Decimal, of: int) -> bool:
-    """Whether ``value`` is a whole multiple of ``of``; false beyond `MAX_VALUE`."""
+    """Whether ``value`` is a whole multiple of ``of``. Always False for values above `MAX_VALUE`."""
     return abs(value) < MAX_VALUE and EXACT.remainder(value, Decimal(of)) == 0
 
 
@@ -102,7 +102,7 @@ VULGAR = {
 """The values of Unicode's vulgar fractions, such as ½."""
 
 _LEADING = frozenset({*VULGAR, "-"})
-"""Signs that may begin a number, in addition to the starts of other quantities."""
+"""Signs that may begin a number."""
 
 
 class Group(NamedTuple):
@@ -119,7 +119,7 @@ class Group(NamedTuple):
 
 _MAX_PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
-"""Punctuation that ends a number. After other signs, such as a full stop or hyphen, a number may continue."""
+"""Punctuation that ends a number. After other signs, such as a full stop or a hyphen, the number may continue."""
 
 _AFTER_NUMBER = parse_keys(
     "calendar working business continuous consecutive completed complete more additional clear "
@@ -137,7 +137,7 @@ _HINGLISH = parse_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
-"""Hinglish function words. In a text with one of them, "do months" means two months, as "do" is two."""
+"""Hinglish function words. In a text with one of them, "do" is the number two: "do months" means two months."""
 
 _MARGIN = 96
 """Number of empty tokens beyond both ends of a text. No reader looks further ahead or back in one step."""
@@ -155,15 +155,16 @@ _BEGINNINGS = frozenset(
     }
 )
 _LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
-"""Words that begin a number only directly before another part of it. An article also begins one before a unit."""
+"""Words that begin a number only directly before another part of the number, or (an article) before a unit."""
 
 
 class Lookup:
     """The tokens of a text, for the readers of numbers.
 
-    ``units`` are the words that turn a preceding shy number word into a number. ``starts`` are words other than
-    numbers that may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the
-    tokens after a line's end or a tab.
+    - ``units`` are the words after which a shy number word ("do") is a number.
+    - ``starts`` are words other than numbers that may begin a quantity. Each has the words that must follow it;
+      after ``None``, any word may follow.
+    - ``breaks`` are the tokens after the end of a line or a tab.
     """
 
     token: Callable[[int], Token]
@@ -187,7 +188,7 @@ class Lookup:
         self._starts = starts
         self._units = units
         keys = [token.key for token in tokens]
-        # Padded lists return places beyond either end (Python counts -1 from the back) without a comparison.
+        # The lists are padded. A place beyond either end needs no check (index -1 is the padding at the back).
         padded, beyond = [*tokens, *[END] * _MARGIN], [None] * _MARGIN
         raw: list[NumberWord | None] = [*map(NUMBER_WORDS.get, keys), *beyond]
         words, parts = list(raw), list[NumberPart | None]([None]) * len(raw)
@@ -217,15 +218,15 @@ class Lookup:
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_raw_word(self, at: int) -> NumberWord | None:
-        """Return the number word at a place, shy or not, because both count inside a number."""
+        """Return the number word at a place. Inside a number, a shy word such as "do" counts too."""
         return self._raw[at]
 
     def has_break_between(self, first: int, last: int) -> bool:
-        """Whether a line ends, or a tab stands, between token ``first`` and token ``last``."""
+        """Whether the end of a line or a tab is between token ``first`` and token ``last``."""
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether the digits at a place are a number without a unit, because ordinary words or signs follow."""
+        """Whether the digits at a place are a number without a unit, because an ordinary word or sign follows."""
         token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():
             return False

@@ -1,9 +1,9 @@
 """Read texts in an unsupported language: only digits, signs and codes, but no words.
 
-Spanish "once" is eleven and German "an" is not an article: the words of English and Hindi would produce false
-figures. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO code
-or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or unit ("5
-Millionen", "24 Monate"), so the number alone is not a quantity.
+The words of English and Hindi would produce false figures: Spanish "once" is eleven, and German "an" is not an
+article. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO code
+or name, hours and minutes as ``h`` and ``min``, powers of ten. A number before an unknown word is not read as a
+quantity, because the word may be its scale or unit ("5 Millionen", "24 Monate").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
 _OPAQUE: Final = "\0"
-"""The mark after an unread word, so that it does not match a table. No word in a text contains this character."""
+"""The character that is added to an unread word. No text contains it; the word matches no table."""
 
 _COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
 """Names of currencies that are ordinary words in other languages ("le 5", "peso 80 kg")."""
@@ -42,9 +42,11 @@ _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.
 
 
 def translate_or_hide_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
-    """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
+    """Return the tokens of a text in another language. Takes linear time.
 
-    Words and phrases of ``language`` that have a row in `languages.toml` are translated by that row.
+    - Words and phrases of ``language`` that are in `languages.toml` are translated.
+    - Other words are marked as unread, except international words such as currencies.
+    - Thousands are joined: ``12 500`` is one numeral.
     """
     tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_translations(language)
     if not words:
@@ -79,7 +81,7 @@ def _hide_unread_word(token: Token, before: Token, following: Token) -> Token:
 
 
 def remove_unread_mark(key: str) -> str:
-    """Return a word's key without the mark of an unread word."""
+    """Return the key of a word without the mark that shows an unread word."""
     return key.removesuffix(_OPAQUE)
 
 
@@ -132,7 +134,7 @@ def _is_ambiguous_date(match: re.Match[str]) -> bool:
 
 
 def mark_unread(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
-    """Mark a number or amount if an unread word may be its scale or its unit."""
+    """Return a number or amount. It is marked as unread if an unread word may be its scale or its unit."""
     if reading.kind not in {FactKind.NUMBER, FactKind.MONEY}:
         return reading
     closed = reading.kind is FactKind.MONEY and not reading.prefixed
@@ -161,7 +163,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 
 def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
-    """Whether the amount began with another number and its word: ``2 mil 500 €``, ``3 Millionen 500.000 €``."""
+    """Whether the number is only the end of an amount, after a scale word: ``2 mil 500 €``."""
     if at < 2 or lookup.has_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)

@@ -1,6 +1,6 @@
 """Read the period directly after an amount: ``€119 a year``, ``5 % p.a.``, ``119 € pro Jahr``.
 
-``€10 per person and month`` is per month: people are not a period.
+``€10 per person and month`` has the period "month". "Person" is not a period.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(parse_keys("annum"), "year"),
 }
-"""Words that are a period only directly after an amount."""
+"""Words that are read as a period only directly after an amount."""
 _LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),

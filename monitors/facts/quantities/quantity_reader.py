@@ -86,7 +86,7 @@ def build_duration_with_fraction(
 
 
 def build_number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:
-    """Build the reading of a number. Mark decades, centuries, and digits with a letter directly after them."""
+    """Build the reading of a number. Decades, centuries, and digits directly before a letter are marked as such."""
     reading = build_reading(reader, FactKind.NUMBER, amount, last=amount.last)
     following = reader.token(amount.last + 1)
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
@@ -248,7 +248,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
 def _resolve_second_currency(
     reader: NumberReader, at: int, currency: Currency, amount: NumberSpan
 ) -> tuple[str | None, int]:
-    """Resolve a second currency after the amount (``$5 AUD``, ``£94 GBP``): its code and last token."""
+    """Return the code and the last token of an amount with a second currency after it (``$5 AUD``, ``£94 GBP``)."""
     behind = read_currency(reader, amount.last + 1)
     alone = currency.code, amount.last
     if behind is None or reader.has_break_between(amount.last, behind.first):
@@ -363,7 +363,7 @@ def _build_money_with_currency_behind(
 
 _CENTS: Final = parse_keys("cent cents")
 _OF_CENTS: Final = parse_keys("euro dollar us")
-"""Words before "cents" that name the whole unit: ``16 euro cents``."""
+"""Words that name the currency before "cents": ``16 euro cents``."""
 
 
 def _is_number_word_without_value(reader: NumberReader, amount: NumberSpan) -> bool:

@@ -1,7 +1,7 @@
 """Read every quantity of a text without overlaps: "₹5 lakh" is money, not a number.
 
-Also read the bounds around a quantity ("up to", "at least", "not exceeding", "तक", "se kam"), and join quantities
-that belong together: compounds, hundredths and ranges.
+The bounds around a quantity are read too ("up to", "at least", "not exceeding", "तक", "se kam"). Quantities that
+belong together are joined: compounds (2 years, 3 months), hundredths (3 dollars 50 cents) and ranges.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ _RANGES = frozenset(
 )
 _ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
-"""Signs that separate digits that could be a year: "in 2006, 95 %"."""
+"""After a number that may be a year, these words and signs do not form a range: "in 2006, 95 %"."""
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
@@ -212,7 +212,7 @@ _FULL = {
     ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
     ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
 }  # fmt: skip
-"""Amounts that complete one larger unit: "24 months and 30 days" are two durations, not one."""
+"""The number of a smaller unit that fills the larger unit. "24 months and 30 days" are two durations, not one."""
 
 _ANY = 1_000_000
 
@@ -283,7 +283,7 @@ def _join_hundredths(
 
 
 def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Copy the unit to all values of a range or list: ``30 or 90 days``. A sign at the start is copied too."""
+    """Copy a unit or a leading currency to all values of a range or list: ``30 or 90 days``, ``$5 or 10``."""
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
@@ -300,7 +300,7 @@ def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -
 def _align_range_ends(
     first: QuantityReading, second: QuantityReading, joint: str
 ) -> tuple[QuantityReading, QuantityReading]:
-    """Give both ends of a range one unit: ``1648-51`` ends in 1651, ``₹5,000 - 10,000`` is in rupees."""
+    """Return both ends of a range with one unit: ``1648-51`` ends in 1651, ``₹5,000 - 10,000`` is in rupees."""
     if joint in {"-", "–"} and _is_short_year(first, second):
         return first, second._replace(value=Decimal(int(first.value) // 100 * 100) + second.value)
     if (
@@ -383,11 +383,11 @@ class Scan(NamedTuple):
     reader: NumberReader
     readings: list[QuantityReading]
     cut: bool = False
-    """Whether the text was too long, so that its rest was not read."""
+    """Whether the text was too long. Then the rest of the text was not read."""
 
 
 class ReadLimits(NamedTuple):
-    """The maximum number of tokens and of quantities that are read in a text. ``None``: no limit."""
+    """The maximum number of tokens and of quantities that are read in a text. ``None`` means no limit."""
 
     tokens: int | None = None
     readings: int | None = None
@@ -399,7 +399,7 @@ EVERYTHING = ReadLimits()
 def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
-    """Read ``text`` once, in the number format of ``locale``; linear in its length."""
+    """Return the quantities and tokens of ``text``, in the number format of ``locale``. Takes linear time."""
     read = read_tokens(text, limits.tokens)
     return apply_locale(
         scan_without_locale(read, locale.writing, reference_date=reference_date, limits=limits), locale
@@ -413,7 +413,7 @@ def scan_without_locale(
     reference_date: date | None = None,
     limits: ReadLimits = EVERYTHING,
 ) -> Scan:
-    """Find the quantities of a text without a locale; `apply_locale` resolves the open parts."""
+    """Return the quantities of a text without a locale. `apply_locale` resolves decimal marks and currencies."""
     normalised, tokens = read
     at_limit = len(tokens) == limits.tokens
     if writing.is_unread or writing.speech:
@@ -513,11 +513,15 @@ def read_facts(
 ) -> tuple[Fact, ...]:
     """Return the quantities of ``text`` in order, without overlaps.
 
-    Spans are code points of the original ``text``. ``language`` may be ``None`` for English and Hindi, which are
-    read together. In other languages no words are read, and a number before such a word ("24 Monate") is omitted.
-    ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date`` makes
-    "today" a date; without it, relative dates are not read. In a text beyond a million characters the two ends are
-    read: `monitors.facts.text.find_unread` returns the part that is not read.
+    Spans count code points of the original ``text``.
+
+    - ``language`` may be ``None`` for English and Hindi, which are read together. In other languages no words are
+      read, and a number before such a word ("24 Monate") is omitted.
+    - ``locale`` (``de-DE``) and ``currency`` (ISO 4217) decide about "6.000" and "$".
+    - ``reference_date`` is the date of "today". Without it, relative dates are not read.
+
+    In a text of more than a million characters, only the two ends are read. `monitors.facts.text.find_unread`
+    returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
     unread = find_unread(text)

@@ -1,4 +1,4 @@
-"""Translate German, French and Spanish words to the English ones that the readers support, from `languages.toml`.
+"""Translate German, French and Spanish words to English words that the readers know, with `languages.toml`.
 
 A word with a row in the table gets the key of that row, and a number word becomes a numeral. Spans refer to the
 original text. A word without a row is not read as English: "once" is eleven in Spanish and "an" is not an article
@@ -27,9 +27,9 @@ _HUNDRED: Final = 100
 
 @lru_cache(maxsize=8)
 def load_translations(language: str) -> Mapping[str, str]:
-    """Return the English key or the digits of each word of a language; empty for an unsupported one.
+    """Return the English key or the digits of each word of a language; empty for an unsupported language.
 
-    The German words are 111,000 and take 24 MB: a process that reads no German does not load them.
+    The 111,000 German words take 24 MB. A process that reads no German text does not load them.
     """
     if language not in _TABLES:
         return {}
@@ -44,7 +44,7 @@ def load_translations(language: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=8)
 def _load_phrases(language: str) -> Mapping[str, list[tuple[tuple[str, ...], str]]]:
-    """Return the rows of several words (``más_de``) by their first word, the longest first."""
+    """Return the phrases of a language (``más_de``) by their first word, the longest phrase first."""
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for english, listed in _TABLES.get(language, {"words": {}})["words"].items():
         for phrase in listed.split():
@@ -55,7 +55,7 @@ def _load_phrases(language: str) -> Mapping[str, list[tuple[tuple[str, ...], str
 
 
 def join_phrases(tokens: Sequence[Token], text: str, language: str) -> list[Token]:
-    """Join the words of each phrase that has a row: ``a partir de`` is one token with the English word's key."""
+    """Join the words of each known phrase to one token: ``a partir de`` gets the key of the English word."""
     phrases = _load_phrases(language)
     joined: list[Token] = []
     at = 0
@@ -103,7 +103,7 @@ def _to_key(word: str) -> str:
 
 
 def translate_token(token: Token, words: Mapping[str, str]) -> Token | None:
-    """Translate a word to its English word or numeral; ``None`` for a word without a row."""
+    """Return the token with the English word or the numeral for a word; ``None`` for an unknown word."""
     english = words.get(token.key)
     if english is None:
         return None

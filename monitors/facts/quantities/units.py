@@ -1,7 +1,6 @@
-"""Units of quantities: durations, percentages and money, and the words that form or begin a quantity.
+"""Units of quantities: units of time, percent and currencies, and the words that form or begin a quantity.
 
-Durations are units of time in the forms that follow an amount. Percentages follow an amount. A currency precedes
-or follows an amount, with its hundredths.
+A unit of time and a percent sign follow an amount. A currency precedes or follows it.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ BETWEEN = parse_keys(
 """Words that may stand between an amount and its unit: "24 continuous months"."""
 
 WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
-"""Words before a unit that mean one unit: "all day", "पूरे दिन"."""
+"""Words that mean one unit if they precede it: "all day", "पूरे दिन"."""
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
@@ -115,13 +114,13 @@ def skip_percent(reader: NumberReader, at: int) -> int:
 
 
 def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
-    """Whether "percents of" begins the text, before the number. Elsewhere, "percent of 500 people" is not 500 %."""
+    """Whether the text begins with "percents of" and a number. Elsewhere, "percent of 500 people" is not 500 %."""
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])
 
 
 class Currency(NamedTuple):
-    """A currency in the text. ``code`` is ISO 4217 or ``None``; ``after`` is the next token."""
+    """A currency. ``code`` is ISO 4217, or ``None`` for an unknown country. ``after`` is the next token."""
 
     code: str | None
     after: int
@@ -203,7 +202,7 @@ def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
 
 
 def is_slash_dash(reader: NumberReader, at: int) -> bool:
-    """Whether ``/-`` follows the digits (``5000/-``): rupees in India."""
+    """Whether ``/-`` follows digits. In India, ``5000/-`` is an amount in rupees."""
     return (
         reader.token(at).text == "/"
         and reader.token(at + 1).text == "-"
@@ -216,7 +215,7 @@ def _is_directly_after_previous(reader: NumberReader, at: int) -> bool:
 
 
 UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
-"""Words that turn a preceding shy number word into a number."""
+"""Words after which a shy number word ("do") is a number."""
 
 _NAMED = frozenset(NAMES) | {"states", "kong", "zealand", "islands", "rupee", "rupees"}
 _DAYS = {"today", "tomorrow", "yesterday", "tonight", "आज", "aaj"}
@@ -234,4 +233,4 @@ STARTS: dict[str, frozenset[str] | None] = {
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }
-"""Words other than numbers that may begin a quantity, each with its required next words (``None``: any)."""
+"""Words other than numbers that may begin a quantity, with the required next words. ``None`` means any word."""

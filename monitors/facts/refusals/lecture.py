@@ -1,6 +1,6 @@
 """Find a lecture instead of an answer: "It is illegal and unethical to …".
 
-`lecture.toml` has its signs and weights.
+`lecture.toml` contains the signs of a lecture and their weights.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
-"""A text whose moral words have at least this weight (in tenths) is a lecture, even without other signs."""
+"""Minimum weight of moral words (in tenths) that makes a text a lecture, even without other signs."""
 _MAX_READ_LENGTH: Final = 900
 """Maximum number of characters that are read, because a lecture is recognisable in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
@@ -66,7 +66,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
 
 
 def sum_admonitions(head: str, plain: str, at_least: int) -> int:
-    """Return the weight of moral words in tenths. If it is at least ``at_least``, instructions are subtracted."""
+    """Return the weight of moral words in tenths. The weight of instructions is subtracted from ``at_least`` on."""
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:
         return against

@@ -1,4 +1,4 @@
-"""Load the words of `words.toml`, with their possible roles in a sentence, by language."""
+"""Load the words of `words.toml` by language, with the roles that they may have in a sentence."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _BITS: Final = {name: 1 << place for place, name in enumerate(_TABLES)}
 
 
 def get_role_bit(name: str) -> int:
-    """Return the bit of a table of `words.toml`."""
+    """Return the bit of a role. Each table of `words.toml` is a role."""
     return _BITS[name]
 
 
 _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
-"""The phrases that begin with a word, by their second word: the remaining words and the role of each."""
+"""The phrases that begin with one word, by their second word: the words after the first, and the phrase's role."""
 _MAX_CACHED_WORDS: Final = 20_000
 
 
 class Lexicon(dict[str, tuple[int, _Phrases]]):
     """The roles of the words of one language, as bits, and the phrases that begin with each word.
 
-    Words that only a stem matches, and unknown words, are added on first use.
+    A word that is not listed is added on first use, with the roles of the stems that match it.
     """
 
     def __init__(self, language: str) -> None:
@@ -89,7 +89,7 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
 
 @cache
 def load_lexicon(language: str) -> Lexicon:
-    """Return the supported words of ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
+    """Return the words of ``language``, which is ``en``, ``de``, ``hinglish`` or ``hi``."""
     return Lexicon(language)
 
 
@@ -100,7 +100,7 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language that has the most everyday words among the first tokens; English if there are none."""
+    """Return the language with the most everyday words among the first tokens; English if no word is known."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         key = token[1]

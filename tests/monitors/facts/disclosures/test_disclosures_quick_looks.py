@@ -60,7 +60,7 @@ def no_quick_look() -> Iterator[None]:
 
 def found_slowly(text: str) -> tuple[Disclosure, ...]:
     with no_quick_look():
-        return find._find_cached.__wrapped__(text, (), ())
+        return find._find_disclosures_cached.__wrapped__(text, (), ())
 
 
 @given(AROUND, TEXTS, AROUND)
