@@ -11,11 +11,12 @@ MAX_TELLING_ERRORS = 20
 INTRODUCTION = """# Accuracy of the graders
 
 Other people wrote and labelled the rows behind these figures. The rows are in the data folder beside the project and are not
-part of the project. `make accuracy` measures again and rewrites this page. It describes each error in our own words, with the
-id of its row.
+part of the project. `make accuracy` measures again and rewrites this page. The table at the end describes errors in our own
+words, with the id of the row.
 
-Intervals are Wilson's 95 % intervals. "Baseline" is the simplest method on the same rows. The interval of F1 is that of the
-share found / (found + half of the errors). Agreement counts only the rows on which a grader decided and did not abstain.
+The intervals are Wilson's 95 % intervals. The column "baseline" shows the result of the simplest method on the same rows. The
+interval of F1 is the interval of the share found / (found + half of the errors). "Agreement where decided" counts only the
+rows on which a grader decided and did not abstain.
 """
 
 

@@ -29,7 +29,8 @@ SUITE_DOCUMENT = Path("docs/suite.md")
 INTRODUCTION = """\
 # Configuration
 
-All settings are in one file, `lookout.toml`; for another file, use `--config`. The smallest working file:
+All settings are in one file, `lookout.toml`. To use another file, set `--config`. This is the smallest working
+configuration:
 
 ```toml
 [targets.bot]
@@ -37,32 +38,33 @@ url = "https://owner-name.hf.space"
 suite = "suite.jsonl"
 ```
 
-If several keys or values are wrong, Lookout reports all of them at once, with the accepted values. Never write secrets into
-this file. Set them in environment variables:
+If several keys or values are wrong, Lookout reports all of them at once, with the accepted values. Never write a secret
+into `lookout.toml`. Set secrets in environment variables:
 
 | environment variable | meaning |
 | --- | --- |
 | `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
-| `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
+| `SLACK_WEBHOOK_URL` | an incoming webhook, if you have no bot token; without webhook and token, alerts are printed and stored |
 | `SLACK_FALLBACK_WEBHOOK_URL` | an incoming webhook for messages that the main channel permanently refuses |
-| `LOOKOUT_HEARTBEAT_URL` | healthchecks address, pinged when a run starts, ends or breaks; `{target}` is replaced with the target's name |
-| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | your own Prefect server; without it, Lookout starts a local server |
-| `HF_TOKEN` | gives access to a private Space and its state on the Hub |
+| `LOOKOUT_HEARTBEAT_URL` | the address of an external check that Lookout pings when a run starts, ends or breaks; `{target}` is replaced with the target's name |
+| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | the address and the credentials of your own Prefect server; without an address, Lookout starts a local server |
+| `HF_TOKEN` | a token of Hugging Face, for a private Space and its state on the Hub |
 | `LOOKOUT_API_TOKEN` | bearer token for a target with an API; for other headers, see \
 `probe.headers` |
-| `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without one the judge is off |
+| `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without its key, a judge is off |
 | `LANGFUSE_PUBLIC_KEY`, `LANGFUSE_SECRET_KEY` | the keys of the project in `[langfuse]` |
-| `CHROMIUM_PATH` | the browser for the probes; default: detected |
+| `CHROMIUM_PATH` | the path of the browser with which Lookout asks pages; default: Lookout finds a browser |
 | `LOOKOUT_AGE_KEY` | key for the pseudonyms in old records and in live traffic; never change it |
-| `LOOKOUT_LOG_TOKEN` | bearer token of a hallucination log at an address; the Hub's is `HF_TOKEN` |
+| `LOOKOUT_LOG_TOKEN` | bearer token for a hallucination log at an http address; for a log on the Hub, set `HF_TOKEN` |
 | `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
 secrets of the senders of deploys; during a change, set the new and the old secret with a comma between them |
-| `GITHUB_TOKEN`, `GITHUB_API_URL` | posts results on pull requests (`pull-requests: write`, `statuses: write`), \
-and the address of GitHub, if it is not github.com |
+| `GITHUB_TOKEN`, `GITHUB_API_URL` | the token to post results on pull requests (`pull-requests: write`, \
+`statuses: write`); the address of GitHub, if it is not github.com |
 | `LOOKOUT_DEBUG` | 1: show errors with their traceback |
 
-If a page hides its sources, configure the response, event stream or web socket with the answer. Lookout then grades
-the payload instead of the page. `lookout doctor URL --ask` proposes these lines:
+If a page does not show the sources of its answers, the table `probe.wire` names the response, event stream or web socket
+that contains answer and sources. Lookout then grades this payload instead of the text on the page. `lookout doctor URL
+--ask` proposes the lines for `lookout.toml`:
 
 ```toml
 [targets.bot]
@@ -76,14 +78,15 @@ citations = "sources.*.title"
 app_path = "model"
 ```
 
-A path to a list means its items, so `sources` and `sources.*` are the same. The name of a source object is its `title`,
-`name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty text and an
-object without a name are not sources: if a citation is required, the case fails.
+A path to a list stands for the items of the list, so `sources` and `sources.*` are the same. The name of a source object is
+its `title`, `name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty text
+and an object without a name are not sources: if a citation is required, the case fails.
 
-For a target with an API, configure its headers. Never write a secret into the file: name the environment variable with
-the secret. Lookout refuses plain text for headers with secrets (Authorization, Cookie, names that end in key, token,
-secret or password). Lookout sends secrets only to the configured host, and removes them from messages, results and
-logs, even if the app repeats them. `lookout doctor bot` asks one question:
+If the API of a target needs headers, set `headers` as in the example below. Never write a secret into the file: name the
+environment variable that contains the secret. Lookout refuses plain text for headers with secrets (Authorization, Cookie,
+names that end in key, token, secret or password). Lookout sends secrets only to the configured host, and removes them from
+messages, results and logs, even if the app repeats them. To test the headers, run `lookout doctor bot`, which asks one
+question.
 
 ```toml
 [targets.bot]
@@ -100,7 +103,8 @@ url = "https://bot.example.com/api/conversations"
 headers = { Authorization = { env = "EXPORT_TOKEN", prefix = "Token " } }
 ```
 
-Lookout can open a page behind a login with a form, a person, headers, cookies or HTTP authentication ([how](login.md)):
+If a page requires a login, Lookout can sign in with a form, with a session that a person started, or with headers, cookies
+or HTTP authentication ([how](login.md)):
 
 ```toml
 [targets.bot]
@@ -113,7 +117,7 @@ user = { env = "BOT_USER" }
 password = { env = "BOT_PASSWORD" }
 ```
 
-For an agent that works on a job, Lookout starts the job, follows it and fetches the report. It stores the agent's steps as
+For an agent that works on jobs, Lookout starts each job, follows it and fetches its report. It stores the agent's steps as
 evidence. If a run is killed, the next run continues the jobs of the killed run and does not start new ones:
 
 ```toml
@@ -133,10 +137,11 @@ steps = "result.tool_calls.*"
 deadline_s = 1800
 ```
 
-If the report has its own address with POST, for example with GraphQL, set `report_request` to the request. The report may
-be an object; Lookout reads its fields in any spelling. If the application has too many active jobs (HTTP 429), Lookout
-retries the start for `busy_patience_s`. If the application answers the start with an old job (for example for the same
-issue within a day), there is no new result: the case has no answer, with this reason.
+If Lookout must fetch the report from another address with a POST request, for example with GraphQL, set `report_url` to the
+address and `report_request` to the request. The report may be an object; Lookout reads the names of its fields in any
+spelling. If the application has too many active jobs (HTTP 429), Lookout retries the start for `busy_patience_s`. If the
+application answers the start with an old job (for example for the same issue within a day), there is no new result: the
+case has no answer, with this reason.
 
 ```toml
 [targets.triage]
@@ -155,9 +160,9 @@ report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity
 text = "data.job"
 ```
 
-Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list at
-`steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the table
-`langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
+Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list
+at `steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the
+table `langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
 production. It runs the first job alone until it knows in which project the job's trace appears. If a value belongs to
 production, the exit code is 2 and the message names the value.
 
@@ -177,8 +182,9 @@ production_key_env = "LANGSMITH_API_KEY"
 production_url = "https://agent.example.com"
 ```
 
-Write settings for all targets once, in a table `[langsmith]`; a target's table overrides them. With `experiments`, each
-run of the suite appears in LangSmith as an [experiment](langsmith.md) on that dataset:
+If settings of LangSmith are the same for all targets, write them once, in the table `[langsmith]`; the table of a target
+overrides them. With `experiments`, each run of the suite appears in LangSmith as an [experiment](langsmith.md) on that
+dataset:
 
 ```toml
 [langsmith]
@@ -193,9 +199,9 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-The judge grades the answers that the rules leave open. It must be a model of another family than the model that answers.
-Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has severity 3. It asks a third judge
-if the first two differ:
+A judge grades the answers that rules cannot grade. The judge must be a model of another family than the model that answers.
+Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has severity 3. It asks a third
+judge if the first two differ:
 
 ```toml
 [targets.bot]
@@ -234,9 +240,9 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
-[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout uses the pack
-`general`, which is for any shop or service. For the assistant of a health insurer, set `health_insurance`. If necessary, add
-your own pack:
+[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout uses the
+pack `general`, which is for any shop or service. For the assistant of a health insurer, set `domains =
+["health_insurance"]`. You can also add your own pack:
 
 ```toml
 [targets.shop]
@@ -245,7 +251,7 @@ suite = "shop.jsonl"
 domains = ["general", "./my_domain"]
 ```
 
-The tables below are generated from the code that checks the file.
+The tables below are generated from the code that checks `lookout.toml`.
 """
 
 SUITE_INTRODUCTION = """\

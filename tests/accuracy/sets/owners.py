@@ -33,7 +33,9 @@ def measure(data: Path) -> Measured:
             *_measure_pairs(folder, verdicts),
             *_measure_refusals(folder, verdicts),
         ),
-        notes=("No judge, domain pack `general`. An open case is neither passed nor failed: it stays ungraded.",),
+        notes=(
+            "Measured without a judge, with the domain pack `general`. An open case neither passes nor fails: it stays ungraded.",
+        ),
     )
 
 

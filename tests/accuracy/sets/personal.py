@@ -28,7 +28,7 @@ def measure(data: Path) -> Measured:
     return Measured(
         (*figures, *own_figures),
         (*errors, *own_errors)[:SHOWN],
-        notes=("A value counts as masked only if all its letters and digits are.",),
+        notes=("A value counts as masked only if all its letters and digits are masked.",),
     )
 
 

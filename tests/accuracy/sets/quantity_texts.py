@@ -25,7 +25,7 @@ BASELINE_F1 = {
 
 NOTES = (
     (
-        "Conventions: ordinals are numbers and are marked as ordinals. A number inside another kind counts "
+        "In this set, ordinals are numbers and are marked as ordinals. A number inside another kind counts "
         "neither as missed nor as made up. Durations in years or months may differ by 1.6 %. If the label has no "
         "currency, any currency is right."
     ),
@@ -38,7 +38,8 @@ NOTES = (
         "slow for P3. None of them is best for any kind, so Lookout depends on none."
     ),
     (
-        'Lookout deliberately does not read these, because a monitor must not make up figures: "a few", "some"; '
+        "Lookout deliberately does not read these phrases as quantities, because a monitor must not make up "
+        'figures: "a few", "some"; '
         "names of coins; feasts; fractions with a spoken denominator of two words."
     ),
 )

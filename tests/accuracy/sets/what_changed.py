@@ -38,9 +38,9 @@ APPLICATION, MODEL, CONTENT, MONITOR = "application", "model", "content", "monit
 
 
 NOTE = """\
-Two real runs each, over HTTP or a real page of the demo's bot: 64 cases of its suite, 12 on a page. A page that changed
-must be named as `page`, a suite as `suite`. Versions of a grader, of the browser and of Lookout are replaced in the second
-run's snapshot: an installation has one of each."""
+Each row compares two real runs of the demo's bot: 64 cases of its suite over HTTP, or 12 cases on a real page. If the page
+changed between the runs, Lookout must name the side `page`; if the suite changed, `suite`. An installation has only one
+version of a grader, of the browser and of Lookout, so the test changes these versions in the second run's snapshot."""
 
 
 @dataclass(frozen=True)
