@@ -80,7 +80,9 @@ def examples() -> tuple[Example, ...]:
         ),
         Example("grouped-failures", "Several cases failed in one run.", _build_alert(*_many(), scored=True)),
         Example(
-            "acknowledged", "People pressed buttons of the message. It shows who did what, and when.", _acted_on()
+            "acknowledged",
+            "People pressed buttons of the message. The message shows who did what, and when.",
+            _acted_on(),
         ),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _gate_fail()),
         Example(
@@ -98,7 +100,9 @@ def examples() -> tuple[Example, ...]:
             "A run of reports on issues is complete, and its verdict is FAIL. The message says what changed since the baseline.",
             _on_issues(REPORTS_GATE, dimensions=MOVED),
         ),
-        Example("hallucinations", "New entries in the application's hallucination log.", _build_alert(*_entries())),
+        Example(
+            "hallucinations", "The application's hallucination log has new entries.", _build_alert(*_entries())
+        ),
         Example(
             "severity-3-in-traffic",
             "The nightly run found a failure in a real conversation.",
@@ -106,23 +110,25 @@ def examples() -> tuple[Example, ...]:
         ),
         Example(
             "app-down",
-            "The application does not answer. Lookout sends one message, and no alerts about wrong answers until it answers again.",
+            "The application does not answer. Lookout sends one message. It sends no alerts about wrong answers until the application answers again.",
             _build_alert(DOWN),
         ),
         Example("deploy-failure", "The new build does not start.", _build_alert(DEPLOY)),
         Example("drift", "A failure rate of live traffic has changed permanently.", _build_alert(DRIFT)),
         Example("worse", "A known fault got worse.", _later(MILD, LEAK_LATER)),
         Example(
-            "reminder", "The fault is still there a day later.", _later(LEAK, LEAK_LATER, after=timedelta(days=1))
+            "reminder",
+            "A fault is still there a day after its first message.",
+            _later(LEAK, LEAK_LATER, after=timedelta(days=1)),
         ),
         Example(
             "open-before",
-            "The incidents were open, and their messages only printed, before Slack was set up. One message reports them.",
+            "Before Slack was set up, Lookout only printed the messages about these open incidents. Now one message reports them.",
             _open_before(),
         ),
         Example(
             "missed",
-            "Slack refused messages for a day. One summary reports what happened meanwhile.",
+            "Slack refused messages for a day. When Slack works again, one summary reports what happened in that time.",
             _build_missed(),
         ),
         Example(
@@ -131,7 +137,7 @@ def examples() -> tuple[Example, ...]:
             _build_silenced(),
         ),
         Example("recovery", "A later run got a right answer. Lookout replies in the thread.", _recovered()),
-        Example("regression", "The fault was resolved, and a run has found it again.", _regressed()),
+        Example("regression", "A fault was resolved, and a later run has found it again.", _regressed()),
         Example(
             "judge-void",
             "The judge graded known answers wrong. The message goes to the monitor's channel.",
@@ -144,7 +150,7 @@ def examples() -> tuple[Example, ...]:
         ),
         Example(
             "drill-passed",
-            "The weekly drill: the alert about a planted wrong answer reached Slack. Nothing to do.",
+            "The weekly drill passed: the alert about a planted wrong answer reached Slack. You do not need to do anything.",
             _drilled(DRILL),
         ),
         Example(

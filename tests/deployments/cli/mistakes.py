@@ -102,7 +102,7 @@ Why       the app did not serve: unreachable: http://{PAGE}/chat answered
 https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
   Try http://…""",
             code=1,
-            to_do="Most local applications use plain http.",
+            to_do="Most local applications use plain http: begin the address with `http://`.",
             part=True,
         ),
         Mistake(
@@ -142,7 +142,7 @@ What to do: if the page asks for a login, configure [targets.NAME.login] in
             typed="lookout doctor --no-alert",
             seen="Space of bot  acme/bot: SLEEPING",
             code=0,
-            to_do="Nothing. `lookout verify` opens the page, which wakes the Space, and waits.",
+            to_do="You need to do nothing: `lookout verify` opens the page, which wakes the Space, and waits until it is up.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="SLEEPING",
@@ -167,7 +167,7 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of
 Space of bot  acme/bot: RUNNING_BUILDING
 → wait until the Space runs; a run waits up to""",
             code=0,
-            to_do="A run waits up to `probe.readiness.deadline_s` seconds.",
+            to_do="While a Space is building, a run waits for up to `probe.readiness.deadline_s` seconds.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="RUNNING_BUILDING",
@@ -189,7 +189,7 @@ lookout: to verify an address, also give a file with questions and right
             typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
             seen="lookout: {folder}/sute.jsonl cannot be read: file not found (did you mean 'suite.jsonl'?)",
             code=2,
-            to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to the present folder.",
+            to_do="Paths in `lookout.toml` are relative to that file. Paths of options are relative to the current folder.",
         ),
         Mistake(
             title="A case has no severity",
@@ -198,7 +198,7 @@ lookout: to verify an address, also give a file with questions and right
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: "severity" is missing; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
-            to_do="Decide for each case how bad a wrong answer is: 3 sends an alert at once.",
+            to_do="Decide for each case how bad a wrong answer is. Severity 3 sends an alert at once.",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},
         ),
         Mistake(
@@ -229,7 +229,7 @@ lookout: {folder}/mine.csv is a table, but a suite must be JSON lines. To conver
   columns question, gold, id and severity: `lookout gold import {folder}/mine.csv
   --out mine.jsonl`""",
             code=2,
-            to_do="Run that command. `--severity 2` is for rows without a severity.",
+            to_do="Run the `gold import` command of the message. Add `--severity 2` for rows without a severity.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
         ),
         Mistake(
@@ -240,7 +240,7 @@ lookout: {folder}/mine.json is a JSON array, but a suite must be JSON lines (one
   object on each line). `jq -c '.[]'` converts it; for an array of another
   project, use `lookout gold import`""",
             code=2,
-            to_do="If the objects already have the keys of a suite: `jq -c '.[]' mine.json > mine.jsonl`.",
+            to_do="If the objects already have the keys of a suite, run `jq -c '.[]' mine.json > mine.jsonl`.",
             files={"mine.json": json.dumps([WAIT, GRACE])},
         ),
         Mistake(
@@ -260,7 +260,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
             typed="lookout nightly",
             seen="lookout: lookout.toml does not exist; `lookout init` creates it; for another file, use --config",
             code=2,
-            to_do="`lookout init` asks five questions. `lookout demo` and `lookout doctor URL` need no file.",
+            to_do="Run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` need no `lookout.toml`.",
         ),
         Mistake(
             title="A key is misspelt",
@@ -285,7 +285,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
 lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
   that line, or see docs/configuration.md""",
             code=2,
-            to_do="Write texts in quotes and names of tables in brackets.",
+            to_do="In a TOML file, write texts in quotes and the names of tables in brackets.",
             files={"lookout.toml": TOML.replace('"', "")},
         ),
     ),
@@ -315,7 +315,7 @@ lookout: SLACK_SIGNING_SECRET is not set. Lookout needs it to check that a reque
 SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot token, because a
   webhook has no buttons""",
             code=2,
-            to_do="[Alerts](alerts.md) shows where to find each. Without Slack, alerts are printed and stored.",
+            to_do="[Slack's buttons](operations.md#slacks-buttons) shows where to find both values.",
             files={"lookout.toml": f'{TOML}[alerts]\nslack_channel = "#oncall"\nslack_buttons = true\n'},
         ),
         Mistake(
@@ -382,7 +382,7 @@ broken  browser  Chromium was not found. Run `lookout browser install`, or insta
 The browser may be damaged or have the wrong version. Run `lookout browser install`,
   or set CHROMIUM_PATH (probe.browser_path) to another browser""",
             code=4,
-            to_do="`CHROMIUM_PATH` overrides the installed browser. To use the installed browser, unset it.",
+            to_do="`CHROMIUM_PATH` overrides the installed browser. To use the installed browser, unset this variable.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="old browser",
@@ -394,7 +394,7 @@ The browser may be damaged or have the wrong version. Run `lookout browser insta
 lookout: another `lookout up` or `lookout receive` already uses {folder}/data; stop it
   first, or set another data_folder""",
             code=2,
-            to_do="Only one installation can use a data folder. Set another `data_folder` for the second.",
+            to_do="Only one installation can use a data folder. Set another `data_folder` for the second installation.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             set_up="lock",
         ),
@@ -444,7 +444,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
 lookout: the library duckdb is not as Lookout needs it (No module named
   'duckdb') in {prefix}. To install it:""",
             code=2,
-            to_do="Run the next printed line. It names the Python of `lookout`, which may be another one than you expect.",
+            to_do="Run the command in the next line of the output. It uses the same Python environment as `lookout`.",
             part=True,
             files={"lookout.toml": TOML, "data.txt": ""},
             set_up="no duckdb",
@@ -470,7 +470,7 @@ lookout: this folder has no lookout.toml and no data folder .lookout. Create a d
   folder with `lookout verify` or `lookout demo`, or name another place with
   --config or --data-folder""",
             code=2,
-            to_do="First run `lookout doctor` on your page, then `lookout verify`, then its report.",
+            to_do="First run `lookout doctor` on your page, then `lookout verify`, then `lookout report`.",
         ),
     ),
 }

@@ -20,23 +20,23 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
-DIGEST_WHEN = """Lookout sends it once a day, also if nothing is wrong. It covers the daily verification runs of the target, and
-the night of its live traffic: the number of conversations that were read and sampled, the rates with their intervals, the kinds of
-failure, drift, and a missing night. It does not list faults of Lookout and its judge, because these go to the channel of the
-monitor's owners. If that is the same channel, the digest counts them."""
+DIGEST_WHEN = """Lookout sends the digest of a target once a day, even if nothing is wrong. The digest covers the daily verification runs of the
+target and the night of its live traffic: the number of conversations that were read and sampled, the rates with their intervals,
+the kinds of failure, drift, and a missing night. Faults of Lookout and its judge go to the channel of the monitor's owners, so the
+digest does not list them. If the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
-This page shows every kind of message that Lookout sends. Each picture shows the message in Slack. The text below the picture is
-the same message in a terminal, if Slack is not configured.
+This page shows every kind of message that Lookout sends. Each picture shows the message in Slack. The text below a
+picture is the message that a terminal shows if Slack is not configured.
 
-The first line of a message names the fault, its severity and the target. It marks targets with `environment = "production"`.
-Severity 3 (SEV 3) is the highest: one such failure sends an alert during the run and fails the run, unless the case is flaky.
-`To do` is the next step. The last line has the id of the alert: for details, run `lookout alerts show ID`. Buttons need a bot
-token and a receiver (see [operations](operations.md)).
+The first line of a message names the fault, its severity and the target. The first line also marks a target with `environment =
+"production"`. Severity 3 (SEV 3) is the highest: one such failure sends an alert during the run and fails the run, unless the case
+is flaky. `To do` is the next step. The last line has the id of the alert: for details, run `lookout alerts show ID`. Buttons need a
+bot token and a receiver (see [operations](operations.md)).
 
 | mark | meaning |
 | --- | --- |
