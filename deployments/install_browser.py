@@ -114,7 +114,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 def install_command() -> ExitCode:
     """Install a browser for Lookout if none works: the system's package if you are root, else a download.
 
-    Exit code 2, with what to do, where none can be had.
+    If no browser can be installed, the exit code is 2, and the output lists other ways.
     """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 
