@@ -37,9 +37,10 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference.md"
 INTRODUCTION = """\
 # Exit codes, failure kinds and reasons
 
-The meaning of Lookout's codes, the cause of each, and what to do. For commands, see [commands](commands.md); for keys,
-[configuration](configuration.md) and [a suite's keys](suite.md); for views and columns, [warehouse](warehouse.md); for
-messages, [alerts](alerts.md).
+This page explains Lookout's exit codes, failure kinds and reasons: what each of them means, its cause, and what to do.
+
+Other reference pages list the [commands](commands.md), the keys of the [configuration](configuration.md) and of [a
+suite](suite.md), the views and columns of the [warehouse](warehouse.md), and the [alerts](alerts.md).
 
 This page is generated from the code by `python -m tests.tools.outcome_reference`.
 """
@@ -61,9 +62,9 @@ SEVERITIES: Final = {
 }
 
 NO_ANSWERS: Final = {
-    NoAnswerReason.UNREACHABLE: "No connection to the address.",
+    NoAnswerReason.UNREACHABLE: "Lookout got no connection to the address.",
     NoAnswerReason.NOT_READY: "The application exists but does not serve yet, or its build failed.",
-    NoAnswerReason.ANSWER_TIMEOUT: "No answer before the deadline (`probe.answer_deadline_s`).",
+    NoAnswerReason.ANSWER_TIMEOUT: "The answer did not come before the deadline (`probe.answer_deadline_s`).",
     NoAnswerReason.INCOMPLETE: "An answer began but did not end.",
     NoAnswerReason.APP_ERROR_SHOWN: "The page showed an error instead of an answer.",
     NoAnswerReason.LEFT_TARGET: "The page went to an address outside the application.",
@@ -77,20 +78,23 @@ NO_ANSWERS: Final = {
     NoAnswerReason.CAPTURE_UNSURE: "The text that Lookout read may not be the complete answer.",
     NoAnswerReason.BROWSER_LOST: "The browser crashed or could not be started.",
     NoAnswerReason.OLD_JOB: "An agent answered with an old job.",
-    NoAnswerReason.CIRCUIT_OPEN: "Lookout did not ask, because several questions in a row had no answer. Counts as ungraded.",
+    NoAnswerReason.CIRCUIT_OPEN: "Lookout did not ask, because several questions in a row had no answer. The case counts as ungraded.",
 }
 
 VERDICT_REASONS: Final = {
     ReasonKind.VETO: ("A severity-3 case failed.", "FAIL, whatever the score"),
     ReasonKind.WEIGHTED_SCORE: (
         "The weighted score is below `gate.min_weighted_score`.",
-        "FAIL if it is proved",
+        "FAIL if the score is too low even with all ungraded cases right",
     ),
     ReasonKind.METRIC_TARGET: (
         "A share is below its target in `[gate.targets]`.",
         "FAIL if enough cases were graded",
     ),
-    ReasonKind.RUBRIC: ("Reports are rated too low, or lower than before.", "FAIL if proved, else INCONCLUSIVE"),
+    ReasonKind.RUBRIC: (
+        "Reports are rated too low, or lower than before.",
+        "FAIL, or INCONCLUSIVE if missing ratings could change this",
+    ),
     ReasonKind.LANGUAGE: (
         "Replies are in another language than their questions.",
         "FAIL if most English questions got such a reply, else reported",
@@ -99,13 +103,16 @@ VERDICT_REASONS: Final = {
         "More cases broke against the baseline than chance explains.",
         "reported; FAIL with `gate.fail_on_regression`",
     ),
-    ReasonKind.DEPLOY: ("The deploy did not serve, or another commit did.", "INCONCLUSIVE"),
+    ReasonKind.DEPLOY: ("The deploy did not serve, or another commit was served.", "INCONCLUSIVE"),
     ReasonKind.DISPUTED: (
         "Rules pass an answer and the judge fails it (`judge.scope`). A person must read it.",
-        "INCONCLUSIVE, whatever was graded",
+        "INCONCLUSIVE, even if all other cases were graded",
     ),
     ReasonKind.COVERAGE: ("Too few cases could be graded (`gate.coverage_floor`).", "INCONCLUSIVE"),
-    ReasonKind.BALANCE: ("The suite has too few severe cases.", "reported; INCONCLUSIVE with `gate.strict`"),
+    ReasonKind.BALANCE: (
+        "The suite has too few severe cases, or too many mild ones beside them.",
+        "reported; INCONCLUSIVE with `gate.strict`",
+    ),
     ReasonKind.UNCOVERED: (
         "Severity-3 cases, or cases that were right in the baseline, were not graded. The verdict does not cover them.",
         "reported",
@@ -116,7 +123,7 @@ VERDICT_REASONS: Final = {
 }
 
 INCIDENTS: Final = {
-    IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed; or rules pass its answer and the judge fails it.",
+    IncidentKind.CASE_FAILURE: "A case or a conversation of live traffic failed, or rules pass its answer and the judge fails it.",
     IncidentKind.HALLUCINATION: "The application's own guard blocked an answer and logged it.",
     IncidentKind.DEPLOY_FAILURE: "The new build does not start.",
     IncidentKind.APP_DOWN: "Several questions in a row had no answer.",
@@ -162,7 +169,7 @@ def _of_a_run() -> Iterator[str]:
     yield "\nIf a code has another meaning for a command, its help and [commands](commands.md) explain it.\n"
     reasons = ((_code(kind), *VERDICT_REASONS[kind]) for kind in ReasonKind)
     yield _section("Reasons of a verdict, in order of weight", ("reason", "what it is", "decides"), reasons)
-    yield "\nFor the calculation, see [the gate](gate.md).\n"
+    yield "\n[The gate](gate.md) explains how Lookout calculates a verdict from these reasons.\n"
 
 
 def _of_a_case() -> Iterator[str]:
@@ -186,9 +193,10 @@ def _of_a_case() -> Iterator[str]:
     columns = ("kind", "message", "what it is", "least severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
     yield (
-        "\nA failure has the severity of its case, or the minimum severity of its kind if that is higher. The alert names "
-        'the reason: "the suite gives this question severity 3", or the reason above. Every failure is the fault of the application; '
-        "other faults are not failures, but no answer or ungraded.\n"
+        "\nA failure has the severity of its case, or the least severity of its kind if that is higher. The alert gives the "
+        'reason: "the suite gives this question severity 3", or the reason in the column "least severity". Every failure '
+        "is the fault of the application. If the monitor or a provider has a fault, the case has no answer or stays "
+        "ungraded.\n"
     )
     reasons = (
         (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member])
