@@ -165,10 +165,10 @@ def page(packages: dict[str, Package]) -> str:
         "<!-- made by `make lock`: python -m tests.tools.dependencies -->",
         "",
         (
-            f"A user installs {len(packages)} packages. `requirements/runtime.lock` lists them with the hash of each file, "
+            f"An installation of Lookout has {len(packages)} packages. `requirements/runtime.lock` lists them with the hash of each file, "
             "and `requirements/sbom.cdx.json` is the same list as a CycloneDX bill of materials. "
-            f"Lookout itself needs {len(ours)} of them; Prefect also needs {len(ours & prefects)} of these. "
-            f"Only Prefect needs the other {len(prefects - ours)}."
+            f"Lookout itself needs {len(ours)} of these packages, and Prefect needs {len(ours & prefects)} of the {len(ours)} too. "
+            f"The other {len(prefects - ours)} packages are needed only by Prefect."
         ),
         "",
         (
@@ -177,7 +177,7 @@ def page(packages: dict[str, Package]) -> str:
         ),
         "",
         (
-            "The [GitHub workflow that you copy](../deployments/github-workflow.yml) checks them for known vulnerabilities "
+            "The [GitHub workflow that you copy](../deployments/github-workflow.yml) checks all packages for known vulnerabilities "
             "every week."
         ),
         "",
