@@ -285,14 +285,23 @@ def shown(happened: list[Happened]) -> str:
     return re.sub(r"LK-[A-Z2-7]{8}", "LK-…", week)  # it follows from the moment, to the millisecond
 
 
+_ARRIVALS = {
+    "message": "this message arrives",
+    "reply in its thread": "this reply arrives in the thread of the first message",
+    "edit": "this edit replaces a message",
+}
+"""How the page describes each kind of message."""
+
+
 def _shown(event: Happened) -> Iterator[str]:
     if event.flow == "grade-traffic":
         yield f"### {event.at:%A}: {event.title}\n"
         if not event.sent:
-            yield f"{event.at:%H:%M}: the nightly run ends as *{event.state[1]}* and sends nothing.\n"
+            yield f"At {event.at:%H:%M}, the nightly run ends as *{event.state[1]}* and sends nothing.\n"
     for number, sent in enumerate(event.sent):
-        ended = f", the run ends as *{event.state[1]}*" if not number and event.flow == "grade-traffic" else ""
-        yield f"{event.at:%H:%M}, {sent.kind} in {sent.channel}{ended}:\n"
+        is_end = not number and event.flow == "grade-traffic"
+        ended = f"the nightly run ends as *{event.state[1]}*, and " if is_end else ""
+        yield f"At {event.at:%H:%M}, {ended}{_ARRIVALS[sent.kind]} in {sent.channel}:\n"
         yield f"```text\n{sent.text}\n```\n"
 
 

@@ -46,8 +46,9 @@ def contend(folder: Path, seconds: int) -> tuple[bool, list[str]]:
     appended = {f"case p{process}-{number}" for process, count in enumerate(counts) for number in range(count)}
     wrong = survivors(Plan(folder, 2), appended)
     summary = (
-        f"{WRITERS} processes append for {seconds} s: {sum(counts)} appends, longest {longest_ms:.0f} ms, nobody failed, "
-        f"{'every row is there once' if not wrong else 'ROWS ARE WRONG'}."
+        f"{WRITERS} processes appended for {seconds} s: {sum(counts)} appends, of which the longest took "
+        f"{longest_ms:.0f} ms. No process failed. "
+        f"{'Every row is stored once' if not wrong else 'ROWS ARE WRONG'}."
     )
     lines = [summary, "", *lines]
     print("\n".join([*lines, *wrong]), flush=True)

@@ -207,8 +207,8 @@ def main() -> int:
         tally = soak(asked.rounds, asked.seed, Path(folder))
     lines = figures_of(tally)
     summary = (
-        f"{asked.rounds} damages, {sum(tally.harmed.values())} of them harmed rows, {len(tally.failures)} unreported or "
-        f"not restored, {time.monotonic() - started:.0f} s"
+        f"{asked.rounds} damages in {time.monotonic() - started:.0f} s. {sum(tally.harmed.values())} of them changed or "
+        f"removed rows. {len(tally.failures)} of them were not reported or not restored"
     )
     print("\n".join([*lines, *tally.failures, summary]))
     if asked.write:

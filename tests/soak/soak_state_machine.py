@@ -39,7 +39,7 @@ def main() -> None:
     steps = ", ".join(f"{name} {times}" for name, times in STEPS_TAKEN.most_common())
     print(f"{steps}\n{summary}")
     if asked.write:
-        counts = f"How often each step ran: {steps}."
+        counts = f"The number of times that each step ran: {steps}."
         write_section(asked.write, "stories", [measured_where(), "", f"{summary}.", "", counts])
 
 

@@ -156,12 +156,16 @@ def main() -> int:
         tally = soak(asked.kills, asked.seed, Path(folder))
     hit = ", ".join(f"{step} {count}" for step, count in tally.kills.most_common())
     summary = (
-        f"{asked.kills} kills, {tally.acknowledged} acknowledged writes and decisions, {tally.failures} rounds with "
-        f"a loss, a doubling or a wrong check, {time.monotonic() - started:.0f} s"
+        f"{asked.kills} kills in {time.monotonic() - started:.0f} s. Lookout acknowledged {tally.acknowledged} writes and "
+        f"decisions. In {tally.failures} rounds, data was lost or stored twice, or the check was wrong"
     )
     print(f"killed during: {hit}\n{summary}")
     if asked.write:
-        write_section(asked.write, "kills", [measured_where(), "", f"{summary}.", "", f"Killed during: {hit}."])
+        write_section(
+            asked.write,
+            "kills",
+            [measured_where(), "", f"{summary}.", "", f"The number of kills during each step: {hit}."],
+        )
     return 1 if tally.failures else 0
 
 
