@@ -42,7 +42,7 @@ from deployments.receivers.slack_actions import (
     build_application,
     parse_signing_secrets,
 )
-from deployments.triggers.delivery import TriggerParser
+from deployments.triggers.delivery import DELIVERY_PATH, TriggerParser
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
 from deployments.triggers.routes import SECRET_VARIABLES, Secrets, list_unused_variables, load_secrets
@@ -257,7 +257,9 @@ def _print_deploys_status(
     for provider in sorted(settings.providers):
         rows = [row for row in settings.triggers if row.provider is provider]
         targets = ", ".join(sorted({row.target for row in rows}))
-        console.print(f"Receiving deploys of {targets} at {address}/deploys/{provider.value}", soft_wrap=True)
+        console.print(
+            f"Receiving deploys of {targets} at {address}{DELIVERY_PATH}/{provider.value}", soft_wrap=True
+        )
     for name in list_unused_variables(settings.providers, environment):
         console.print(f"[yellow]{name} is set, but no [[deploys.triggers]] uses its sender[/]", soft_wrap=True)
 

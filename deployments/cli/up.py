@@ -15,7 +15,9 @@ import typer
 from deployments.cli.data_folder import claim_data_folder, find_data_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
+from deployments.receivers.slack_actions import PATH as ACTIONS_PATH
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
+from deployments.triggers.delivery import DELIVERY_PATH
 from deployments.up.one_installation import LOCK_NAME, hold_data_folder, is_locked
 from deployments.up.parts import build_environment, build_parts, check_deploys, check_installation
 from deployments.up.ports import MAX_RECEIVER_PORT, choose_site_port
@@ -70,14 +72,20 @@ def up_command(
         register_logs(loaded)  # entries from now on are news, even before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         _log_parts(absolute, parts)
-        if loaded.site.enabled:
-            write_log_line(
-                SUPERVISOR_NAME, f"the site: {loaded.site.build_address(choose_site_port(loaded, port))}"
-            )
-        for note in _explain_inactive_parts(loaded, get_environment()):
-            write_log_line(SUPERVISOR_NAME, note)
+        for line in (*_list_addresses(loaded, host, port), *_explain_inactive_parts(loaded, get_environment())):
+            write_log_line(SUPERVISOR_NAME, line)
         environment = build_environment(loaded, get_environment(), host=host, port=port)
         start_supervisor(parts, absolute, lock, environment)
+
+
+def _list_addresses(config: Config, host: str, port: int) -> Iterator[str]:
+    """Yield the address of each web server, for the settings of the proxy in front of it."""
+    if config.site.enabled:
+        yield f"the site: {config.site.build_address(choose_site_port(config, port))}"
+    for provider in sorted(config.deploys.providers):
+        yield f"deploys from {provider}: http://{host}:{port}{DELIVERY_PATH}/{provider}"
+    if config.alerts.slack_buttons:
+        yield f"Slack's buttons: http://{host}:{port + 1}{ACTIONS_PATH}"
 
 
 def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from starlette.routing import Route
 from deployments.receivers.readiness import Readiness
 from deployments.receivers.worker import Worker
 from deployments.triggers.delivery import (
+    DELIVERY_PATH,
     Delivery,
     DeliveryRejected,
     Headers,
@@ -232,9 +233,6 @@ class RunStarter(Worker):
         return StartReport((*restarted.runs, *started.runs), (*restarted.failed, *started.failed))
 
 
-PATH: Final = "/deploys"
-
-
 class Receiver:
     """Answers deliveries. ``parsers`` are for the senders in the configured triggers."""
 
@@ -337,7 +335,7 @@ def build_application(
 
     return Starlette(
         routes=[
-            Route(PATH + "/{provider}", receiver.receive, methods=["POST"]),
+            Route(DELIVERY_PATH + "/{provider}", receiver.receive, methods=["POST"]),
             Route("/healthz", answer_health, methods=["GET"]),
             Route("/readyz", answer_readiness, methods=["GET"]),
             Route("/metrics", answer_metrics, methods=["GET"]),

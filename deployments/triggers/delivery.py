@@ -20,6 +20,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from monitors.config.sections import DeploySender
 from monitors.records.targets import ReportedDeploy
 
+DELIVERY_PATH: Final = "/deploys"
+"""Path at which senders deliver; the name of the provider follows."""
+
 
 class NotStrict(ValueError):
     """Raised if different parsers could read a JSON text differently.

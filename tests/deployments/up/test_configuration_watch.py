@@ -1,4 +1,4 @@
-"""What `lookout up` says of a configuration that changes under it, and of one that alerts nobody."""
+"""What `lookout up` prints about a configuration: its addresses, a change while it runs, and missing alerts."""
 
 from __future__ import annotations
 
@@ -40,3 +40,22 @@ def test_a_missing_way_to_alert_is_reported(tmp_path):
         "SLACK_WEBHOOK_URL" in line
         for line in up._explain_inactive_parts(config, {"SLACK_WEBHOOK_URL": "https://x"})
     )
+
+
+def test_the_address_of_each_receiver_is_printed(tmp_path):
+    (tmp_path / "lookout.toml").write_text(
+        f"{TARGET}[alerts]\nslack_channel = 'C0ALERTS'\nslack_buttons = true\n"
+        "[[deploys.triggers]]\nprovider = 'github'\nrepository = 'acme/bot'\ntarget = 'bot'\n"
+        "[[deploys.triggers]]\nprovider = 'standard'\nrepository = 'bot'\ntarget = 'bot'\n",
+        encoding="utf-8",
+    )
+    addresses = [
+        line.split(": ", 1)[1]
+        for line in up._list_addresses(load_config(tmp_path / "lookout.toml"), "127.0.0.1", 9066)
+    ]
+    assert addresses == [
+        "http://127.0.0.1:9068/",
+        "http://127.0.0.1:9066/deploys/github",
+        "http://127.0.0.1:9066/deploys/standard",
+        "http://127.0.0.1:9067/slack/actions",
+    ]
