@@ -416,7 +416,7 @@ def _print_version_or_help(
     show_version: Annotated[bool, typer.Option("--version", help="print the version")] = False,
 ) -> None:
     if show_version:
-        from importlib.metadata import version  # slow to load, like all that --help can do without
+        from importlib.metadata import version  # slow: not needed for --help
 
         print_text(f"lookout {version('lookout-monitor')}")
         raise typer.Exit
@@ -447,7 +447,7 @@ def _disable_workflow_commands() -> Generator[None]:
     if not os.environ.get("GITHUB_ACTIONS"):
         yield
         return
-    from deployments.cli.gate.github import disable_workflow_commands  # pydantic, which --help can do without
+    from deployments.cli.gate.github import disable_workflow_commands  # slow: imports pydantic
 
     with disable_workflow_commands(os.environ):
         yield
@@ -505,7 +505,7 @@ def _format_error(error: Exception) -> str:
 def _is_http_address(argument: str) -> bool:
     try:
         return urlsplit(argument).scheme in {"http", "https"}
-    except ValueError:  # a bracket without the second bracket
+    except ValueError:  # such as an opening bracket without a closing bracket
         return False
 
 

@@ -34,8 +34,8 @@ def backup_command(
 ) -> None:
     """Write a backup of the data folder into one file. Runs can continue meanwhile.
 
-    The file contains all stored data with personal data, and the keys of login sessions and of the site. Only its
-    owner can read it. It does not contain lookout.toml, suites and keys from the environment.
+    The file contains all stored data, including personal data, and the keys of login sessions and of the site. Only
+    the owner of the file can read it. The file does not contain lookout.toml, suites or keys from the environment.
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from warehouse.backup import write_backup  # slow: imports duckdb

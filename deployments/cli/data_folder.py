@@ -20,7 +20,10 @@ LOAD_WAIT_S: Final = 10.0
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
-    """Return the first of these that exists: the given data folder, the configured one, the default, the demo's."""
+    """Return the data folder of a command: ``data_folder`` if it is given, or else the configured folder.
+
+    Without a configuration, return the default folder or the demo's folder. Raises `ConfigError` if neither exists.
+    """
     if data_folder is not None:
         return data_folder
     if config.exists():
@@ -65,9 +68,9 @@ def open_warehouse(config: Path, data_folder: Path | None) -> Store:
 
 
 def load_pending_results(store: Store) -> Store:
-    """Load the new results of runs and return the warehouse. Results that cannot be loaded are printed.
+    """Load the new results of runs into the warehouse, and return the warehouse.
 
-    Raises `ConfigError` if no run has written anything yet.
+    Print a note for each result that cannot be loaded. Raises `ConfigError` if no run has written anything yet.
     """
     from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER  # slow: imports duckdb
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from monitors.errors import ConfigError, GoldSetError, MonitorError, QueryInvalid
 
 if TYPE_CHECKING:
-    from monitors.records.runs import Verdict  # pydantic's models, which --help can do without
+    from monitors.records.runs import Verdict  # slow: imports pydantic's models
 
 
 class ExitCode(IntEnum):
@@ -96,7 +96,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
 
 
 def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
-    """Return the exit code that has the name of the verdict."""
+    """Return the exit code of a verdict: PASS (0), FAIL (1) or INCONCLUSIVE (3)."""
     return ExitCode[verdict.name]
 
 

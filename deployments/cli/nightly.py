@@ -54,7 +54,7 @@ def nightly_command(
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)
     claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
-    if plan:  # it reports what is missing and what could not be used, like the run
+    if plan:  # the plan reports the same gaps and unusable conversations as the run
         return _print_nightly_plans(loaded, names, due_at, as_json=as_json)
     with show_waiting("Checking the prerequisites of the nightly run"):
         # Invalid options are reported before a server is started.

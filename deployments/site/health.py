@@ -72,7 +72,7 @@ class SlowFacts:
     waiting: WaitingSegments | None
 
 
-class HealthWatch:
+class HealthChecker:
     """Runs the slow checks. `slow` has their last results, or ``None`` before the first."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -111,7 +111,7 @@ def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
         _build_alerts_line(site),
         _build_segments_line(slow.waiting if slow else None, site.now()),
         *_build_disk_lines(site.config.data_folder),
-        *_build_watch_lines(site.config.data_folder, site.now()),
+        *_build_poll_lines(site.config.data_folder, site.now()),
         *_build_schedule_lines(site, slow.schedules if slow else None),
     )
 
@@ -192,7 +192,7 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
         yield HealthLine(what="disk", ok=False, text=f"{free:.1f} GB are left", to_do=to_do)
 
 
-def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
+def _build_poll_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
     """Yield a line if logs, Spaces, deploys or traffic sources were watched before."""
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol, Self
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
-from deployments.site.health import HealthWatch
+from deployments.site.health import HealthChecker
 from deployments.site.masking import MaskText
 from deployments.site.memory import CopyMemory, ReviewMemory
 from flows.alerting.notifier import OperatorActions
@@ -58,7 +58,7 @@ class Site:
     store: Store
     snapshot: Snapshot
     watch: RunWatch
-    health: HealthWatch
+    health: HealthChecker
     figures: CopyMemory
     reviews: ReviewMemory
     actions: OperatorActions
@@ -189,21 +189,28 @@ class PageRequest:
         return int(value)
 
     @property
-    def is_personal_data_shown(self) -> bool:
-        """Return whether personal data is shown. Raises `PageRefused` for a visitor who may not see it."""
-        if self.query.get("personal") != "shown":
-            return False
+    def is_personal_data_requested(self) -> bool:
+        """Whether the address asks for personal data, with ``personal=shown``."""
+        return self.query.get("personal") == "shown"
+
+    def require_personal_data_permission(self) -> None:
+        """Raise `PageRefused` (403) for a visitor who may not see personal data."""
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
                 "Your token does not allow you to see personal data. The operator of the site can create one that "
                 "does: `lookout site token add NAME --personal-data`.",
             )
-        return True
 
     def redact_text(self, text: str, target: str | None = None) -> str:
-        """Mask personal data in a text of a user or the application, unless this visitor has chosen to see it."""
-        if self.is_personal_data_shown:
+        """Mask personal data in a text of a user or of the application.
+
+        If the address asks for personal data, return the text unchanged.
+
+        Raises `PageRefused` if the address asks for it, but the visitor may not see personal data.
+        """
+        if self.is_personal_data_requested:
+            self.require_personal_data_permission()
             return text
         target_config = self.site.config.targets.get(target or "")
         return redact(text, account_patterns=target_config.graders.account_patterns if target_config else ())

@@ -23,7 +23,7 @@ from deployments.site.access import (
     require_tokens_for_login,
 )
 from deployments.site.application import build_pages_application
-from deployments.site.health import HealthWatch
+from deployments.site.health import HealthChecker
 from deployments.site.login import LoginPages
 from deployments.site.memory import CopyMemory, ReviewMemory
 from deployments.site.page import Site
@@ -95,7 +95,7 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
         store=reading,
         snapshot=snapshot,
         watch=RunWatch(get_runs_folder(config), store.journal),
-        health=HealthWatch(get_environment()),
+        health=HealthChecker(get_environment()),
         figures=CopyMemory(snapshot),
         reviews=ReviewMemory(),
         actions=build_operator_actions(config, store, environment.now),

@@ -1,12 +1,13 @@
 """The service of an installation, in one process: ``python -m deployments.up.service lookout.toml HOST PORT``.
 
-    one thread    the receiver of deploys, the receiver of Slack's buttons, the site, each on its port
+    one thread    the receiver of deploys, the receiver of Slack's buttons and the site, each on its own port
     main thread   the runner of Prefect's runs, and the watcher of logs, Spaces, deploys and traffic
 
-It does not need Prefect's server: without a server, the receivers and the site work, and the runner waits. A part
-that fails is started again after a pause, and reported if it fails repeatedly; the other parts continue. Only the
-failure of a runner that had started ends the process; the supervisor then starts it again. With ``--deploys``, it
-has only the parts that a deploy needs.
+Without Prefect's server, the receivers and the site work, and the runner waits for the server. A part that fails is
+started again after a pause, while the other parts continue. If it fails several times in a row, an alert is sent.
+
+If the runner fails after it has started, the process ends, and the supervisor starts the process again. With
+``--deploys``, the service has only the parts that verify deploys.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from deployments.cli.receive import build_actions_server, build_receiver_server
 from deployments.cli.site.serve import build_configured_site
 from deployments.up.configuration_watch import watch_configuration
 from deployments.up.memory import return_freed_memory_regularly
-from deployments.up.part_reports import report_crash_loop, report_recovery
+from deployments.up.part_alerts import send_crash_loop_alert, send_recovery_alert
 from deployments.up.ports import ONLY_DEPLOYS, choose_site_port
 from deployments.up.supervisor import RestartPolicy
 from flows.alerting.faults import build_fault_from_error
@@ -83,9 +84,9 @@ def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploy
 
 
 async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -> None:
-    """Run due runs until SIGTERM. Without Prefect's server, the start is tried again.
+    """Start the runner and execute due runs until SIGTERM.
 
-    A later error ends the process.
+    If the start fails, for example without Prefect's server, it is tried again. A later error ends the process.
     """
     is_local = has_local_server(config)
     runners: list[Runner] = []
@@ -110,9 +111,9 @@ async def keep_alive(
     config: Config,
     policy: RestartPolicy = DEFAULT_POLICY,
 ) -> None:
-    """Run a part until it returns. After an error, start it again. Several errors in a row are reported.
+    """Run a part until ``run`` returns. After an error, start the part again.
 
-    ``run`` calls its argument after it has started.
+    After several errors in a row, send an alert. ``run`` must call its argument when the part has started.
     """
     failures = 0
 
@@ -120,7 +121,7 @@ async def keep_alive(
         nonlocal failures
         before, failures = failures, 0
         if before >= policy.deaths_before_alert:
-            await _log_errors(report_recovery(config, name))
+            await _log_errors(send_recovery_alert(config, name))
 
     while True:
         try:
@@ -133,14 +134,15 @@ async def keep_alive(
         pause_s = policy.compute_pause_s(failures)
         log_line(f"{name}: {reason}; restart in {pause_s:g} s")
         if failures == policy.deaths_before_alert:
-            await _log_errors(report_crash_loop(config, name, failures, f"last with this error: {reason}"))
+            await _log_errors(send_crash_loop_alert(config, name, failures, f"last with this error: {reason}"))
         # Most causes, such as a server that does not answer, need time to go away.
         await asyncio.sleep(pause_s)
 
 
-async def _log_errors(report: Awaitable[None]) -> None:
+async def _log_errors(sending: Awaitable[None]) -> None:
+    """Wait for the sending of an alert. If it fails, only log the type of the error."""
     try:
-        await report
+        await sending
     except Exception as error:  # noqa: BLE001 - the part must run even if no alert can be sent
         log_line(f"the alert could not be sent: {type(error).__name__}")
 

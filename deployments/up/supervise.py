@@ -1,7 +1,8 @@
 """The process of ``lookout up`` after its checks: ``python -m deployments.up.supervise``.
 
-It imports only the standard library, because it runs as long as the installation. `start_supervisor` replaces the
-command's process with it; the process id and the open lock of the data folder stay the same.
+This module imports only the standard library, because the process runs as long as the installation.
+`start_supervisor` replaces the process of the command with this process. The process id and the open lock of the
+data folder stay the same.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def start_supervisor(
     parts: Sequence[SupervisedProcess], config_path: Path, lock: int, environment: Mapping[str, str]
 ) -> NoReturn:
     """Replace this process with the supervisor of ``parts``. ``lock`` is the open lock of the data folder."""
-    os.set_inheritable(lock, True)  # the supervisor's own children do not get it: `subprocess` closes it for them
+    os.set_inheritable(lock, True)  # `subprocess` closes the lock in the supervisor's own children
     plan = json.dumps([[process.name, process.command, process.stops_last] for process in parts])
     command = (sys.executable, "-m", "deployments.up.supervise", str(config_path), str(lock), plan)
     sys.stdout.flush()
@@ -53,20 +54,24 @@ async def _run(supervisor: Supervisor) -> None:
 
 
 def _build_log(config_path: str) -> SupervisorLog:
-    """Build the supervisor's log: it writes to standard error, and starts a short process for each alert."""
+    """Build the log of the supervisor. Lines go to standard error. A short process sends each alert."""
 
-    async def report(*arguments: str) -> None:
-        command = (sys.executable, "-m", "deployments.up.part_reports", config_path, *arguments)
+    async def send_alert(*arguments: str) -> None:
+        command = (sys.executable, "-m", "deployments.up.part_alerts", config_path, *arguments)
         process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
         await process.wait()
 
-    async def report_crash_loop(name: str, deaths: int, code: int) -> None:
-        await report("crash-loop", name, str(deaths), str(code))
+    async def send_crash_loop_alert(name: str, deaths: int, code: int) -> None:
+        await send_alert("crash-loop", name, str(deaths), str(code))
 
-    async def report_recovery(name: str) -> None:
-        await report("recovery", name)
+    async def send_recovery_alert(name: str) -> None:
+        await send_alert("recovery", name)
 
-    return SupervisorLog(log=write_log_line, report_crash_loop=report_crash_loop, report_recovery=report_recovery)
+    return SupervisorLog(
+        log=write_log_line,
+        send_crash_loop_alert=send_crash_loop_alert,
+        send_recovery_alert=send_recovery_alert,
+    )
 
 
 def write_log_line(name: str, line: str) -> None:

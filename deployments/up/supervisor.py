@@ -1,9 +1,9 @@
-"""Keeps the processes of an installation running, with one log for all. At the end, all of them are stopped.
+"""Keeps the processes of an installation running, with one log for all. At the end, all processes are stopped.
 
-a part dies ────────────────▶ it starts again after a pause that doubles
-it dies again and again ────▶ one message to the monitor's owners, and more tries
-it runs again ──────────────▶ a message too
-SIGTERM or SIGINT ──────────▶ every part is stopped, and all that descends from it (see `deployments.up.guard`)
+a part ends ───────────────────────▶ it is started again after a pause, which doubles each time
+a part ends several times in a row ▶ one alert to the monitor's owners; the part is still started again
+the part stays up again ───────────▶ a message that it has recovered
+SIGTERM or SIGINT ─────────────────▶ every part and all its descendants are stopped (see `deployments.up.guard`)
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LAST_LINES_S: Final = 5.0
 """How long to read a part's log after its end, in seconds, if another process still has the log open."""
 SUPERVISOR_NAME: Final = "up"
 STOP_S: Final = 40.0
-"""How long a guard may take to end, in seconds. It is longer than its two grace times. Then it is killed."""
+"""After this time in seconds, a guard that has not ended is killed. The guard's two grace times are shorter."""
 
 
 @dataclass(frozen=True)
 class SupervisedProcess:
-    """A process to keep running. If it ``stops_last``, it is stopped after the processes that need it."""
+    """A process to keep running. If ``stops_last`` is true, all other processes are stopped before this one."""
 
     name: str
     command: tuple[str, ...]
@@ -39,7 +39,7 @@ class SupervisedProcess:
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """How often a part is restarted, and when an alert is sent. All times are in seconds."""
+    """The pauses between restarts of a part, and when an alert is sent. All times are in seconds."""
 
     first_pause_s: float = 1.0
     max_pause_s: float = 60.0
@@ -53,12 +53,12 @@ class RestartPolicy:
 
 @dataclass(frozen=True)
 class SupervisorLog:
-    """Where the supervisor reports problems: in the log, and to the monitor's owners."""
+    """The functions with which the supervisor writes log lines and sends alerts to the monitor's owners."""
 
     log: Callable[[str, str], None]
-    report_crash_loop: Callable[[str, int, int], Coroutine[Any, Any, None]]
-    """Called with the part's name, its deaths in a row, and its last exit code."""
-    report_recovery: Callable[[str], Coroutine[Any, Any, None]]
+    send_crash_loop_alert: Callable[[str, int, int], Coroutine[Any, Any, None]]
+    """Called with the name of the part, how often it ended in a row, and its last exit code."""
+    send_recovery_alert: Callable[[str], Coroutine[Any, Any, None]]
 
 
 class Supervisor:
@@ -75,16 +75,16 @@ class Supervisor:
         self._running: dict[str, Process] = {}
         self._earlier_pids: frozenset[int] = frozenset()
         self._start_lock = asyncio.Lock()
-        self._report_tasks: set[asyncio.Task[None]] = set()
+        self._alert_tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
         """Let `run` end soon."""
         self._stop_requested.set()
 
     async def run(self) -> None:
-        """Keep all parts running until `stop`.
+        """Keep all parts running until `stop`. Then end the parts and their descendants.
 
-        Then end them and their descendants, but no process that ran before.
+        Processes that were already running before this call are not ended.
         """
         self._earlier_pids = find_descendants(os.getpid())
         adopt_orphans()
@@ -98,7 +98,7 @@ class Supervisor:
         await self._stop_requested.wait()
         self._reports.log(SUPERVISOR_NAME, "stopping")
         await asyncio.gather(*keepers)
-        for task in self._report_tasks:
+        for task in self._alert_tasks:
             task.cancel()
         await asyncio.to_thread(terminate_descendants, os.getpid(), spare=self._earlier_pids, grace_s=0.0)
         self._reports.log(SUPERVISOR_NAME, "stopped")
@@ -113,12 +113,15 @@ class Supervisor:
             pause_s = self._policy.compute_pause_s(deaths)
             self._reports.log(part.name, f"ended with code {code}; restart in {pause_s:g} s")
             if deaths == self._policy.deaths_before_alert:
-                self._start_report(self._reports.report_crash_loop(part.name, deaths, code))
+                self._send_in_background(self._reports.send_crash_loop_alert(part.name, deaths, code))
             await self._sleep_unless_stopped(pause_s)
         self._stopped[part.name].set()
 
     async def _run_once(self, part: SupervisedProcess, deaths: int) -> tuple[bool, int]:
-        """Run a part once. Return whether it stayed up, and its exit code."""
+        """Run a part until it ends or `stop` is called. Return whether it was stable, and its exit code.
+
+        If the part is stable after several ends in a row, send the message that it has recovered.
+        """
         try:
             process, log = await self._start_guard(part)
         except OSError as error:
@@ -129,7 +132,7 @@ class Supervisor:
         stopping = asyncio.create_task(self._wait_for_stop(part))
         stood = await self._is_stable(ending, stopping)
         if stood and deaths >= self._policy.deaths_before_alert:
-            self._start_report(self._reports.report_recovery(part.name))
+            self._send_in_background(self._reports.send_recovery_alert(part.name))
         await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if not ending.done():
@@ -139,7 +142,7 @@ class Supervisor:
         return stood, code
 
     async def _is_stable(self, *ends: asyncio.Task[Any]) -> bool:
-        """Return whether the part stays up for ``stable_after_s`` seconds."""
+        """Wait up to ``stable_after_s`` seconds. Return true if none of the tasks has ended in this time."""
         done, _ = await asyncio.wait(ends, timeout=self._policy.stable_after_s, return_when=asyncio.FIRST_COMPLETED)
         return not done
 
@@ -150,14 +153,14 @@ class Supervisor:
                 if not needed_part.stops_last:
                     await self._stopped[needed_part.name].wait()
 
-    def _start_report(self, saying: Coroutine[Any, Any, None]) -> None:
-        """Send a report in its own task, because Slack may be slow and must not delay the start of a part."""
-        task = asyncio.create_task(saying)
-        self._report_tasks.add(task)
-        task.add_done_callback(self._finish_report)
+    def _send_in_background(self, alert: Coroutine[Any, Any, None]) -> None:
+        """Send an alert in its own task, because Slack may be slow and must not delay the start of a part."""
+        task = asyncio.create_task(alert)
+        self._alert_tasks.add(task)
+        task.add_done_callback(self._log_failed_alert)
 
-    def _finish_report(self, task: asyncio.Task[None]) -> None:
-        self._report_tasks.discard(task)
+    def _log_failed_alert(self, task: asyncio.Task[None]) -> None:
+        self._alert_tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._reports.log(SUPERVISOR_NAME, f"the alert could not be sent: {type(error).__name__}")
 
@@ -183,9 +186,9 @@ class Supervisor:
         return process, log
 
     async def _stop_process(self, process: Process) -> None:
-        """Close the pipe to the guard, so that the part ends.
+        """Close the pipe to the guard, which then ends the part.
 
-        A guard that hangs is killed, its descendants later.
+        A guard that does not end in time is killed. `_clean_up` then ends its descendants.
         """
         if process.stdin is not None:
             process.stdin.close()
@@ -198,7 +201,7 @@ class Supervisor:
                 process.kill()
 
     async def _clean_up(self, part: SupervisedProcess, copying: asyncio.Task[None], code: int) -> None:
-        """Clean up after a part: end the descendants that a killed guard left, and read the log to its end."""
+        """Read the log of an ended part to its end. If its guard was killed, also end the guard's descendants."""
         del self._running[part.name]
         if code < 0:
             async with self._start_lock:

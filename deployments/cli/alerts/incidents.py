@@ -59,9 +59,9 @@ class IncidentSession:
     def apply_action(
         self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str
     ) -> ActionOutcome | None:
-        """Store and apply a person's action, and update the Slack messages.
+        """Store and apply a person's action, update the Slack messages, and return the outcome.
 
-        Returns ``None`` if the warehouse is busy now; the action is then applied later.
+        If the warehouse is busy, return ``None``. The stored action is then applied later.
         """
         from flows.alerting.edits import (  # slow: imports Slack's client, which a list does not need
             edit_messages_after_actions,
@@ -84,11 +84,11 @@ class IncidentSession:
 
 
 def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
-    """Return a sentence for each stored record that cannot be read."""
+    """Return a sentence for each stored record that cannot be read. Empty if the warehouse is busy."""
     try:
         return session.store.list_losses(WAIT_S)
     except WarehouseBusy:
-        return ()  # the list may then be some minutes old
+        return ()  # the list of incidents may be some minutes old
 
 
 def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
@@ -103,14 +103,14 @@ def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSes
     else:
         actions = OperatorActions(store, AlertSettings(), account_patterns=lambda _: (), now=utc_now)
     session = IncidentSession(actions=actions, config=loaded)
-    # The incidents may then be some minutes old.
+    # If the warehouse is busy, the incidents may be some minutes old.
     with suppress(WarehouseBusy):
         apply_waiting_actions(session.actions, wait_s=WAIT_S)
     return session
 
 
 ID_SHOWN_LENGTH: Final = 8
-"""How many characters of an incident's id a list shows. They are enough to tell all incidents apart."""
+"""How many characters of an incident's id a list shows. They are enough to distinguish all incidents."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)
@@ -123,7 +123,10 @@ def format_short_id(incident: Incident) -> str:
 
 
 def find_incidents_by_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
-    """Return the incidents of a message (``LK-ABCDEFGH``), or the incident whose id begins with ``incident_id``."""
+    """Return the incidents with this id, or the incidents in the message with this id (``LK-ABCDEFGH``).
+
+    The first characters of an incident's id are enough. Raises `ConfigError` if there is no such id.
+    """
     if _ALERT.fullmatch(incident_id):
         return _find_incidents_of_message(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
@@ -215,7 +218,7 @@ def format_silence_matchers(silence: Silence) -> str:
 
 
 def format_silence_time(silence: Silence, now: datetime) -> str:
-    """Format the period of a silence as ``until …`` or ``from … until …``.
+    """Format the period of a silence as ``until …``, ``from … until …`` or, after its end, ``over since …``.
 
     For a weekly silence, the times of each week are added.
     """
@@ -322,7 +325,10 @@ def _iterate_story_lines(story: Story) -> Iterator[StoryLine]:
 
 
 def _iterate_state_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
-    """Yield a line for each change of state or severity. Acknowledgements are missing, because they are actions."""
+    """Yield a line for each change of state or severity.
+
+    Acknowledgements are skipped, because `_iterate_story_lines` shows them as actions.
+    """
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _build_state_key(before) != _build_state_key(

@@ -44,7 +44,7 @@ _NO_END_ERROR: Final = (
 )
 
 
-# Shares its fields with Silence because these are the options of a command, before they are checked.
+# Repeats the fields of `Silence`, because these are options of a command that are not checked yet.
 class SilenceMatchers(Record):
     """Which incidents a silence matches. All fields that are set must match. At least one field must be set."""
 
@@ -58,7 +58,7 @@ class SilenceMatchers(Record):
 
 
 class SilenceTimes(Record):
-    """The start and end of a silence as a person wrote them. Times are in ``zone``, or else in UTC."""
+    """The start and end of a silence as a person wrote them. Without ``zone``, the times are in UTC."""
 
     lasting: str | None = None
     until: str | None = None
@@ -82,7 +82,10 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
 
 
 def store_silences(session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes) -> tuple[Silence, ...]:
-    """Create and store one silence, or one for each incident of a message. Raises `ConfigError`."""
+    """Create and store a silence. For the id of a message, create one silence for each incident of the message.
+
+    Return the silences. If the warehouse is free, also apply all pending actions. Raises `ConfigError`.
+    """
     now = session.actions.now()
     about = (
         [incident.fingerprint for incident in find_incidents_by_id(session.store, matchers.incident)]
@@ -97,7 +100,10 @@ def store_silences(session: IncidentSession, matchers: SilenceMatchers, times: S
 
 
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
-    """End a silence now. Raises `ConfigError` if it does not exist or has already ended."""
+    """End a silence now, and return the ended silence. If the warehouse is free, also apply all pending actions.
+
+    Raises `ConfigError` if the silence does not exist, has already ended or comes from lookout.toml.
+    """
     now = session.actions.now()
     silences = {silence.id: silence for silence in session.actions.list_silences()}
     silence = silences.get(silence_id)
@@ -115,7 +121,10 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
 def compute_silence_end(
     starts_at: datetime, *, lasting: str | None, until: str | None, zone: str | None = None
 ) -> datetime:
-    """Return the end of a silence. Raises `ConfigError` if the end is missing or not after the start."""
+    """Return the end of a silence: ``lasting`` after the start, or the time ``until``.
+
+    Raises `ConfigError` if neither or both are given, if one is invalid, or if the end is not after the start.
+    """
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
     ends_at = (
@@ -172,7 +181,7 @@ def _parse_silence_time(option: str, text: str, after: datetime, zone: str | Non
 def build_silence(
     matchers: SilenceMatchers, times: SilenceTimes, fingerprint: str | None, now: datetime
 ) -> Silence:
-    """Build a silence from the matchers and times. ``fingerprint`` limits it to one incident.
+    """Build a silence from the matchers and times. If ``fingerprint`` is given, it matches only this incident.
 
     Raises `ConfigError`.
     """

@@ -75,7 +75,7 @@ def run_checks(
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
-    """Run all checks, in the order in which a run needs what they check.
+    """Run all checks and return their results, in the order in which a run needs the checked parts.
 
     A check that raises an error is reported as broken.
     """
@@ -456,7 +456,10 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
 
 
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
-    """Return whether runs of a target have no judge. Another check reports a misconfigured judge."""
+    """Return whether runs of a target have no judge.
+
+    False for a misconfigured judge, which `check_judge` reports.
+    """
     from flows.runtime.judge import build_judge_plan  # slow: imports duckdb
 
     try:

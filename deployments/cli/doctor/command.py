@@ -77,7 +77,10 @@ def add_trial_answers(
 
 
 def _select_trial_cases(target: TargetConfig | None) -> list[GoldCase]:
-    """Select three cases of the suite. Expected refusals, severity 3 and several turns are excluded."""
+    """Select three simple cases of the suite, or none if the suite has fewer than three.
+
+    A simple case has one turn, no expected refusal, and a severity below 3.
+    """
     if target is None or not target.suite.exists() or not target.suite.stat().st_size:
         return []
     simple_cases = [

@@ -65,14 +65,14 @@ class Health(IntEnum):
 
     @property
     def word(self) -> str:
-        """The word that is printed."""
+        """The word that the terminal shows: ``ok``, ``check`` or ``broken``."""
         return {Health.GOOD: "ok", Health.DOUBTFUL: "check", Health.BROKEN: "broken"}[self]
 
 
 class HealthCheck(Record):
     """The result of one check. ``to_do`` is empty if nothing must be done.
 
-    If ``optional`` is true, runs work without the part that is doubtful.
+    ``optional`` is true if runs work without the checked part.
     """
 
     name: str
@@ -85,7 +85,7 @@ class HealthCheck(Record):
 
     @property
     def word(self) -> str:
-        """The word that is printed."""
+        """The word that the terminal shows: ``optional`` for a doubtful optional part, or else ``health.word``."""
         return "optional" if self.optional and self.health is Health.DOUBTFUL else self.health.word
 
 
@@ -110,7 +110,7 @@ class DoctorContext:
 
 
 API_DEADLINE_S: Final = 60.0
-"""Maximum wait for one answer in seconds. If a job still runs then, the check passes, because it was started."""
+"""Maximum wait for one answer in seconds. If a job takes longer, the check passes: the API has accepted the job."""
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: (
@@ -217,7 +217,7 @@ SILENT_TO_DO = "check that this machine can reach huggingface.co (proxy, firewal
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Lookout uses another key and another project in LangSmith than production."""
+    """Check that Lookout's key and project in LangSmith are not those of production."""
     config = context.config
     if config is None:
         return []
@@ -387,7 +387,7 @@ def _rate_space_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> t
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
-    """Check the judge's family and key. Unless this is switched off, let the judge grade two known answers."""
+    """Check the judge's family and key. If ``ask_judges`` is set, also let the judge grade two known answers."""
     config = context.config
     if config is None:
         return []
@@ -401,7 +401,7 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    from flows.runtime.judge import build_judge_plan  # anthropic, 4 s
+    from flows.runtime.judge import build_judge_plan  # slow: imports anthropic, 4 s
 
     plans: list[JudgePlan] = []
     for name, target in config.targets.items():

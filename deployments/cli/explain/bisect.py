@@ -164,7 +164,10 @@ def select_failing_cases(
 
 
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
-    """Raise `ConfigError` if one of the addresses belongs to production."""
+    """Raise `ConfigError` if one of the addresses belongs to production.
+
+    ``allowed`` is the reason for a CI run against production. If it is needed, it is printed instead of an error.
+    """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 
     configured = config.require_target(target)
@@ -179,7 +182,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """Format the report for a person. The result comes first."""
+    """Yield the lines of the report for a person. The first line says which build is bad, if this is known."""
     best, *others = report.candidates
     if not report.why_open:
         yield _format_bisect_claim(best, report)
@@ -322,6 +325,7 @@ def bisect_command(
 
 
 def _require_end_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
+    """Return the commit of the option, or else the recorded commit. Raises `ConfigError` if both are missing."""
     if commit is None and recorded is None:
         raise ConfigError(
             f"{option} is missing, and no run with the verdict {verdict} and a commit is stored. Give "

@@ -39,7 +39,10 @@ REPRODUCE_COUNT: Final = 3
 
 @dataclass(frozen=True)
 class ShrinkPlan:
-    """The case to shorten and where to ask it. ``right_at`` is an address where the case is correct, if known."""
+    """The case to shorten, and where to ask it.
+
+    ``right_at`` is the address of a build that answers the case correctly, if there is one.
+    """
 
     config_path: Path
     config: Config
@@ -154,6 +157,10 @@ async def _ask_case_repeatedly(plan: ShrinkPlan, times: int) -> Sequence[CaseRes
 
 
 def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
+    """Print the outcome of each answer, and the counts.
+
+    Return FAIL if an answer failed, PASS if none failed and one was correct, or else INCONCLUSIVE.
+    """
     from flows.explain.bisect import format_outcome_reason  # slow: imports all drivers
 
     failed = [result for result in results if result.assessment.outcome is CaseOutcome.FAILED]
@@ -171,9 +178,9 @@ def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
 
 
 def _store_shrunk_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
-    """Build a draft with the shortest question, for ``gold grow``. ``None`` if the case does not fail.
+    """Return a draft with the shortest question, or ``None`` if the case does not fail.
 
-    The draft is stored only if the question became shorter. Otherwise it would repeat the case.
+    If the question became shorter, also store the draft for ``gold grow``. Otherwise it would repeat the case.
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.data_folder import open_store  # slow: imports duckdb

@@ -64,7 +64,10 @@ from monitors.storage import write_atomically
 def reevaluate_results(
     results: Path, settings: GateSettings, baseline: Baseline | None
 ) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """Evaluate a results.json again, with these settings and the current severities. Raises `ConfigError`."""
+    """Evaluate a results.json again, with these settings. Return the new report and the cases.
+
+    Raises `ConfigError`.
+    """
     recorded, cases = read_results(results)
     reassessed = tuple(
         case.with_assessment(
@@ -105,7 +108,8 @@ def apply_gate_flags(
 ) -> GateSettings:
     """Return the settings with the options of the command line. Raises `ConfigError` for an invalid --min-score.
 
-    A ``min_score`` up to 1 is a weighted score. A higher value is an average rating, and the run must have one.
+    A ``min_score`` up to 1 is the minimum weighted score. A higher value is the minimum average rating, and
+    the run must have ratings.
     """
     settings = settings.with_stricter_checks(fail_on_regression=fail_on_regression, strict=strict)
     if min_score is None:
@@ -388,7 +392,10 @@ def _build_settings(options: GateOptions, settings: GateSettings) -> GateSetting
 def _reevaluate_stored_run(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
-    """Evaluate the results of a run with the current settings. The baseline ``auto`` finds no run here."""
+    """Evaluate the results of a run with the current settings, without asking questions.
+
+    With the baseline ``auto``, the results are not compared with another run.
+    """
     if options.results is None:
         raise AssertionError("internal error: the gate has neither a target nor results")
     config = load_config(options.config) if options.config else None

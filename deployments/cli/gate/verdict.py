@@ -88,7 +88,10 @@ def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) ->
 
 
 def _iterate_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the newly failing cases by the severity of the failure, which can be higher than the case's."""
+    """Yield a line for each severity, highest first, with the newly failing cases.
+
+    The severity is that of the failure, which can be higher than the severity of the case.
+    """
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
     for result in cases:
         if result.case.id in severities and result.assessment.outcome is CaseOutcome.FAILED:

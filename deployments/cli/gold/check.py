@@ -61,7 +61,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
 MAX_SHOWN = 10
-"""Maximum number of findings that are printed in one group. ``--json`` has all."""
+"""Maximum number of findings that are printed in one group. ``--json`` prints all findings."""
 
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that are not valid cases",
@@ -223,7 +223,10 @@ def _explain_judge_needed(graded: RightReply) -> str:
 def find_missed_mutants(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
-    """Find wrong answers to severity-3 cases that pass, and a share of caught answers that is too small."""
+    """Find wrong answers to severity-3 cases that the graders pass.
+
+    Also report if the rules catch too small a share of the wrong answers, or no wrong fact for too many golds.
+    """
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
@@ -386,7 +389,7 @@ _BALANCE = (
 
 
 def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
-    """Find what the suite lacks to be balanced, as the gate would report it."""
+    """Yield a finding for each requirement of [gate] on the balance of a suite that this suite does not meet."""
     for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,

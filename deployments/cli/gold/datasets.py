@@ -1,4 +1,7 @@
-"""``lookout gold push``, ``pull`` and ``diff`` with a dataset: shows the changes, then asks for confirmation."""
+"""``lookout gold push``, ``pull`` and ``diff`` with a dataset.
+
+Each command prints the differences. ``push`` and ``pull`` write only after a confirmation.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +65,9 @@ YesOption = Annotated[bool, typer.Option("--yes", help="write without confirmati
 MostOption = Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")]
 
 
-def is_dataset_address(written: str) -> bool:
+def is_dataset_address(text: str) -> bool:
     """Return whether the text is the address of a dataset, such as ``langsmith:NAME``, and not a file."""
-    return written.partition(":")[0] in set(PlatformScheme) and ":" in written
+    return text.partition(":")[0] in set(PlatformScheme) and ":" in text
 
 
 class DatasetRequest(NamedTuple):
@@ -81,9 +84,13 @@ class DatasetRequest(NamedTuple):
         return open_experiment_platform(self.config, self.address.scheme, get_environment())
 
 
-def build_dataset_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
-    """Build the request from the options. Raises a `ConfigError` that names a missing option."""
-    address, loaded = parse_dataset_address(written), load_config(config)
+def build_dataset_request(dataset: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
+    """Build the request from the options of a command.
+
+    Without ``target``, use the target with this suite, or else the only target. Raises `ConfigError` if there are
+    several targets, or if an option is invalid.
+    """
+    address, loaded = parse_dataset_address(dataset), load_config(config)
     if target is None:
         matching = [
             name
@@ -128,7 +135,10 @@ async def _compare_suite_with_dataset(
 
 
 def _confirm_write(action: str, *, yes: bool) -> bool:
-    """Ask for confirmation, unless ``yes`` is set. Without a terminal, raises `ConfigError`."""
+    """Ask for confirmation and return the answer. If ``yes`` is set, return true without asking.
+
+    Raises `ConfigError` if there is no terminal.
+    """
     if yes:
         return True
     if not sys.stdin.isatty():
@@ -175,7 +185,7 @@ def push_command(
 
 
 class PushOptions(NamedTuple):
-    """The options of the command."""
+    """The options of ``lookout gold push``."""
 
     overwrite: bool
     prune: bool
@@ -296,7 +306,7 @@ def pull_command(
 
 
 class PullOptions(NamedTuple):
-    """The options of the command."""
+    """The options of ``lookout gold pull``."""
 
     overwrite: bool
     prune: bool
@@ -307,7 +317,7 @@ class PullOptions(NamedTuple):
     data_folder: Path | None
     config: Path
 
-    def store(self) -> Store:
+    def open_store(self) -> Store:
         """Open the warehouse, which contains the waiting drafts."""
         return open_warehouse(self.config, self.data_folder)
 
@@ -317,7 +327,7 @@ async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], opti
         compared = await _compare_suite_with_dataset(platform, request, cases)
         dataset, diff = _require_existing_dataset(request, compared), compared.diff
         plan = build_pull_plan(diff, overwrite=options.overwrite, prune=options.prune)
-        store = options.store()
+        store = options.open_store()
         known_ids: set[str] = set()
         if diff.people:
             known_ids |= {draft.id for draft in list_waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)}
@@ -392,10 +402,10 @@ def _print_pull_report(
 
 
 def print_dataset_diff(
-    written: str, suite: Path | None, target: str | None, config: Path, *, most: int, as_json: bool
+    dataset: str, suite: Path | None, target: str | None, config: Path, *, most: int, as_json: bool
 ) -> ExitCode:
     """Print the differences between a suite and a dataset."""
-    request = build_dataset_request(written, config, suite, target)
+    request = build_dataset_request(dataset, config, suite, target)
     cases = read_suite_cases(request.suite)
 
     async def compare() -> ComparedDataset:

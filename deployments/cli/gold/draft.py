@@ -43,9 +43,9 @@ from monitors.records.cases import GoldCase, GoldDraft
 
 
 def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Load the graders of the target that has this suite. Else use those of the only target, else the defaults.
+    """Return the grader settings and the domain for a suite, as `find_graders_of_suite` does.
 
-    The configuration file may be missing.
+    If the configuration file does not exist, return the defaults.
     """
     return (
         find_graders_of_suite(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
@@ -53,9 +53,9 @@ def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSetti
 
 
 def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Return the graders of the target that has this suite.
+    """Return the grader settings and the domain of the target that has this suite.
 
-    Else use those of the only target, else the defaults.
+    If no target has the suite, return those of the only target. If there are several targets, return the defaults.
     """
     targets = list(config.targets.values())
     if suite is not None:
@@ -163,7 +163,7 @@ def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...
 
 
 def derive_cluster_name(name: str | None) -> str | None:
-    """Derive the cluster of a document's cases from its file name.
+    """Return the cluster for the cases of a document with this name, or ``None`` without a name.
 
     For example, "Suraksha Gold" gives suraksha-gold.
     """

@@ -150,7 +150,7 @@ def store_conversation_draft(store: Store, conversation_id: str, config: Config 
 
 
 def find_graders_of_target(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
-    """Return the target's grader settings and domain, or the defaults."""
+    """Return the target's grader settings and domain, or the defaults if the target is not configured."""
     settings = config.targets.get(target) if config is not None else None
     return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
 
@@ -222,6 +222,10 @@ def grow_command(
 
 
 def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
+    """Let the person review the waiting drafts, and print the counts of the decisions.
+
+    First, complete the decisions on drafts whose cases an interrupted session already added to the suite.
+    """
     joined_cases = {case.id: case.provenance for case in read_suite_cases(review.suite)}
     finished = [candidate for candidate in waiting if derive_case_id(candidate.draft.id) in joined_cases]
     for candidate in finished:
@@ -239,7 +243,10 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
 def check_case_catches_bad_reply(
     candidate: DraftCandidate, case: GoldCase, config: Config | None
 ) -> MutationOutcome:
-    """Test whether the case of a draft detects the bad reply. Only then may it be added to the suite."""
+    """Test whether the case of a draft detects the draft's bad reply. Return the verdict with its reason.
+
+    A case with the verdict ``MISSED`` or ``GOLD_FAILS`` must not be added to the suite.
+    """
     bad_reply = replace_masks_by_invented_data(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return check_bad_reply_is_detected(
         case,
@@ -362,6 +369,6 @@ class GrowReview:
         at: datetime | None = None,
         note: str = "",
     ) -> None:
-        """Store the decision on a draft and its duplicates. By default, this person decided it now."""
+        """Store the decision on a draft and its duplicates. By default, ``by`` is this person and ``at`` is now."""
         by, at = by or self.person, at or utc_now()
         store_draft_decision(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -61,10 +61,7 @@ class _TranslateReport:
 
 
 def parse_target_languages(text: str) -> tuple[Language, ...]:
-    """Parse a list of languages such as ``hi,hinglish``.
-
-    The error, a `ConfigError`, lists the accepted languages.
-    """
+    """Parse a list of languages such as ``hi,hinglish``. Raises a `ConfigError` with the accepted languages."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     accepted = {language.value: language for language in ACCEPTED}
     unknown = [name for name in names if name not in accepted]

@@ -21,11 +21,11 @@ from monitors.plural import plural
 from monitors.storage import lock_parent_folder, replace_text
 
 MAX_SHOWN_IDS = 5
-"""Maximum number of ids that are printed for cases without a variant. ``--json`` has all."""
+"""Maximum number of ids that are printed for cases without a variant. ``--json`` prints all ids."""
 
 
 def parse_variant_kinds(text: str) -> tuple[VariantKind, ...]:
-    """Parse a list of kinds such as ``typo,paraphrase``. The error, a `ConfigError`, lists the accepted kinds."""
+    """Parse a list of kinds such as ``typo,paraphrase``. Raises a `ConfigError` that lists the accepted kinds."""
     names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
     accepted = {kind.value: kind for kind in VariantKind}
     if not names or any(name not in accepted for name in names):

@@ -1,6 +1,7 @@
 """Ask for, check and parse the five answers that ``lookout init`` needs.
 
-If an answer is not valid, Lookout prints the accepted values and asks again. Secrets are never repeated.
+If an answer is not valid, Lookout prints the accepted values and asks again. An answer that looks like a secret is
+never printed.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class InitQuestion(NamedTuple):
 
 def parse_target(answer: str) -> Target:
     """Parse the address of a page, an API or a Space, and derive the target's name. Raises `ConfigError`."""
-    _refuse_secret(answer, "put tokens into LOOKOUT_API_TOKEN or HF_TOKEN instead")
+    _refuse_unsafe_answer(answer, "put tokens into LOOKOUT_API_TOKEN or HF_TOKEN instead")
     page = _SPACE_PAGE.match(answer)
     written = page.group(1) if page else answer
     if not written.startswith(("http://", "https://")):
@@ -110,7 +111,7 @@ def parse_family(answer: str) -> str | None:
     """Parse the family or the name of a model. ``None`` means unknown. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
-    _refuse_secret(answer, "put keys into environment variables, never into lookout.toml")
+    _refuse_unsafe_answer(answer, "put keys into environment variables, never into lookout.toml")
     if not resolve_family(answer):
         raise ConfigError(
             f"{answer!r} is not a known family or model. Known families: {', '.join(list_families())}"
@@ -132,7 +133,7 @@ def parse_channel(answer: str) -> str | None:
     """Parse the id or the name of a Slack channel. ``None`` for no channel or a webhook. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
-    _refuse_secret(
+    _refuse_unsafe_answer(
         answer,
         "put it into the environment variable SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and enter a channel or "
         '"none" here',
@@ -147,11 +148,15 @@ def parse_channel(answer: str) -> str | None:
     return f"#{name.group(1)}"
 
 
-def _refuse_secret(answer: str, instead: str) -> None:
+def _refuse_unsafe_answer(answer: str, advice: str) -> None:
+    """Raise `ConfigError` if the answer contains an invisible character or looks like a secret.
+
+    ``advice`` says where a secret belongs.
+    """
     if not answer.isprintable():
         raise ConfigError("your answer contains an invisible character. Type it again")
     if _SECRET.search(answer):
-        raise ConfigError(f"your answer looks like a secret: {instead}")
+        raise ConfigError(f"your answer looks like a secret: {advice}")
 
 
 TARGET: Final = InitQuestion(
@@ -201,10 +206,11 @@ _COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "F
 
 
 class Prompter:
-    """Asks the questions with ``say``. Reads each answer with ``line``, which returns "" if the input has ended.
+    """Asks the questions that have no answer on the command line.
 
-    ``given`` are the answers on the command line, by the names of their options. With ``take_defaults``, no
-    question is asked. If a person types the answers (``is_typed``), the terminal already shows the line breaks.
+    ``given`` maps the name of an option to its answer. If ``take_defaults`` is true, no question is asked. ``say``
+    prints a text. ``line`` reads a line, and returns "" at the end of the input. ``is_typed`` is true if a person
+    types the answers; then the terminal already shows the line breaks.
     """
 
     def __init__(

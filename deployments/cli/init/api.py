@@ -39,8 +39,8 @@ Say = Callable[[str], None]
 class Probe(NamedTuple):
     """The `probe` table of a target as TOML. It is empty for a page.
 
-    ``is_known`` is false if the API was not asked, so that the table contains defaults. ``export`` names a variable
-    that the user must still set.
+    ``is_known`` is false if Lookout could not detect the API's format. Then the table contains defaults. ``export``
+    names a variable that the user must still set.
     """
 
     table: str = ""
@@ -137,9 +137,9 @@ def _detect_api(address: str, say: Say) -> bool:
 
 
 def find_address_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
-    """Return the settings to ask an address as a page or an API. They are detected by asking an API a question.
+    """Return the settings to ask the page or the API at an address.
 
-    Raises `ConfigError` for an API that needs more settings.
+    To detect the settings of an API, ask it a question. Raises `ConfigError` for an API that needs more settings.
     """
     if asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
         return _DEFAULT_SETTINGS

@@ -125,7 +125,7 @@ def init_command(
 
 
 def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
-    """Return the options. Missing options are filled with the answers of the existing file, which are printed."""
+    """Return the options, completed with the answers in the existing configuration. Print the added answers."""
     stored = read_stored_answers(config, address)
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
         write_note(f"Lookout takes these answers from {config}: {', '.join(taken)}\n")
@@ -153,7 +153,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
 def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
-    """Format a command with the options of this command. It repeats the detection."""
+    """Return a ``lookout init`` command with the same options. It repeats the detection of the API's format."""
     values = {"--target": answers.target.address, **options}
     if driver is not None:
         values["--driver"] = driver

@@ -244,7 +244,10 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
-    """Return whether the answer is a refusal. ``None`` if the rules are unsure or cannot read its language."""
+    """Return whether the answer refuses, as a `RefusalKind`.
+
+    ``None`` if the rules are unsure or cannot read the language of the answer.
+    """
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
@@ -276,7 +279,7 @@ def redact_line(fields: Fields) -> Fields:
 
 
 def score_named_files(fields: Fields) -> Fields:
-    """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. A file counts once.
+    """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. Repeats do not count.
 
     An empty ``named`` has a precision of 0. With an empty ``gold``, all three values are ``null``.
     """

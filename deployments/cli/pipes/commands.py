@@ -102,42 +102,42 @@ def _encode_error(line_id: Any, message: str) -> bytes:
 
 def facts_command() -> ExitCode:
     """Find quantities, such as amounts and durations, in texts. Input on stdin: JSON Lines with id and text."""
-    from deployments.cli.pipes.answers import extract_facts  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import extract_facts  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(extract_facts)
 
 
 def grade_command() -> ExitCode:
     """Grade replies. Input on stdin: JSON Lines with id, question, gold, answer and expected_refusal."""
-    from deployments.cli.pipes.answers import grade_line  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import grade_line  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(grade_line)
 
 
 def redact_command() -> ExitCode:
     """Mask personal data and secrets in texts. Input on stdin: JSON Lines with id and text."""
-    from deployments.cli.pipes.answers import redact_line  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import redact_line  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(redact_line)
 
 
 def localise_command() -> ExitCode:
     """Score the files an agent named: precision, recall, F1. Input on stdin: JSON Lines with id, named and gold."""
-    from deployments.cli.pipes.answers import score_named_files  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import score_named_files  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(score_named_files)
 
 
 def efficiency_command() -> ExitCode:
     """Count an agent's tool calls and repeated calls. Input on stdin: JSON Lines with id, calls and reference."""
-    from deployments.cli.pipes.answers import count_tool_calls  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import count_tool_calls  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(count_tool_calls)
 
 
 def first_look_command() -> ExitCode:
     """Find what failed cases have in common. Input on stdin: JSON Lines with id and cases."""
-    from deployments.cli.pipes.answers import find_common_causes  # each pipe starts with only its own rules
+    from deployments.cli.pipes.answers import find_common_causes  # slow: imports only the rules of this pipe
 
     return _answer_standard_input(find_common_causes)
 

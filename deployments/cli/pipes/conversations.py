@@ -51,7 +51,8 @@ _EMPTY: Final[Fields] = {"question": "", "answer": "", "context_passages": [], "
 
 def _describe_log_record(record: Conversation | SourceWarning) -> Fields:
     if isinstance(record, SourceWarning):
-        has_time = record.reason not in (UnusableReason.NO_TIME, UnusableReason.BROKEN)  # else it is a neighbour's
+        # Without a time of its own, the record has the time of a line nearby, which is not shown.
+        has_time = record.reason not in (UnusableReason.NO_TIME, UnusableReason.BROKEN)
         completed_at = record.at if has_time else None
         return {"usable": False, "why": record.detail} | _EMPTY | {"completed_at": _format_time(completed_at)}
     turns: list[dict[str, Any]] = [

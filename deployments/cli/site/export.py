@@ -22,7 +22,7 @@ def export_command(
     as_json: JsonOption = False,
 ) -> None:
     """Write the site as static files with masked personal data, for a static Space or any web server."""
-    from deployments.cli.site.serve import build_site_environment  # duckdb and every SDK: not for the help
+    from deployments.cli.site.serve import build_site_environment  # slow: imports duckdb and every SDK
     from deployments.site.export import export_site
     from deployments.site.serve import open_site
     from monitors.config.file import load_config

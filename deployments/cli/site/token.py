@@ -41,7 +41,7 @@ def add_command(
     as_json: JsonOption = False,
 ) -> None:
     """Create a person's token for the login to the site. The token is shown only once."""
-    from flows.clock import utc_now  # duckdb and every SDK: not for the help
+    from flows.clock import utc_now  # slow: imports duckdb and every SDK
 
     token = _open_token_store(config, data_folder).create_token(
         name, role, sees_personal_data=personal_data, at=utc_now()

@@ -14,7 +14,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.states import Completed, Scheduled
 
-from deployments.site.health import HealthWatch, build_monitor_lines
+from deployments.site.health import HealthChecker, build_monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import SiteEnvironment, open_site
 from deployments.up.heartbeats import write_lock
@@ -273,4 +273,4 @@ def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
     with Watchdog() as dog:
         assert load_schedule_states(dog.url, PREFECT_TAG) is None
     del tmp_path
-    assert HealthWatch({}).slow is None
+    assert HealthChecker({}).slow is None

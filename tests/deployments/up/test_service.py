@@ -36,14 +36,14 @@ def reports(monkeypatch):
     """The alerts about parts, instead of sending them."""
     sent = []
 
-    async def report_crash_loop(_config, name, deaths, last_end):
+    async def send_crash_loop_alert(_config, name, deaths, last_end):
         sent.append((name, deaths, last_end))
 
-    async def report_recovery(_config, name):
+    async def send_recovery_alert(_config, name):
         sent.append((name, "recovered"))
 
-    monkeypatch.setattr(service, "report_crash_loop", report_crash_loop)
-    monkeypatch.setattr(service, "report_recovery", report_recovery)
+    monkeypatch.setattr(service, "send_crash_loop_alert", send_crash_loop_alert)
+    monkeypatch.setattr(service, "send_recovery_alert", send_recovery_alert)
     return sent
 
 

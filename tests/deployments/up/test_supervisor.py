@@ -35,16 +35,16 @@ class SupervisorListener:
         self._news = asyncio.Event()
 
     def voice(self) -> SupervisorLog:
-        async def report_crash_loop(name, deaths, code):
+        async def send_crash_loop_alert(name, deaths, code):
             self._add(self.alerts, ("dies again", name, deaths, code))
 
-        async def report_recovery(name):
+        async def send_recovery_alert(name):
             self._add(self.alerts, ("stands again", name))
 
         return SupervisorLog(
             log=lambda *line: self._add(self.lines, line),
-            report_crash_loop=report_crash_loop,
-            report_recovery=report_recovery,
+            send_crash_loop_alert=send_crash_loop_alert,
+            send_recovery_alert=send_recovery_alert,
         )
 
     def _add(self, to, what):

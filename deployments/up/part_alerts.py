@@ -1,9 +1,10 @@
-"""Sends alerts about a part of ``lookout up`` that keeps ending: ``python -m deployments.up.part_reports …``.
+"""Sends one alert about a part of ``lookout up``: ``python -m deployments.up.part_alerts ARGUMENTS``.
 
-    CONFIG crash-loop PART DEATHS CODE    a part ended several times in a row
-    CONFIG recovery PART                  it stays up again
+    CONFIG crash-loop PART DEATHS CODE    the part ended several times in a row
+    CONFIG recovery PART                  the part stays up again
 
-The supervisor sends them by this short process, so that it need not import what sends an alert.
+The supervisor starts this short process for each alert. Therefore the supervisor itself does not need to import the
+code that sends alerts.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ BROKEN_EXIT_CODE: Final = 4
 
 
 def main() -> int:
-    """Send the alert that the arguments name. Return exit code 0, or 4 if the configuration cannot be read."""
+    """Send the alert that the arguments describe. Return exit code 0, or 4 if the alert could not be sent."""
     path, kind, name, *rest = sys.argv[1:]
     try:
         config = load_config(Path(path))
         if kind == CRASH_LOOP:
             deaths, code = rest
-            asyncio.run(report_crash_loop(config, name, int(deaths), f"last with exit code {code}"))
+            asyncio.run(send_crash_loop_alert(config, name, int(deaths), f"last with exit code {code}"))
         else:
-            asyncio.run(report_recovery(config, name))
+            asyncio.run(send_recovery_alert(config, name))
     except MonitorError as error:
         write_note(f"the alert about {name} could not be sent: {redact(str(error))}\n")
         return BROKEN_EXIT_CODE
     return 0
 
 
-async def report_crash_loop(config: Config, name: str, deaths: int, last_end: str) -> None:
-    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` says how it ended last."""
+async def send_crash_loop_alert(config: Config, name: str, deaths: int, last_end: str) -> None:
+    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` says how its last run ended."""
     detail = (
         f"The part {name!r} of `lookout up` ended {deaths} times in a row, {last_end}. "
-        "Lookout continues to restart it. For the cause, see its last lines in the log of `lookout up`."
+        "Lookout continues to restart it. For the cause, see the part's last lines in the log of `lookout up`."
     )
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
     await notify_fault(notifier, Fault(_format_fault_name(name), detail))
 
 
-async def report_recovery(config: Config, name: str) -> None:
-    """Send a message that a part that was reported now stays up."""
+async def send_recovery_alert(config: Config, name: str) -> None:
+    """Resolve the alert about a part, and send the message that the part is running again."""
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
     text = f"The part {name!r} of `lookout up` is running again."
     await resolve_faults(notifier, {_format_fault_name(name): text}, began_at=notifier.now())
