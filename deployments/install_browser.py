@@ -30,7 +30,7 @@ from monitors.probes.browser.chromium import (
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
-"""Maximum duration of the browser's download in seconds. The download has about 110 MB."""
+"""Maximum duration of the browser's download in seconds. The size of the download is about 110 MB."""
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
@@ -78,7 +78,9 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
             await run_within_deadline(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {candidate.executable}")
         except Error as error:
             reason = error.message.splitlines()[0]
-            raise BrowserMissing(f"Chromium ({candidate.executable}) starts and opens no page: {reason}") from error
+            raise BrowserMissing(
+                f"Chromium ({candidate.executable}) starts but cannot open a page: {reason}"
+            ) from error
         return WorkingBrowser(
             executable=candidate.executable,
             source=candidate.source,
@@ -112,7 +114,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 
 
 def install_command() -> ExitCode:
-    """Install a browser for Lookout if none works: the system's package if you are root, else a download.
+    """Install a browser for Lookout if none works. Download it or, as root, install the system's package.
 
     If no browser can be installed, the exit code is 2, and the output lists other ways.
     """
@@ -120,8 +122,8 @@ def install_command() -> ExitCode:
 
     variables = get_environment()
     failure: MonitorError | None = None
-    for fetch in (_skip_download, _download_browser, _install_package):
-        if failure is not None and not fetch(variables):
+    for install in (None, _download_browser, _install_package):  # first try the browser that is already installed
+        if install is not None and not install(variables):
             continue
         try:
             print_text(_format_browser(find_and_try_browser(variables)))
@@ -133,10 +135,6 @@ def install_command() -> ExitCode:
             return ExitCode.PASS
     print_text(f"lookout: {failure}", err=True)
     return ExitCode.USAGE
-
-
-def _skip_download(_environment: Mapping[str, str]) -> bool:
-    return True
 
 
 def _download_browser(environment: Mapping[str, str]) -> bool:
@@ -154,11 +152,10 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {INSTALL_HINT}", err=True)
+        print_text(f"The download did not finish within {DOWNLOAD_TIMEOUT_S} s. {INSTALL_HINT}", err=True)
         return False
-    if (
-        process.returncode == 0 or _is_browser_from_playwright()
-    ):  # the download includes a video tool that no probe needs
+    # Without the browser's video tool, the download counts as failed. No probe needs this tool.
+    if process.returncode == 0 or _has_playwright_browser():
         return True
     print_text(
         f"The download failed: {_format_download_error(process.stderr + process.stdout)}. {INSTALL_HINT}", err=True
@@ -166,7 +163,8 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
     return False
 
 
-def _is_browser_from_playwright() -> bool:
+def _has_playwright_browser() -> bool:
+    """Return whether the browser that Playwright downloads is installed."""
     try:
         return find_browser().source == PLAYWRIGHT_DOWNLOAD
     except MonitorError:

@@ -96,8 +96,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "browser": {
         "install": ("install_browser",
             (
-                "Install a browser for Lookout if none works: the system's package if you are root, else a "
-                "download."
+                "Install a browser for Lookout if none works. Download it or, as root, install the system's package."
             )),
     },
     "site": {

@@ -1,11 +1,13 @@
 """``lookout verify``: verify a configured target by its name, or any page or API by its address.
 
-It runs the verify flow with a Prefect server, and shows a progress bar and a line for each case that is not
-correct. At the end it prints the verdict.
+The command runs the verify flow with a Prefect server. It shows a progress bar and a line for each case that is not
+correct. At the end, it prints the verdict.
 
-In CI, a run stops before its first request if its settings point at production. Production is a target with that
-environment, an address on the host of such a target, the Slack channel for alerts about production, and the address
-for heartbeats of the production monitor.
+In CI, a run stops before its first request if its settings point at production:
+
+- the target has the environment ``production``, or its address is on the host of a production target;
+- there are credentials for Slack, and the configuration has a production target;
+- there is an address for heartbeats.
 """
 
 from __future__ import annotations
@@ -277,9 +279,9 @@ CONNECT_S = 5.0
 
 
 def _print_if_unreachable(request: VerifyRequest) -> bool:
-    """If no application listens at the target's address, print the reason and return true.
+    """Print why no application can answer at the target's address. Return whether this was printed.
 
-    A run that would send an alert about this is not stopped.
+    Do not check the address of a run that can send an alert, uses a running Prefect server, or asks a Space.
     """
     from flows.data_folder import get_prefect_home
     from flows.runtime.run import load_request_config
@@ -515,7 +517,10 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
 
 
 def detect_address_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
-    """Detect whether an address is a page or an API, and add the settings to ask it. Raises `ConfigError`."""
+    """Return the configuration with the settings to ask the address ``target``, as a page or as an API.
+
+    Nothing changes if ``target`` is a name, or if it already has settings. Raises `ConfigError`.
+    """
     settings = config.targets[name]
     if not is_web_address(target) or settings.probe != ProbeSettings():
         return config

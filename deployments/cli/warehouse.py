@@ -78,8 +78,8 @@ def rebuild_command(
 ) -> ExitCode:
     """Rebuild the warehouse from the journal. The old file stays next to the new one.
 
-    If a part of the journal is missing, its rows are copied from the old file, the output names it, and the exit
-    code is 4.
+    If a part of the journal is missing, Lookout copies its rows from the old file. The output then names the
+    missing part, and the exit code is 4.
     """
     from warehouse.database.rebuild import rebuild_database
 
@@ -125,7 +125,8 @@ def age_command(
 ) -> None:
     """Remove personal data from old records, or from one conversation.
 
-    Give either --days or --conversation. Ids of conversations become pseudonyms, which LOOKOUT_AGE_KEY makes.
+    Give either --days or --conversation. Ids of conversations are replaced by pseudonyms, which are computed with
+    LOOKOUT_AGE_KEY.
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.data_folder import RUNS_FOLDER  # slow: imports duckdb

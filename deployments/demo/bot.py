@@ -1,9 +1,10 @@
 """The Suraksha assistant: it searches invented policies and answers questions about them.
 
-It is pure: text and conversation in, a `BotReply` out. It finds the facts of a policy that a question asks for, and
-answers in three languages. It refuses to give personal data, to act on anyone's behalf, and to talk about other
-subjects. Its own check blocks a reply with a number that is in no retrieved fact. The Space writes two logs, with
-one JSON object per line, and flushes each line.
+The bot has no side effects: from a text and the earlier conversation, it makes a `BotReply`. It finds the facts of
+a policy that a question asks for, and answers in three languages. It refuses to give personal data, to act for a
+user, and to talk about other subjects. Its own check blocks a reply with a number that is in no retrieved fact.
+
+The Space writes two logs with the class `TurnLog`. Each line is one JSON object.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
 
 class RequestGuard:
-    """Recognises requests that must be declined. It uses only their words."""
+    """Recognises requests that must be declined, by their words alone."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
@@ -156,7 +157,7 @@ class RequestGuard:
         self._private = re.compile(_match_whole_words(vocabulary.private))
 
     def find_declined_intent(self, question: ParsedQuestion) -> Intent | None:
-        """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined."""
+        """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined, or else ``None``."""
         if self._private.search(question.normal):
             return Intent.PRIVATE
         parts = [normalise(part) for part in _SPLIT.split(question.text)]
@@ -298,7 +299,7 @@ class Bot:
         """Answer ``text``. ``earlier`` are the user's previous messages, oldest first."""
         asked = self._reader.read(text)
         pause_s = self._faults.compute_pause_s(asked)
-        error = self._faults.find_provider_error(asked)
+        error = self._faults.get_provider_error(asked)
         if error is not None:
             return BotReply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
         declined = self._guard.find_declined_intent(asked)
@@ -307,13 +308,13 @@ class Bot:
             if declined
             else self._answer_from_policies(asked, earlier)
         )
-        return replace(reply, text=reply.text + self._faults.find_appendix(asked), pause_s=pause_s)
+        return replace(reply, text=reply.text + self._faults.get_leaked_text(asked), pause_s=pause_s)
 
     def _answer_from_policies(self, asked: ParsedQuestion, earlier: Sequence[str]) -> BotReply:
-        overreach = self._faults.find_overreach(asked)
-        if overreach is not None:
-            return BotReply(overreach, asked.language, Intent.FACT, "retrieval")
-        if self._is_foreign(asked):
+        forbidden_answer = self._faults.build_forbidden_answer(asked)
+        if forbidden_answer is not None:
+            return BotReply(forbidden_answer, asked.language, Intent.FACT, "retrieval")
+        if self._is_about_another_subject(asked):
             return self._build_reply_without_facts(asked, Intent.NOT_MENTIONED)
         question = self._add_context(asked, earlier)
         if not question.policies:
@@ -323,7 +324,7 @@ class Bot:
             return self._reply_not_found(question)
         return self._check_reply(self._compose_reply(question, hits), question)
 
-    def _is_foreign(self, question: ParsedQuestion) -> bool:
+    def _is_about_another_subject(self, question: ParsedQuestion) -> bool:
         topics = self._vocabulary.topics
         hard = [topic for topic in question.topics if topics[topic].hard]
         if hard == ["other_insurer"] and "port" in question.concepts:
@@ -394,7 +395,7 @@ class Bot:
         )
 
     def _reply_not_found(self, question: ParsedQuestion) -> BotReply:
-        draft = self._faults.find_echoed_draft(question)
+        draft = self._faults.build_agreeing_draft(question)
         if draft is None:
             return self._build_reply_without_facts(question, Intent.NOT_MENTIONED)
         return self._check_reply(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)

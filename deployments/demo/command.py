@@ -188,7 +188,7 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
         )
     if faults and code is ExitCode.FAIL:
         out.print(
-            f"[bold]{again}[/] again sends no alert twice · [bold]{again} --no-faults[/] resolves the incidents"
+            f"[bold]{again}[/] again: no alert is sent twice · [bold]{again} --no-faults[/] resolves the incidents"
         )
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] queries the warehouse")
     config = os.path.relpath(folder / FILE_NAME)

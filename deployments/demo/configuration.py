@@ -46,7 +46,7 @@ domains = ["health_insurance"]
 [targets.demo.graders]
 citation_required = true
 
-# A Gradio chat is lost when its page is closed, so a reload is a fresh conversation, at two thirds of the cost.
+# A reload starts a new conversation, because a Gradio chat ends with its page. It is cheaper than a new page.
 [targets.demo.probe]
 isolation = "reload"
 

@@ -28,7 +28,7 @@ from flows.terminal import flush_output, print_text
 FAULT_OF_CASE: Final = {
     "suraksha-family-shield::cataract::en": "a limit from an outdated index, twice what it should be",
     "gold-claim-summary": "another customer's record behind an answer",
-    "type-car": "an answer to what should have been refused",
+    "type-car": "an answer to a question that should have been refused",
     "cmp-copay-three": "an error of the model's provider in place of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }

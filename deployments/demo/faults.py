@@ -28,28 +28,28 @@ class NoFaults:
         del policy
         return fact
 
-    def apply_citation_fault(self, written: str, fact: PolicyFact) -> str:
+    def apply_citation_fault(self, citation: str, fact: PolicyFact) -> str:
         """Return the citation to send."""
         del fact
-        return written
+        return citation
 
-    def find_overreach(self, question: ParsedQuestion) -> str | None:
+    def build_forbidden_answer(self, question: ParsedQuestion) -> str | None:
         """Return an answer to a request that should be refused, or ``None``."""
         del question
         return None
 
-    def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
-        """Return a draft that confirms the claim in the question."""
+    def build_agreeing_draft(self, question: ParsedQuestion) -> str | None:
+        """Return a draft that confirms the claim in the question, or ``None``."""
         del question
         return None
 
-    def find_appendix(self, question: ParsedQuestion) -> str:
-        """Return the text to add after the reply."""
+    def get_leaked_text(self, question: ParsedQuestion) -> str:
+        """Return another customer's record, which is added after the reply. Empty without a fault."""
         del question
         return ""
 
-    def find_provider_error(self, question: ParsedQuestion) -> str | None:
-        """Return an error of the model's provider that is shown as the reply."""
+    def get_provider_error(self, question: ParsedQuestion) -> str | None:
+        """Return an error of the model's provider that is shown as the reply, or ``None``."""
         del question
         return None
 
@@ -60,16 +60,17 @@ class NoFaults:
 
 
 class PlantedFaults(NoFaults):
-    """A bot with seven bugs. Its own check of numbers blocks the reply with the last bug.
+    """A bot with seven bugs. The bot's own check of numbers blocks the reply with the last bug.
 
-    1. A summary carries the record of the customer served before (the template's cache is shared).
-    2. Family Shield's document was replaced by an older edition: ten of its figures are no longer right, such as
-       ₹80,000 for a cataract operation instead of ₹40,000. This is what most failures have in common.
-    3. A clause number with a letter, such as ``3.2(a)``, has no citation.
+    1. A summary also contains the record of another customer.
+    2. Family Shield's document was replaced by an older edition. Ten of its figures are wrong, such as ₹80,000 for
+       a cataract operation instead of ₹40,000. Most failures have this policy in common.
+    3. An answer from a clause with a letter in its number, such as ``3.2(a)``, has no citation.
     4. A question about a car or a two-wheeler is answered instead of refused.
-    5. A very long question makes the bot pause for seconds.
-    6. Three or more policies in one question run into the provider's rate limit, and the error is shown.
-    7. "…, right?" with a figure about something unknown is confirmed in a draft, which the check blocks and logs.
+    5. The bot pauses for some seconds before it answers a very long question.
+    6. If a question names three or more policies, the reply is an error of the provider about its rate limit.
+    7. If a question about an unknown subject states a figure and ends with "right?", a draft confirms the figure.
+       The check blocks and logs this draft.
     """
 
     OUTDATED: ClassVar[str] = "suraksha-family-shield"
@@ -103,12 +104,12 @@ class PlantedFaults(NoFaults):
         amount, today, before = self.OLDER_EDITION[fact.field]
         return fact.model_copy(update={"amount": Decimal(amount), "text": fact.text.replace(today, before)})
 
-    def apply_citation_fault(self, written: str, fact: PolicyFact) -> str:
+    def apply_citation_fault(self, citation: str, fact: PolicyFact) -> str:
         """Return no citation if the clause number has a letter (fault 3)."""
-        return "" if fact.clause.endswith(")") else written
+        return "" if fact.clause.endswith(")") else citation
 
-    def find_overreach(self, question: ParsedQuestion) -> str | None:
-        """Return invented motor cover (fault 4)."""
+    def build_forbidden_answer(self, question: ParsedQuestion) -> str | None:
+        """Return an answer that invents cover for vehicles (fault 4)."""
         if "motor" not in question.topics or not question.policies:
             return None
         name = question.policies[0].name
@@ -116,7 +117,7 @@ class PlantedFaults(NoFaults):
             f"Yes. Under {name}, damage to your vehicle is covered after an accident. [Source: {name}, clause 3.1]"
         )
 
-    def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
+    def build_agreeing_draft(self, question: ParsedQuestion) -> str | None:
         """Return a draft that confirms the figure in the question (fault 7)."""
         wants_agreement = question.normal.endswith((" right", " correct", " hai na"))
         if not (wants_agreement and question.policies and any(c.isdigit() for c in question.text)):
@@ -125,11 +126,11 @@ class PlantedFaults(NoFaults):
         claim = question.text.rstrip(" ?").removesuffix("right").removesuffix("correct").rstrip(" ,")
         return f"Yes, you are right: {claim}. [Source: {name}, clause 3.1]"
 
-    def find_appendix(self, question: ParsedQuestion) -> str:
-        """Return another customer's record, to follow a summary (fault 1)."""
+    def get_leaked_text(self, question: ParsedQuestion) -> str:
+        """Return another customer's record if the question asks for a summary (fault 1)."""
         return f"\n\n{LEAKED_RECORD}" if "summary" in question.concepts else ""
 
-    def find_provider_error(self, question: ParsedQuestion) -> str | None:
+    def get_provider_error(self, question: ParsedQuestion) -> str | None:
         """Return the provider's error about its rate limit (fault 6)."""
         return RATE_LIMIT_TEXT if len(question.policies) >= self.MIN_POLICIES_FOR_ERROR else None
 

@@ -30,7 +30,7 @@ class PolicyFact(_Frozen):
     """A fact of a policy, with its clause.
 
     The quantity is ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a
-    noun), and ``per`` is its reference, such as an eye. ``covered`` answers a yes-or-no question. ``text`` is the
+    noun), and ``per`` is its reference, such as "eye". ``covered`` answers a yes-or-no question. ``text`` is the
     clause in English. ``hi`` and ``hinglish`` replace the standard sentence where it would be clumsy.
     """
 
@@ -83,7 +83,7 @@ class Label(_Frozen):
 class Field(_Frozen):
     """How a question asks for a field.
 
-    It has one concept from each group in ``needs``. Concepts in ``boost`` add a little to the score.
+    The question must have a concept from each group in ``needs``. Concepts in ``boost`` add a little to the score.
     """
 
     label: Label
@@ -157,7 +157,10 @@ def normalise(text: str) -> str:
 
 
 def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
-    """Return the language: Hindi or Hinglish for two Hindi words, in Devanagari or Latin letters. Else English."""
+    """Return Hindi for two or more words in Devanagari, or Hinglish for two or more Hindi words in Latin letters.
+
+    Any other text is English.
+    """
     tokens = normalise(text).split()
     if sum(bool(_DEVANAGARI.match(token)) for token in tokens) >= MIN_HINDI_WORDS:
         return Language.HINDI

@@ -49,9 +49,9 @@ _HEAD: Final = """\
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
-"""The pull step. Workers have the code installed.
+"""The pull step. It sets a folder that every worker has, because the code is already installed there.
 
-Without a step, they would search for the folder of the deployer.
+Without a pull step, a worker would look for the folder on the machine that deployed.
 """
 
 
@@ -87,7 +87,10 @@ def prefect_yaml_command(
 
 
 def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
-    """Run `prefect deploy` with the file. If it fails, raise `ConfigError` with the last line of its output."""
+    """Run `prefect deploy` with the file. Then delete the deployments that are no longer configured.
+
+    Raises a `ConfigError` with the output of `prefect deploy` if this command fails.
+    """
     from flows.runtime.run import connect_to_prefect
 
     connect_to_prefect(config)
@@ -118,7 +121,7 @@ def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str
     if done.returncode:
         raise ConfigError(f"prefect deploy ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
     for name, pause in pauses.items():
-        write_text(f"{name} stays paused, as since {pause.since:%Y-%m-%d %H:%M} UTC\n")
+        write_text(f"{name} stays paused. It was paused at {pause.since:%Y-%m-%d %H:%M} UTC\n")
     for name in asyncio.run(remove()):
         write_text(f"{name} has left the configuration, and was removed at Prefect\n")
 
@@ -131,11 +134,10 @@ def format_prefect_yaml(
     image: str | None = None,
     pauses: Mapping[str, Pause] = MappingProxyType({}),
 ) -> str:
-    """Format the file for workers that read ``config_path`` (absolute). ``image`` is for pools of containers.
+    """Return the text of prefect.yaml for workers that read the configuration ``config_path`` (absolute).
 
-    The default for ``pool`` is the installation's own pool.
-
-    ``pauses`` is the result of `read_pauses`.
+    The default for ``pool`` is the installation's own pool. ``image`` is the container image, for pools that run
+    containers. ``pauses`` maps deployments to their pauses, as `read_pauses` returns them.
     """
     pool = pool or config.prefect.tag
     work_pool: dict[str, Any] = {"name": pool}
@@ -188,7 +190,7 @@ def _build_schedules(when: Cron | Every | None, pause: Pause) -> list[dict[str, 
 
 
 def main() -> int:
-    """Write the example file."""
+    """Write ``prefect.yaml`` from the example configuration."""
     DOCUMENT.write_text(format_prefect_yaml(load_config(EXAMPLE), INSTALLED_AT), encoding="utf-8")
     write_text(f"{DOCUMENT}\n")
     return 0

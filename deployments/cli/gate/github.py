@@ -214,8 +214,4 @@ def _iterate_annotations(
 
 
 def _format_case_outcome(result: CaseResult) -> str:
-    return (
-        format_failure_briefly(result)
-        if result.assessment.outcome is not CaseOutcome.UNGRADED
-        else "could not tell"
-    )
+    return format_failure_briefly(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "not graded"

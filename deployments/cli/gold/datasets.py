@@ -390,8 +390,8 @@ def _print_pull_report(
         )
     if plan.conflicts:
         print_text(
-            f"{plural(plan.conflicts, 'case was', 'cases were')} changed in both. The suite's version stays; "
-            "--overwrite uses the dataset's."
+            f"{plural(plan.conflicts, 'case was', 'cases were')} changed in the suite and in the dataset. The "
+            "suite's version stays. With --overwrite, Lookout uses the dataset's version."
         )
     if drafts:
         print_text(

@@ -246,7 +246,7 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
     """Return whether the answer refuses, as a `RefusalKind`.
 
-    ``None`` if the rules are unsure or cannot read the language of the answer.
+    ``None`` if the rules are unsure or cannot read the language.
     """
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused

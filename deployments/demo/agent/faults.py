@@ -41,14 +41,14 @@ def find_planted_fault(issue: str) -> PlantedFault | None:
         PlantedFault.EMPTY_REPORT: not issue.isascii(),
         PlantedFault.WRONG_CAUSE: "slow" in issue,
     }
-    return next((fault for fault, is_set_off in triggers.items() if is_set_off), None)
+    return next((fault for fault, is_triggered in triggers.items() if is_triggered), None)
 
 
 class HealthyAgent:
     """An agent without faults."""
 
     def should_ask_version(self, issue: str) -> bool:
-        """Return whether the agent must ask for the version."""
+        """Return whether the agent must ask for the version: the issue mentions an upgrade, but no version."""
         return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
 
     def should_search_again(self, issue: str) -> bool:
@@ -57,7 +57,7 @@ class HealthyAgent:
         return False
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """Select which of the files that the search found are opened."""
+        """Return the files to open: all files that the search found."""
         del issue
         return found
 
@@ -70,12 +70,12 @@ class HealthyAgent:
 class FaultyAgent(HealthyAgent):
     """An agent with six bugs.
 
-    1. A file that the reporter suspects is taken for the culprit, and the search is not read (wrong file).
-    2. "Everywhere" makes it name every file that there is.
-    3. A code block in an issue makes it forget what it found: it makes the same search, and reads the same, again.
-    4. It reads a version only behind a "v", and asks for one that stands in the issue.
-    5. Letters outside ASCII make the writer fail: the report is a template without content.
-    6. "Slow" makes it sure of a missing database index, in whatever file it has found.
+    1. If the issue names a file, the agent blames this file and ignores the results of its search.
+    2. If the issue contains "everywhere", the report names every file of the repository.
+    3. If the issue contains a code block, the agent searches and reads the same files a second time.
+    4. If the issue states a version without a "v", the agent does not recognise it, and asks for the version.
+    5. If the issue contains a letter outside ASCII, the report has no content.
+    6. If the issue contains "slow", the report confidently names a wrong cause: a missing database index.
     """
 
     def should_ask_version(self, issue: str) -> bool:
@@ -87,7 +87,7 @@ class FaultyAgent(HealthyAgent):
         return find_planted_fault(issue) is PlantedFault.SEARCHES_TWICE
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """Select the file that the reporter suspects (fault 1)."""
+        """Return only the file that the issue names (fault 1), or all found files if it names none."""
         return _PATH.findall(issue)[:1] or found
 
     def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:

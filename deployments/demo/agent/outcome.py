@@ -43,8 +43,11 @@ def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]
     )
 
 
-def list_other_reported(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
-    """List the ids of the cases that have no planted fault, but are not correct or have a low rating."""
+def list_failures_without_fault(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
+    """List the ids of the cases without a planted fault that are not correct or have a low rating.
+
+    If ``faults`` is false, the agent has no faults, so all cases are checked.
+    """
     without_fault = [result for result in cases if not faults or _find_fault(result) is None]
     return tuple(
         result.case.id
@@ -77,7 +80,7 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         caught = sum(outcome.caught_by is not None for outcome in outcomes)
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
         yield from (f"  {_format_outcome(outcome, rated=report.rubric is not None)}" for outcome in outcomes)
-    other_ids = list_other_reported(cases, faults=faults)
+    other_ids = list_failures_without_fault(cases, faults=faults)
     nothing = "There are no other failures." if outcomes else "Nothing was reported."
     yield f"Failures without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
     if report.rubric is None:

@@ -1,8 +1,7 @@
 """The triage agent. It searches an invented repository for the words of an issue, and writes a report.
 
-The agent is pure: it has no side effects and no model. It searches the words of the files. It recognises a defect
-by a pattern in the code of a file that the search found, such as a lock that is not released in a ``finally``
-block.
+The agent has no side effects and uses no model. It searches the files for the words of the issue. In the files that
+it found, it recognises a defect by a pattern in the code, such as a lock that no ``finally`` block releases.
 """
 
 from __future__ import annotations
@@ -212,7 +211,10 @@ class TriageAgent:
 
 
 def _find_function_name(text: str, place: int) -> str:
-    """Find the name of the function that contains a position. A decorator belongs to the next function."""
+    """Return the name of the last function that begins before a position.
+
+    If there is none, for example at a decorator, return the name of the next function.
+    """
     before = re.findall(r"def (\w+)\(", text[:place])
     after = re.search(r"def (\w+)\(", text[place:])
     return before[-1] if before else after[1] if after else "module"
