@@ -35,14 +35,14 @@ HEAD_TIMEOUT_S: Final = 5.0
 It begins with the connection or, for a later request, with the first byte.
 """
 MAX_PER_PEER: Final = 64
-"""Maximum number of one client's connections without a head. On the site, also of those without a body.
+"""Maximum number of connections of one client that have not sent a complete head.
 
-A proxy in front of Lookout sends both immediately.
+The site has the same limit for bodies. A proxy in front of Lookout sends head and body immediately.
 """
 MIN_AGE_TO_CLOSE_S: Final = 1.0
-"""If there are too many connections, those that are open for less time (in seconds) are not closed.
+"""Minimum age in seconds of a connection that is closed because its client has too many connections.
 
-They may be genuine.
+Younger connections may be genuine.
 """
 DEFAULT_BACKLOG: Final = 128
 """How many connections asyncio accepts before it handles any.
@@ -69,7 +69,7 @@ The usual 1,024 is too low for 1,000 deliveries at once.
 
 
 class PendingConnections:
-    """The connections to one server that still have to send something. The longest waiting one comes first."""
+    """The connections to one server that must still send a head or a body. The longest waiting one comes first."""
 
     def __init__(self) -> None:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
@@ -94,7 +94,7 @@ class PendingConnections:
 
     @property
     def oldest_since_s(self) -> float:
-        """Return since when the first connection waits. Infinite if no connection waits."""
+        """The time since which the first connection waits, on the event loop's clock. Infinite if none waits."""
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
     def drop_oldest(self) -> None:
@@ -129,7 +129,10 @@ _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
 
 
 class BoundedProtocol(H11Protocol):
-    """The HTTP protocol of uvicorn with a deadline for each head and each body, even if nothing reads it."""
+    """uvicorn's HTTP protocol with a deadline for each head and each body.
+
+    The deadline of a body applies even if the application does not read the body.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -144,10 +147,10 @@ class BoundedProtocol(H11Protocol):
         return self.client[0] if self.client else ""
 
     def find_client(self, scope: HTTPScope) -> str | None:
-        """Return the client whose unfinished bodies are limited. ``None``: only the deadline applies.
+        """Return the client for which this body counts, if the number of a client's unfinished bodies is limited.
 
-        A receiver has no such limit, because a proxy or GitHub may send a thousand deliveries at once. The site has
-        this limit.
+        ``None`` means no limit. A receiver has no such limit, because a proxy or GitHub may send a thousand
+        deliveries at once. The site has this limit.
         """
         del scope
         return None
@@ -160,7 +163,10 @@ class BoundedProtocol(H11Protocol):
             self._pending.drop_oldest()
 
     def data_received(self, data: bytes) -> None:
-        """At the first byte of a later request on the same connection, start its deadlines for head and body."""
+        """Process received bytes. Start and stop the deadlines for the head and the body of the request.
+
+        The deadline of a later head begins with its first byte. The deadline of a body begins after the head.
+        """
         if self._head_deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._await_head()
         super().data_received(data)
@@ -215,9 +221,9 @@ class PeerBoundedProtocol(BoundedProtocol):
 
 
 class RepeatFilter(logging.Filter):
-    """Passes a log message once in `REPEAT_S` seconds, with the number of earlier repeats.
+    """Passes each of `NOISY_MESSAGES` once in `REPEAT_S` seconds, with the number of earlier repeats.
 
-    Varying parts are cut off.
+    Other messages always pass.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -227,9 +233,9 @@ class RepeatFilter(logging.Filter):
         self._repeats: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the record.
+        """Return whether to write the record. Cut a noisy record to its first line, and remove its traceback.
 
-        The traceback is removed, because it does not help if accepting fails.
+        The traceback does not help if no connection can be accepted.
         """
         if not any(text in record.getMessage() for text in NOISY_MESSAGES):
             return True
@@ -255,8 +261,9 @@ def build_bounded_server(
 ) -> uvicorn.Server:
     """Build a server of an application with limited connections.
 
-    ``backlog`` is also the number of connections that asyncio accepts before it does anything else. ``options`` are
-    passed to uvicorn.
+    Also raise the process's limit of open files, and limit repeated log lines. ``backlog`` is the number of waiting
+    connections, and also how many connections asyncio accepts before it does anything else. ``options`` are passed
+    to uvicorn.
     """
     raise_file_limit()
     limit_repeated_log_lines()
@@ -277,14 +284,17 @@ def build_bounded_server(
 
 
 def serve_until_signal(server: uvicorn.Server) -> None:
-    """Serve until SIGTERM or SIGINT, which is raised again. If the server cannot listen, end the process."""
+    """Serve until SIGTERM or SIGINT; uvicorn raises the signal again after its stop.
+
+    If the server cannot start, end the process with `STARTUP_FAILURE`.
+    """
     server.run()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 
 
 def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) -> None:
-    """While no file can be opened, count the message that asyncio would log for each connection."""
+    """Limit the messages that asyncio logs for each connection while the process cannot open more files."""
     logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
 
 

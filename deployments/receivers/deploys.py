@@ -67,7 +67,7 @@ class ReceiverMetrics:
         self._ignored = self._build_counter(
             "ignored", "deliveries that start no run, by reason", "provider", "reason"
         )
-        self._build_refusal = self._build_counter("refused", "refused deliveries, by reason", "provider", "reason")
+        self._refused = self._build_counter("refused", "refused deliveries, by reason", "provider", "reason")
         self.runs = Counter("lookout_deploy_runs", "runs created for deploys", registry=self.registry)
         self._failures = Counter(
             "lookout_deploy_run_failures", "failed attempts to create a run", registry=self.registry
@@ -92,7 +92,7 @@ class ReceiverMetrics:
 
     def count_refusal(self, provider: DeploySender, why: RejectionReason) -> None:
         """Count a delivery that was refused."""
-        self._build_refusal.labels(provider.value, why.value).inc()
+        self._refused.labels(provider.value, why.value).inc()
 
     def count_run_starts(self, started: StartReport) -> None:
         """Count the runs of waiting deploys that were started, and those that failed to start."""
@@ -110,7 +110,7 @@ class ReceiverMetrics:
 
 
 MAX_BODY_BYTES: Final = 2 * 2**20
-"""Maximum size of a delivery in bytes: a push of 2,048 commits (GitHub's maximum) with 1 kB for each."""
+"""Maximum size of a delivery in bytes. A push has at most 2,048 commits (GitHub's limit) with 1 kB each."""
 SMALL_BODY_BYTES: Final = 2**16
 """How many bytes of any request the server buffers. Most deliveries have 10 to 30 kB."""
 MAX_LARGE_BODIES: Final = 32
@@ -167,7 +167,7 @@ class RunStarter(Worker):
     """Starts the run of every deploy that waits for a run. Also restarts runs that crashed.
 
     ``prefect_api`` returns the current address of Prefect's API, or ``None`` if it is not running yet.
-    ``build_notifier`` builds the notifier of a target, for a run that is not started again.
+    ``build_notifier`` builds the notifier of a target. It sends an alert if a crashed run is not started again.
     """
 
     def __init__(
@@ -259,10 +259,10 @@ class Receiver:
             try:
                 return await self._answer_delivery(parser, request)
             except DeliveryRejected as refusal:
-                return self._build_refusal(parser, refusal)
+                return self._answer_refusal(parser, refusal)
             except Exception as error:  # noqa: BLE001 - its text may hold parts of the request, so only its type is logged
                 log.error("this is a fault of Lookout itself: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
-                return self._build_refusal(
+                return self._answer_refusal(
                     parser,
                     DeliveryRejected(
                         RejectionReason.NOT_STORED, ("Lookout could not accept this delivery; send it again later")
@@ -300,7 +300,8 @@ class Receiver:
         self._metrics.duplicate.labels(parser.provider.value).inc()
         return PlainTextResponse("known already", status_code=HTTPStatus.OK)
 
-    def _build_refusal(self, parser: TriggerParser, refusal: DeliveryRejected) -> Response:
+    def _answer_refusal(self, parser: TriggerParser, refusal: DeliveryRejected) -> Response:
+        """Count the refusal, and return its response."""
         self._metrics.count_refusal(parser.provider, refusal.reason)
         return PlainTextResponse(str(refusal), status_code=refusal.status)
 

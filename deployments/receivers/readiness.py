@@ -136,11 +136,10 @@ def _is_writable(check: Callable[[], None]) -> bool:
 
 
 def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
-    """Return whether a runner asks for the deployment's runs.
+    """Return whether a runner regularly asks Prefect for the deployment's runs.
 
-    The server itself notices a dead runner after a minute.
-
-    The time of the last request is compared with this machine's clock only if the server is on this machine.
+    Prefect's server notices a dead runner after a minute. If the server is on this machine, the age of the runner's
+    last request is checked too. Otherwise the clocks may differ.
     """
     if deployment.status is not DeploymentStatus.READY or deployment.last_polled is None:
         return False
@@ -148,5 +147,5 @@ def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
 
 
 def _is_local(api: str) -> bool:
-    """Return whether the API is on this machine, so that no proxy is used."""
+    """Return whether the API is on this machine. Requests to it must not go through a proxy."""
     return httpx.URL(api).host in ("127.0.0.1", "localhost", "::1")

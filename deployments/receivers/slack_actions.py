@@ -200,7 +200,7 @@ class ActionWorker(Worker):
         self.wake()
 
     async def run(self) -> None:
-        """Show outcomes that a killed receiver did not show, then work until cancelled."""
+        """Apply the actions and show the outcomes that a killed receiver left, then work until cancelled."""
         await self._run_safely(self._show_earlier_outcomes)
         await super().run()
 
@@ -221,7 +221,7 @@ class ActionWorker(Worker):
         return True
 
     async def _show_earlier_outcomes(self) -> None:
-        """Show recent outcomes that a killed receiver may have applied but not shown."""
+        """Apply stored actions, and show recent outcomes that a killed receiver may not have shown."""
         await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for outcome in await asyncio.to_thread(list_recent_action_outcomes, self._actions):
             await self._show_outcome(outcome, None)
@@ -267,8 +267,8 @@ SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's n
 MAX_BODY_BYTES: Final = 512 * 1024
 """Maximum size of a request in bytes.
 
-A request contains its whole message. 13,000 characters, with nine bytes each for Hindi in a form, are 120 kB. This
-is four times as much.
+A request contains its whole message: up to 13,000 characters, which take nine bytes each for Hindi in a form. These
+are 120 kB. The limit is four times as much.
 """
 BUFFERED_BODY_BYTES: Final = 2**16
 """How many bytes of any request the server buffers."""

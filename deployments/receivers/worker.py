@@ -10,10 +10,10 @@ from typing import Self
 
 
 class Worker(ABC):
-    """Runs from ``__aenter__`` on. It begins with the work that an earlier, killed process left.
+    """A task that runs from ``__aenter__`` to ``__aexit__``. It begins with the work that a killed process left.
 
-    The pause between two attempts begins with ``first_pause_s`` and doubles each time, up to ``max_pause_s``. If
-    ``interval_s`` is set, it also works if it was not woken for this time.
+    If work fails, it is tried again after ``first_pause_s``. This pause doubles after each failure, up to
+    ``max_pause_s``. If ``interval_s`` is set, the task also works after this time without `wake`.
     """
 
     def __init__(self, *, first_pause_s: float, max_pause_s: float, interval_s: float | None = None) -> None:
@@ -26,9 +26,9 @@ class Worker(ABC):
 
     @abstractmethod
     async def work(self) -> bool:
-        """Process the waiting work. Return whether all is done.
+        """Process the waiting work. Return whether all work is done.
 
-        It must not raise, because an error would end the task.
+        An implementation must not raise an error, because the error would end the task.
         """
 
     def wake(self) -> None:

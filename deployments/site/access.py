@@ -63,7 +63,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
-"""The number of bits that identify one visitor in an IPv6 address. A customer gets at least such a network."""
+"""The number of bits that identify one visitor in an IPv6 address. Providers give each customer at least a /64."""
 
 
 log = logging.getLogger(__name__)
@@ -272,9 +272,9 @@ class AccessControl:
         await self.app(admitted, receive, _add_security_headers(send))
 
     def _admit_request(self, scope: Scope) -> Scope:
-        """Return the request with its visitor. Its path has no proxy prefix and no ``.json``.
+        """Check the request, and log the page view. Return the request with its visitor.
 
-        Raises `EntryRefused`.
+        The path of the returned request has no proxy prefix and no ``.json``. Raises `EntryRefused`.
         """
         if _CONTROL.search(scope["path"]):
             raise EntryRefused(HTTPStatus.NOT_FOUND, "This page does not exist.")

@@ -3,31 +3,32 @@
 How a page is made
 ------------------
 
-1. **Its queries** are functions of a module in `warehouse/queries/site/`: they take a `Store`, return frozen
-   records, and page in SQL (``limit $rows offset $offset``, with the total count). They never read a whole run, a
-   whole suite or a report to show a list.
-2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, runs the queries on
-   ``request.site.store`` (a copy, which no writer can lock), and returns a `Page` with one record: everything that
-   the template shows. The record is also the page's JSON, so it holds values and no HTML.
-3. **Filters are in the address**: ``request.read_choice_filter(...)``, ``request.read_text_filter(...)`` and
-   ``request.read_paging()`` read them, and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that
-   names what is accepted.
-4. **Texts of users and of the application** go through ``request.redact_text(text, target)``, each one, in the page
-   function; those of records through `masking.py`. What an application says of itself (its path, its version) and
-   what people wrote (a note, why something is silenced) are such texts too. The template escapes; ``|shown`` makes
-   invisible characters visible. No ``|safe``, no inline style, no inline script: the policy in `access.py` forbids
-   both.
-5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
-   verdicts, empty states, filters, pager, the forms of actions. The page draws charts from values of the record
-   (`render_trend_line`, `render_trend_bars` of `monitors/reports/charts.py`, also usable by the report). A
-   link is ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
-6. **An empty state** (``ui.empty``) says what is missing and which command creates it. "No data" has its own word
-   and colour (``state-none``); it is never green and never a zero.
-7. **A decision** is an `ActionRoute`: a POST with the form's token (``ui.action``), refused for the role `read`. It
-   goes through `decisions.py`, as Slack's buttons and ``lookout alerts`` do.
-8. **Its row** is in `PAGES` or `ACTIONS` below, and in `NAVIGATION` of `rendering.py` if it is in the menu.
-9. **Its tests**: `tests/deployments/site/` walks the routing table for 401s, JSON, script off, accessibility and
-   both widths, with an address for each route from `EXAMPLES`; add tests for what is special to the page.
+1. **Queries.** Write them as functions of a module in `warehouse/queries/site/`. A query takes a `Store` and
+   returns frozen records. It pages in SQL (``limit $rows offset $offset``) and returns the total count. A query for
+   a list must not read a whole run, a whole suite or a report.
+2. **Page function.** Write it in a module of `deployments/site/pages/`. It takes a `PageRequest` and runs the
+   queries on ``request.site.store``, a copy that no writer can lock. It returns a `Page` with one record, which
+   contains everything that the template shows. The record is also the page's JSON. Therefore it contains values,
+   not HTML.
+3. **Filters.** They are in the address. ``request.read_choice_filter(...)``, ``request.read_text_filter(...)`` and
+   ``request.read_paging()`` read them. ``ui.filters`` and ``ui.pager`` show them. An invalid filter is refused with
+   400 and the accepted values.
+4. **Redaction.** The page function passes each text of a user or of the application through
+   ``request.redact_text(text, target)``. For texts in records, it uses `masking.py`. An application's own path and
+   version, and notes and reasons that people wrote, are also such texts.
+5. **Template.** Write it in `templates/`. It extends ``base.html.j2`` and uses the macros of ``ui.html.j2``. It
+   escapes all texts, and the filter ``|shown`` makes invisible characters visible. Do not use ``|safe``, inline
+   styles or inline scripts: the policy in `access.py` forbids them. Draw charts from values of the record, with
+   `monitors/reports/charts.py`. Write links as ``{{ request.link("/runs", verdict="FAIL") }}``, which adds the
+   prefix of a proxy.
+6. **Empty state** (``ui.empty``). It says what is missing and which command creates it. "No data" has its own word
+   and colour (``state-none``). Never show it as green or as zero.
+7. **Decisions.** A decision is an `ActionRoute`: a POST with the form's token (``ui.action``), which the role
+   `read` may not send. Apply it with `decisions.py`, as Slack's buttons and ``lookout alerts`` do.
+8. **Routes.** Add the page to `PAGES` or the decision to `ACTIONS` below. If the page is in the menu, also add it
+   to `NAVIGATION` of `rendering.py`.
+9. **Tests.** `tests/deployments/site/` checks each route: 401 without a token, JSON, no script, accessibility and
+   two widths. Add an address of the page to `EXAMPLES`, and tests for what is special to the page.
 """
 
 from __future__ import annotations

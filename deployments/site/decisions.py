@@ -24,7 +24,7 @@ from monitors.records.incidents import ActionKind, ActionVia, Incident
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
-"""Maximum wait for the warehouse in seconds. If it is longer, the decision is applied later."""
+"""Maximum wait for the warehouse in seconds. If it is still busy then, the decision is applied later."""
 PENDING_TEXT: Final = "Your decision is stored. Lookout applies it as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ The export follows links and writes each linked page, up to a limit. Only the fi
 files. A link with another filter leads to the page without that filter.
 
 All files are first written to the folder `STAGED` and then moved into place: first new files, then replaced files.
-Old files are removed last. So all files are complete and all links valid, even if the export is interrupted.
+Old files are removed last. If the export is interrupted, all files are still complete and all links valid.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ async def read_form(request: Request) -> Mapping[str, str]:
 def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
     """Raise `PageRefused` if a form is not from a page of this site, or if the visitor may not decide.
 
-    A program that sends its token in a header needs no form token, because another site cannot use its session.
+    A program that sends its token in a header needs no form token, because another site cannot use such a token.
     """
     visitor: Visitor = request.state.visitor
     if visitor.session and not (

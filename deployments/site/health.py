@@ -36,7 +36,7 @@ REFRESH_INTERVAL: Final = timedelta(seconds=60)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
 """Maximum time that a segment waits to be loaded.
 
-Results of finished runs are loaded at once, so more is a fault.
+Results of finished runs are loaded at once. A longer wait is a fault.
 """
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)
@@ -47,9 +47,10 @@ _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.
 
 
 class HealthLine(Record):
-    """The result of one check of the monitor itself. If ``ok`` is ``None``, the text ``unknown`` is shown.
+    """The result of one check of the monitor itself.
 
-    ``to_do`` and ``command`` say what to do. ``next_at`` is shown in the time zone of its schedule.
+    ``ok`` is ``None`` if the result is not known. Then the text ``unknown`` is shown before ``text``. ``to_do`` and
+    ``command`` say what to do. ``next_at`` is shown in the time zone ``zone``.
     """
 
     what: str
@@ -193,7 +194,7 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
 
 
 def _build_poll_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
-    """Yield a line if logs, Spaces, deploys or traffic sources were watched before."""
+    """Yield a line about the polls of logs, Spaces, deploys and traffic sources, if there were any."""
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)
         text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"
@@ -253,13 +254,18 @@ def _build_schedule_line(
 ) -> HealthLine:
     label = f"schedule {planned.name}"
     if state is not None and state.paused:
-        text, to_do = "paused at Prefect, so that it never runs by itself,", "This resumes it:"
+        text, to_do = "paused in Prefect, so it does not run by itself,", "To resume it:"
         return HealthLine(what=label, ok=False, text=text, at=state.paused_since, to_do=to_do, command=state.resume)
     if state is None and is_up:
-        text = "not run yet: `lookout up` runs, but not its runner, or only deploys; its log says why."
+        text = (
+            "not registered: the runner of `lookout up` does not work, or it verifies only deploys. For the cause, "
+            "see the log of `lookout up`."
+        )
         return HealthLine(what=label, ok=False, text=text)
     if state is None:
-        return HealthLine(what=label, ok=False, text="nobody runs it.", to_do="This does:", command="lookout up")
+        return HealthLine(
+            what=label, ok=False, text="not registered.", to_do="To register and run it:", command="lookout up"
+        )
     late = state.next_at is not None and now - state.next_at > MAX_SCHEDULE_DELAY
     text = f"last run {state.ended.lower()}" if state.last_at else "never ran yet"
     if late:

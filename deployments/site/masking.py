@@ -45,13 +45,14 @@ def _mask_value(value: object, mask: MaskText) -> object:
 
 @cache
 def _list_unpatterned_fields(kind: type[Record]) -> tuple[str, ...]:
+    """Return the names of the fields that may contain free text, because no pattern limits their texts."""
     return tuple(
         name for name, info in kind.model_fields.items() if not _has_pattern(info.annotation, tuple(info.metadata))
     )
 
 
 def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
-    """Return whether texts of this type must match a pattern, so that they cannot contain personal data."""
+    """Return whether texts of this type must match a pattern. Such texts, for example ids, are not masked."""
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
         return _has_pattern(inner[0], (*inner[1:], *metadata))

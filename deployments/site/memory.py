@@ -17,7 +17,7 @@ from warehouse.database.store import Store
 from warehouse.queries.site.reviewing import PeopleVerdict, list_judge_verdicts, list_people_verdicts
 
 MAX_AGE: Final = timedelta(hours=1)
-"""Maximum age of a cache entry. Older entries are read again, because a run may be graded again under its name."""
+"""Maximum age of a cache entry. Older entries are read again, because a run may have been graded again."""
 MAX_FIGURES: Final = 64
 Figure = TypeVar("Figure")
 

@@ -12,7 +12,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 from warehouse.database.snapshot import Snapshot
 
 WAIT_S: Final = 5.0
-"""Maximum wait for the warehouse in seconds. If it is longer, the copy is renewed later."""
+"""Maximum wait for the warehouse in seconds. If it is still busy then, the copy is renewed later."""
 log = logging.getLogger(__name__)
 
 

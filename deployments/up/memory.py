@@ -1,4 +1,4 @@
-"""Returns memory that a long-running process has freed to the operating system."""
+"""Releases unused memory of a long-running process to the operating system."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import gc
 from typing import Final
 
 FIRST_AFTER_S: Final = 20.0
-"""Time of the first return, in seconds after the start.
+"""Time of the first release, in seconds after the start.
 
 Imports, registration and the first polls have ended then.
 """
 EVERY_S: Final = 600.0
 
 
-async def return_freed_memory_regularly() -> None:
-    """Return freed memory 20 seconds after the start, then every ten minutes, until cancelled."""
+async def release_unused_memory_regularly() -> None:
+    """Release unused memory 20 seconds after the start, then every ten minutes, until cancelled."""
     pause_s = FIRST_AFTER_S
     while True:
         # No event says that memory was freed, so this is done regularly.
         await asyncio.sleep(pause_s)
-        return_freed_memory()
+        release_unused_memory()
         pause_s = EVERY_S
 
 
-def return_freed_memory() -> None:
-    """Collect garbage, and return free pages to the system. Without glibc, only collect garbage."""
+def release_unused_memory() -> None:
+    """Collect garbage, and release free pages to the system. Without glibc, only collect garbage."""
     gc.collect()
     # Other C libraries do not have this function, and return pages by themselves.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

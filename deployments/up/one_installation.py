@@ -21,7 +21,7 @@ from warehouse.data_folder import open_lock_file
 
 LOCK_NAME: Final = "up.lock"
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
-"""An installation without a heartbeat for this time is dead. It is three heartbeats and some clock difference."""
+"""After this time without a heartbeat, an installation is dead. It allows for three heartbeats and wrong clocks."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -47,8 +47,9 @@ class Holder(Record):
 def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
     """Lock the folder until this process ends in any way. Yield the open lock. Raises `AlreadyRuns`.
 
-    On one machine, a lock decides. Locks may not count in a folder that is shared over a network, so the process
-    also writes heartbeats into the file: this function the first one, and `deployments.up.heartbeats` the others.
+    In a folder that is shared over a network, a lock may have no effect on other machines. Therefore the process
+    also writes heartbeats into the lock file. This function writes the first heartbeat, and
+    `deployments.up.heartbeats` writes the others.
     """
     make_private_folder(data_folder)
     with open_lock_file(data_folder / LOCK_NAME) as lock:
@@ -69,7 +70,7 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
 
 
 def find_holder(data_folder: Path, at: datetime) -> Holder | None:
-    """Find the process that uses the folder now. ``None`` if there is none, or while it writes its heartbeat."""
+    """Return the process that uses the folder now. ``None`` if there is none, or while it writes a heartbeat."""
     lock = data_folder / LOCK_NAME
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
@@ -93,6 +94,7 @@ def is_locked(lock: Path) -> bool:
 
 
 def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> None:
+    """Raise `AlreadyRuns` if another machine wrote a recent heartbeat into the lock file."""
     lock.seek(0)
     try:
         previous = Holder.model_validate_json(lock.read())

@@ -32,8 +32,8 @@ SERVICE: Final = "service"
 POLL_S: Final = "8"
 """How often the runner polls for due runs, in seconds.
 
-With Prefect's 10 s, polling is most of the delay between a deploy and its run. Each poll costs an idle installation
-processor time: at 2 s, polls would be a sixth of all that it uses.
+With Prefect's default of 10 s, polling is most of the delay between a deploy and its run. But each poll costs
+processor time: at 2 s, polls would take a sixth of the processor time of an idle installation.
 """
 OWN_MODULES: Final = {"PYTHONSAFEPATH": "1"}
 """Environment variables that prevent the import of folders named `flows` or `monitors` in the current folder."""
@@ -51,7 +51,7 @@ def build_parts(
 ) -> tuple[SupervisedProcess, ...]:
     """Return the processes of an installation: the service, and a Prefect server if none is configured.
 
-    With ``only_deploys``, the service runs only what a deploy needs, and nothing that has its own schedule.
+    With ``only_deploys``, the service verifies deploys, but runs no schedules, site or other receivers.
     """
     python = (sys.executable, "-m")
     service = (*python, "deployments.up.service", str(config_path), host, str(port))
@@ -70,12 +70,12 @@ def _to_reachable_host(host: str) -> str:
 
 
 def check_installation(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
-    """Raise a `ConfigError` that lists everything missing or wrong. An incomplete monitor would seem complete."""
+    """Raise a `ConfigError` that lists everything that is missing or wrong for `lookout up`."""
     _run_checks(_list_checks(config, host, port, environment))
 
 
 def check_deploys(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
-    """Raise a `ConfigError` that lists what runs after deploys lack. Nothing else is checked."""
+    """Raise a `ConfigError` that lists everything that is missing or wrong for runs after deploys."""
     _run_checks(_list_deploy_checks(config, host, port, environment))
 
 
@@ -145,6 +145,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def _run_check(check: Callable[[], object]) -> str | None:
+    """Run a check. Return the text of its error, or ``None`` if there is no error."""
     try:
         check()
     except MonitorError as error:

@@ -29,7 +29,7 @@ import uvicorn
 from deployments.cli.receive import build_actions_server, build_receiver_server
 from deployments.cli.site.serve import build_configured_site
 from deployments.up.configuration_watch import watch_configuration
-from deployments.up.memory import return_freed_memory_regularly
+from deployments.up.memory import release_unused_memory_regularly
 from deployments.up.part_alerts import send_crash_loop_alert, send_recovery_alert
 from deployments.up.ports import ONLY_DEPLOYS, choose_site_port
 from deployments.up.supervisor import RestartPolicy
@@ -97,7 +97,7 @@ async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -
 
     async with asyncio.TaskGroup() as group:
         group.create_task(watch_configuration(config_path, log_line))
-        group.create_task(return_freed_memory_regularly())
+        group.create_task(release_unused_memory_regularly())
         await keep_alive(RUNNER, prepare, config)
         await run_runner(runners[0], config, config_path, is_local=is_local, only_deploys=only_deploys)
 

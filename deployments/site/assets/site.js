@@ -1,5 +1,5 @@
 "use strict";
-// Everything works without this file, but for two things: times in the reader's own zone, and pages that renew themselves.
+// The site also works without this file. It adds times in the reader's time zone, pages that update themselves, and keys.
 
 const inZone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
@@ -26,7 +26,7 @@ async function renew(main, tag) {
   const fresh = whole.getElementById("main");
   if (fresh && !isBusy(main)) {
     main.replaceChildren(...fresh.childNodes);
-    main.dataset.live = fresh.dataset.live || ""; // a run that is over is a report, and stays as it is
+    main.dataset.live = fresh.dataset.live || ""; // the page of a finished run is a report, which does not update
     document.title = whole.title;
     showTimes(main);
     main.dispatchEvent(new CustomEvent("renewed"));
@@ -42,7 +42,7 @@ function keepLive(main) {
       tag = await renew(main, tag);
       main.classList.remove("lost");
     } catch {
-      main.classList.add("lost"); // the server is away: the page says so, and tries on
+      main.classList.add("lost"); // the server does not answer: the page shows this and tries again
     }
     againSoon();
   };
@@ -50,13 +50,13 @@ function keepLive(main) {
 }
 
 function goOn(link) {
-  // The cookie does not come along a link from another site. From this page it does: try once.
+  // Browsers do not send the cookie with a link from another site, but they send it from this page. Try once.
   const key = `lookout-went-on:${link.href}`;
   try {
     if (sessionStorage.getItem(key)) return;
     sessionStorage.setItem(key, "1");
   } catch {
-    return; // without storage it could go round for ever
+    return; // without storage, this could repeat forever
   }
   if (document.referrer && new URL(document.referrer).origin === location.origin) return;
   location.replace(link.href);
@@ -71,7 +71,7 @@ for (const select of document.querySelectorAll("form.filters select")) {
 const onward = document.querySelector("a[data-continue]");
 if (onward) goOn(onward);
 
-// Keys press what is on the page and do nothing else: whatever has a key also has a button, a link or a choice.
+// A key only clicks a button, a link or a choice on the page. There is no action that needs a key.
 function pressedBy(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return null;
   const at = event.target;

@@ -196,6 +196,7 @@ def build_case_page(request: PageRequest) -> Page:
 
 
 def _is_same_as_older(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
+    """Return whether the older answer has the same text. ``None`` if one of the two answers has no text."""
     if older is None or answer.answer is None or older.answer is None:
         return None
     return answer.answer == older.answer

@@ -208,7 +208,10 @@ def _iterate_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRo
 
 
 def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
-    """Find the recorded differences in deploy, content, page, settings and behaviour."""
+    """Return the recorded differences in deploy, content, page, settings and behaviour.
+
+    ``None`` if one of the runs has no such record.
+    """
     earlier, later = (request.site.store.find_report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
         return None

@@ -96,8 +96,10 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
 
 
 def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
-    """Return the candidate with the case that already asks it, if the suite can be read."""
-    # if the suite cannot be read, there is no such case
+    """Return the candidate with the id of the case that already asks its question.
+
+    If the suite cannot be read, return the candidate unchanged.
+    """
     with suppress(GoldSetError):
         candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
         return candidate.note_case(candidates[0].asked_by)

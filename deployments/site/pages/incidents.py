@@ -74,7 +74,7 @@ class StoryEntry(Record):
     run_id: str = ""
 
 
-# Shares its fields with Observation because a page must get only texts that are masked.
+# Repeats fields of `Observation`, because a page must get only masked texts.
 class CaseEvidence(Record):
     """The evidence in the last message, with masked personal data. A text that was not stored is ``None``."""
 

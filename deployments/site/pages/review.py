@@ -103,7 +103,7 @@ class ReviewData(Record):
 
 @dataclass
 class SampleMemory:
-    """A cache of the sample, so that all reviewers get the same sample. It ends after an hour or with a new run."""
+    """A cache of the sample. All reviewers get the same sample until the next hour begins or a new run finishes."""
 
     _known: dict[tuple[object, ...], tuple[SampledAnswer, ...]] = field(
         default_factory=dict[tuple[object, ...], tuple[SampledAnswer, ...]]

@@ -49,9 +49,10 @@ class SeverityPower(Record):
 
 
 class SuiteData(Record):
-    """The suite of a target's newest run. A value that was not computed is ``None``. ``gaps`` are sentences.
+    """The suite of a target's newest run. A value that was not computed is ``None``.
 
-    ``repeatability`` is the last session that asked cases twice, with any suite.
+    ``gaps`` are sentences that say what the suite lacks. ``repeatability`` is the last session that asked cases
+    twice, with any suite.
     """
 
     target: str | None
@@ -122,6 +123,6 @@ class SuiteGroups:
         self.balance = balance
 
     def groups(self) -> list[tuple[str, list[GroupCount]]]:
-        """Return each group, such as a severity, with its counts."""
+        """Return the counts of cases by group, such as by severity or by language."""
         counts = self.balance.groups if self.balance else ()
         return [(name, list(same)) for name, same in groupby(counts, key=lambda count: count.group)]

@@ -188,7 +188,7 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
     ("started_before", "shown", "hidden"),
     [
         (timedelta(seconds=40), "starting", "Lookout itself has faults: schedule"),
-        (timedelta(minutes=20), "`lookout up` runs, but not its runner", "This does:"),
+        (timedelta(minutes=20), "the runner of `lookout up` does not work", "To register and run it:"),
     ],
     ids=["just started", "its runner is away"],
 )
@@ -203,13 +203,13 @@ def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
         page = now_page(tmp_path, monkeypatch, ())
     assert shown in page
     assert hidden not in page
-    assert "nobody runs it" not in page
+    assert "not registered. <span" not in page
 
 
 def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
     page = now_page(tmp_path, monkeypatch, ())
     assert "Lookout itself has faults: schedule" in page
-    assert "nobody runs it. <span" in page
+    assert "not registered. <span" in page
 
 
 def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch):

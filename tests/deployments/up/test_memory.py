@@ -12,7 +12,7 @@ from flows.server.prefect_server import HEAP_LIMITS
 
 PROGRAM = """
 from pathlib import Path
-from deployments.up.memory import return_freed_memory
+from deployments.up.memory import release_unused_memory
 
 def read_resident_kb():
     status = Path("/proc/self/status").read_text()
@@ -22,7 +22,7 @@ blocks = [bytes(4096) for _ in range(20_000)]
 last = bytes(4096)  # keeps the end of the heap, which is all that the allocator returns by itself
 del blocks
 before = read_resident_kb()
-return_freed_memory()
+release_unused_memory()
 print(before - read_resident_kb())
 """
 
