@@ -1,7 +1,7 @@
 """``lookout browser [install]``: shows the browser that the probes use, checks that it works, or installs one.
 
-Browsers are searched in the same order as by the probes: ``CHROMIUM_PATH``, Playwright's own download, a Chromium
-of the system. If one of them works, nothing is downloaded.
+The command looks for browsers in the same order as the probes: ``CHROMIUM_PATH``, Playwright's own download, a
+Chromium of the system. If one of them works, nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -78,7 +78,11 @@ def _explain_unfit_library(module, error):
 
 
 def _select_requirements(module):
-    """Return Lookout's missing requirements, or else the requirement of this module, or else all of them."""
+    """Return the requirements to install for a library that is missing or unfit.
+
+    For a library of an optional extra, this is its own requirement. For any other library, these are all
+    requirements that are missing or, if none is missing, the library's own requirement or all requirements.
+    """
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

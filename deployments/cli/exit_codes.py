@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """The exit codes, which mean the same for every command."""
+    """The exit codes. Each code has the same meaning for all commands."""
 
     PASS = 0
     FAIL = 1

@@ -21,7 +21,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print_verdict
 from deployments.demo.agent.outcome import format_outcomes
-from deployments.demo.configuration import JudgeAddress, find_free_port, write_config
+from deployments.demo.configuration import JudgeAddress, find_free_port, write_and_load_config
 from deployments.demo.space import DEFAULT_PORT, HOST
 from flows.server import prefect_server
 from flows.terminal import write_note
@@ -102,7 +102,7 @@ def demo_command(
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
     console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
     with _serve_app(app, free, folder, faults=faults):
-        config = write_config(
+        config = write_and_load_config(
             folder, free, slack_api_url=slack_api_url, channel=slack_channel, agent=agent, judge=rated_by
         )
         request = VerifyRequest(target=app.target, config=config, commit=commit, fresh=fresh)

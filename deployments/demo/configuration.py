@@ -1,4 +1,4 @@
-"""Writes the demo's lookout.toml into its folder, so that every other command can use it too.
+"""Writes the demo's lookout.toml into the demo's data folder. Other commands can use this file too.
 
 The demo's application gets a free port.
 """
@@ -115,7 +115,7 @@ class JudgeAddress:
     base_url: str | None = None
 
 
-def write_config(
+def write_and_load_config(
     folder: Path,
     port: int,
     *,

@@ -56,7 +56,7 @@ def _format_port_error(port: int, error: Exception) -> str:
     return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
 
 
-def _prepare_folder(folder: Path | None) -> Path | None:
+def _create_log_folder(folder: Path | None) -> Path | None:
     if folder is None:
         return None
     try:
@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parse_arguments(argv)
     try:
         listener = listen_or_exit(arguments.port)
-        folder = _prepare_folder(arguments.log_folder)
+        folder = _create_log_folder(arguments.log_folder)
     except SystemExit as error:
         print_text(f"error: {error}", err=True)
         return EXIT_USAGE

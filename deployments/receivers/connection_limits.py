@@ -47,7 +47,7 @@ Younger connections may be genuine.
 DEFAULT_BACKLOG: Final = 128
 """How many connections asyncio accepts before it handles any.
 
-This is less than `RESERVED_FILES`, so that these files stay free.
+It must be less than `RESERVED_FILES`. Otherwise many connections at once could use up the reserved files.
 """
 RESERVED_FILES: Final = 256
 """How many open files connections cannot use. The process needs them for its log, journal and warehouse."""
@@ -75,8 +75,8 @@ class PendingConnections:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
         self._of_peer: Counter[str] = Counter()
 
-    def begin(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
-        """Add a client's connection. If too many of the client's connections wait, close the longest waiting ones.
+    def add_and_limit(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
+        """Add a client's connection. If too many of the client's connections wait, close those that wait longest.
 
         ``peer`` is ``None`` for a client without a limit.
         """
@@ -97,12 +97,12 @@ class PendingConnections:
         """The time since which the first connection waits, on the event loop's clock. Infinite if none waits."""
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
-    def drop_oldest(self) -> None:
+    def close_oldest(self) -> None:
         """Close the connection that waits longest, if there is one."""
         if self._waiting:
             self._close(next(iter(self._waiting)))
 
-    def end(self, connection: BoundedProtocol) -> None:
+    def remove(self, connection: BoundedProtocol) -> None:
         """Remove a connection, because it has sent the rest or was closed."""
         _, peer = self._waiting.pop(connection, (0.0, None))
         if peer is not None:
@@ -111,7 +111,7 @@ class PendingConnections:
                 del self._of_peer[peer]
 
     def _close(self, connection: BoundedProtocol) -> None:
-        self.end(connection)
+        self.remove(connection)
         connection.drop()
 
 
@@ -120,9 +120,9 @@ class _Pending:
     heads: PendingConnections = field(default_factory=PendingConnections)
     bodies: PendingConnections = field(default_factory=PendingConnections)
 
-    def drop_oldest(self) -> None:
+    def close_oldest(self) -> None:
         """Close the connection that waits longest for a head or a body."""
-        min(self.heads, self.bodies, key=lambda waiting: waiting.oldest_since_s).drop_oldest()
+        min(self.heads, self.bodies, key=lambda waiting: waiting.oldest_since_s).close_oldest()
 
 
 _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
@@ -158,9 +158,9 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline of the first head. If too many connections are open, close a waiting one."""
         super().connection_made(transport)
-        self._await_head()
+        self._start_head_deadline()
         if len(self.connections) > find_max_connections():
-            self._pending.drop_oldest()
+            self._pending.close_oldest()
 
     def data_received(self, data: bytes) -> None:
         """Process received bytes. Start and stop the deadlines for the head and the body of the request.
@@ -168,20 +168,20 @@ class BoundedProtocol(H11Protocol):
         The deadline of a later head begins with its first byte. The deadline of a body begins after the head.
         """
         if self._head_deadline is None and (self.cycle is None or self.cycle.response_complete):
-            self._await_head()
+            self._start_head_deadline()
         super().data_received(data)
         if self.cycle is not self._answering:
             self._answering = self.cycle
-            self._stop_awaiting_head()
+            self._cancel_head_deadline()
         if self.cycle is not None and self.cycle.more_body:
-            self._await_body(self.cycle.scope)
+            self._start_body_deadline(self.cycle.scope)
         else:
-            self._stop_awaiting_body()
+            self._cancel_body_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting for the rest of the request."""
-        self._stop_awaiting_head()
-        self._stop_awaiting_body()
+        """Cancel the deadlines, because the connection is closed."""
+        self._cancel_head_deadline()
+        self._cancel_body_deadline()
         super().connection_lost(exc)
 
     def drop(self) -> None:
@@ -189,26 +189,26 @@ class BoundedProtocol(H11Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def _await_head(self) -> None:
+    def _start_head_deadline(self) -> None:
         self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.drop)
-        self._pending.heads.begin(self, self.peer, self.loop.time())
+        self._pending.heads.add_and_limit(self, self.peer, self.loop.time())
 
-    def _stop_awaiting_head(self) -> None:
+    def _cancel_head_deadline(self) -> None:
         if self._head_deadline is not None:
             self._head_deadline.cancel()
             self._head_deadline = None
-        self._pending.heads.end(self)
+        self._pending.heads.remove(self)
 
-    def _await_body(self, scope: HTTPScope) -> None:
+    def _start_body_deadline(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
             self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.drop)
-            self._pending.bodies.begin(self, self.find_client(scope), self.loop.time())
+            self._pending.bodies.add_and_limit(self, self.find_client(scope), self.loop.time())
 
-    def _stop_awaiting_body(self) -> None:
+    def _cancel_body_deadline(self) -> None:
         if self._body_deadline is not None:
             self._body_deadline.cancel()
             self._body_deadline = None
-        self._pending.bodies.end(self)
+        self._pending.bodies.remove(self)
 
 
 class PeerBoundedProtocol(BoundedProtocol):

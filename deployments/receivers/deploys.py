@@ -5,9 +5,9 @@
     GET  /readyz               deploys can be stored, and Prefect answers
     GET  /metrics              metrics for Prometheus
 
-A deploy is on the disk before the answer, so that it survives a kill. The answer does not wait for Prefect or the
-warehouse: a background task starts the runs. A request's body is limited in size and time. Answers and log lines
-contain nothing from the request, and a sender cannot create a new series of metrics.
+A deploy is stored on disk before the answer. Therefore it survives a kill. The answer does not wait for Prefect or
+the warehouse, because a background task starts the runs. A request's body is limited in size and time. Answers and
+log lines contain nothing from the request, and a sender cannot create a new series of metrics.
 """
 
 from __future__ import annotations

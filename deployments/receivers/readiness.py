@@ -72,7 +72,7 @@ class Readiness:
         self._last_status: tuple[float, ReadinessStatus] | None = None
 
     async def poll(self) -> ReadinessStatus:
-        """Return the current status."""
+        """Return the current status, which is at most two seconds old."""
         async with self._lock:
             if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:
                 return self._last_status[1]

@@ -34,8 +34,8 @@ def store_and_apply_action(
 ) -> str:
     """Store and apply an action on incidents under the visitor's name. Return the result as a sentence.
 
-    ``page_state`` identifies the state of the page, so that a form that is sent twice from the same page is one
-    action. Raises `WarehouseUnwritable` if the action could not be stored.
+    ``page_state`` identifies the state of the page. A form that is sent twice with the same state is one action.
+    Raises `WarehouseUnwritable` if the action could not be stored.
     """
     actions = request.site.actions
     action = build_operator_action(
@@ -61,7 +61,7 @@ def store_and_apply_action(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id that is the same if the same form is sent twice, so that the form counts once."""
+    """Return an id for the values of a form. If the form is sent twice, both ids are equal, and it counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 

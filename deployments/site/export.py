@@ -95,7 +95,7 @@ def _ignore_request() -> None:
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Return the file name of a page. A part for a filter begins with ``_``, which no page name does."""
+    """Return the file name of a page. A part for a filter begins with ``_``; no page name does."""
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 

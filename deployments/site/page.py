@@ -96,7 +96,7 @@ class FilterField(Record):
     value: str
     options: tuple[str, ...] = ()
 
-    def select(self, value: str | None) -> Self:
+    def with_value(self, value: str | None) -> Self:
         """Return the field with a value that the page itself chose, such as the newest run."""
         return self.model_copy(update={"value": value or ""})
 
@@ -153,7 +153,10 @@ class PageRequest:
     static: StaticLinks | None = None
 
     def read_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
-        """Return a filter that is one of ``options``, or ``None`` if it is not set. Else raises `PageRefused`."""
+        """Return a filter that is one of ``options``, or ``None`` if it is not set.
+
+        Raises `PageRefused` for any other value.
+        """
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
         if value and value not in options:

@@ -176,17 +176,17 @@ class SessionSigner:
         """Create the token for the forms of a session. Another site cannot know it."""
         return self._sign("form", session)
 
-    def is_form_token(self, given: str, session: str) -> bool:
-        """Return whether the form token belongs to this session, so that the form is from a page of this site."""
-        return hmac.compare_digest(given.encode(), self.create_form_token(session).encode())
+    def is_form_token(self, token: str, session: str) -> bool:
+        """Return whether the token is the form token of this session. Then the form is from a page of this site."""
+        return hmac.compare_digest(token.encode(), self.create_form_token(session).encode())
 
     def sign_text(self, text: str) -> str:
         """Return a signature that proves that ``text`` is from this site."""
         return self._sign("said", text)
 
-    def is_signature_of(self, given: str, text: str) -> bool:
-        """Return whether ``given`` is this site's signature of ``text``."""
-        return hmac.compare_digest(given.encode(), self.sign_text(text).encode())
+    def is_signature_of(self, signature: str, text: str) -> bool:
+        """Return whether ``signature`` is this site's signature of ``text``."""
+        return hmac.compare_digest(signature.encode(), self.sign_text(text).encode())
 
     def _sign(self, *parts: str) -> str:
         return _encode_base64(hmac.digest(self.key, "\n".join(parts).encode(), "sha256"))

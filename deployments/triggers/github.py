@@ -1,8 +1,8 @@
 """GitHub's webhooks: an HMAC-SHA256 over the body, and three events that can report a deploy.
 
-The signature covers only the body. The event's name is in an unsigned header. So if a body is sent again as another
-event, it must fail to parse as this event. Deliveries have no time, so a commit is accepted only once. Few fields
-of GitHub's payloads are read, and none of them is an address.
+The signature covers only the body. The name of the event is in a header that is not signed. Therefore a body must
+not be valid as another event. Deliveries have no time. Therefore a commit is accepted only once. Few fields of
+GitHub's payloads are read, and none of them is an address.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class GitHubParser:
         report = parse_event(delivery.body)
         if isinstance(report, IgnoreReason):
             return NotForUs(report)
-        return self._routes.route(report, received_at=delivery.received_at)
+        return self._routes.find_deploys(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         received = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")

@@ -102,4 +102,4 @@ class HuggingFaceParser:
 
     def _route_ref(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
-        return self._routes.route(report, received_at=delivery.received_at)
+        return self._routes.find_deploys(report, received_at=delivery.received_at)

@@ -105,7 +105,7 @@ class Routes:
         self.provider = provider
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
-    def route(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
+    def find_deploys(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
         """Return a deploy for every target with a matching trigger. Each target occurs once.
 
         Raises `DeliveryRejected` if a name is invalid.

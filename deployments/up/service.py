@@ -75,7 +75,7 @@ def _exit(_number: int, _frame: FrameType | None) -> None:
 
 def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool) -> None:
     enter_own_folder(config)
-    servers = ServerThread(list_servers(config, config_path, host, port, only_deploys=only_deploys), config)
+    servers = ServerThread(list_server_builders(config, config_path, host, port, only_deploys=only_deploys), config)
     servers.start()
     try:
         asyncio.run(_run_flows(config, config_path, only_deploys=only_deploys))
@@ -202,7 +202,7 @@ class ServerNotStarted(MonitorError):
     """Raised if a web server could not start."""
 
 
-def list_servers(
+def list_server_builders(
     config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool
 ) -> dict[str, Callable[[], uvicorn.Server]]:
     """Return functions that build the configured web servers. The receiver of Slack's buttons uses ``port + 1``."""

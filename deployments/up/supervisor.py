@@ -130,7 +130,7 @@ class Supervisor:
         copying = asyncio.create_task(self._copy_log(part.name, log))
         ending = asyncio.create_task(process.wait())
         stopping = asyncio.create_task(self._wait_for_stop(part))
-        stood = await self._is_stable(ending, stopping)
+        stood = await self._wait_for_stability(ending, stopping)
         if stood and deaths >= self._policy.deaths_before_alert:
             self._send_in_background(self._reports.send_recovery_alert(part.name))
         await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -141,7 +141,7 @@ class Supervisor:
         await self._clean_up(part, copying, code)
         return stood, code
 
-    async def _is_stable(self, *ends: asyncio.Task[Any]) -> bool:
+    async def _wait_for_stability(self, *ends: asyncio.Task[Any]) -> bool:
         """Wait up to ``stable_after_s`` seconds. Return true if none of the tasks has ended in this time."""
         done, _ = await asyncio.wait(ends, timeout=self._policy.stable_after_s, return_when=asyncio.FIRST_COMPLETED)
         return not done

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from deployments.demo.bot import TURNS
-from deployments.demo.configuration import SUITE, find_free_port, write_config
+from deployments.demo.configuration import SUITE, find_free_port, write_and_load_config
 from flows.server.prefect_server import find_running_server
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
@@ -186,7 +186,7 @@ def _api(folder: Path) -> str:
 def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
     """The demo's own configuration, with a trigger."""
     port = int(page.rpartition(":")[2])
-    write_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
+    write_and_load_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
     file = folder / "lookout.toml"
     text = file.read_text(encoding="utf-8").replace(json.dumps(str(SUITE)), json.dumps(str(suite)))
     trigger = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY}"\ntarget = "{TARGET}"\n'

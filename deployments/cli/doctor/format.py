@@ -111,8 +111,7 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
         yield (
-            "Lookout asked no question, so it is not proved that Lookout reads the answers. To prove it, run the "
-            "command again with --ask."
+            "Lookout asked no question. To check whether Lookout reads the answers, run the command again with --ask."
         )
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]

@@ -81,7 +81,7 @@ class HealthCheck(Record):
     to_do: str = ""
     optional: bool = False
     blame: Blame | None = None
-    """Who caused a missing answer of an API: the application, or the monitor, which includes its settings."""
+    """Who caused a missing answer of an API: the application, or Lookout and its settings."""
 
     @property
     def word(self) -> str:

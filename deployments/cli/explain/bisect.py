@@ -1,4 +1,4 @@
-"""``lookout bisect``: find the first bad build of an application whose builds each have an address.
+"""``lookout bisect``: find the first bad build of an application. Each build must have its own address.
 
 The commits come from a git repository, a file or the command line. The failing cases come from the last failed run.
 """

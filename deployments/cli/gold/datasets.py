@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from deployments.cli.data_folder import open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
-from deployments.cli.reviews.session import ReviewScreen, identify_reviewer
+from deployments.cli.reviews.session import ReviewScreen, get_and_store_reviewer
 from flows.clock import utc_now
 from flows.goldset.datasets import (
     ComparedDataset,
@@ -344,7 +344,7 @@ async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], opti
             return ExitCode.PASS
         drafts: Sequence[CaseDraft] = ()
         if new:
-            person = identify_reviewer(options.by, request.config.data_folder, None)
+            person = get_and_store_reviewer(options.by, request.config.data_folder, None)
             patterns = request.configured.graders.account_patterns
             source = DraftSource(dataset, request.target, patterns, person, utc_now())
             drafts = await build_drafts_from_entries(new, source, platform.traces)

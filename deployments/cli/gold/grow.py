@@ -30,7 +30,7 @@ from deployments.cli.reviews.session import (
     ReviewScreen,
     ReviewSession,
     build_label_table,
-    identify_reviewer,
+    get_and_store_reviewer,
 )
 from flows.clock import utc_now
 from flows.goldset.drafting import build_draft_from_trace
@@ -206,7 +206,7 @@ def grow_command(
     load_pending_results(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        store_conversation_draft(store, take, configured, identify_reviewer(by, folder, None))
+        store_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
     suite_cases = read_suite_cases(suite) if suite is not None else ()
     waiting = merge_drafts_by_question(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
@@ -215,7 +215,7 @@ def grow_command(
         print_drafts_to_review(waiting)
     else:
         screen = ReviewScreen()
-        person = identify_reviewer(by, folder, screen)
+        person = get_and_store_reviewer(by, folder, screen)
         _review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
         load_pending_results(store)
     return ExitCode.PASS

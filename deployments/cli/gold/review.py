@@ -26,7 +26,7 @@ from deployments.cli.reviews.session import (
     ReviewScreen,
     ReviewSession,
     build_label_table,
-    identify_reviewer,
+    get_and_store_reviewer,
 )
 from flows.clock import utc_now
 from flows.goldset.mutation_testing import explain_gold_failure
@@ -223,7 +223,7 @@ def review_command(
         write_jsons(draft.model_dump_json(exclude_defaults=True) + "\n" for draft in waiting)
         return ExitCode.PASS
     screen = ReviewScreen()
-    person = identify_reviewer(by, folder, screen)
+    person = get_and_store_reviewer(by, folder, screen)
     graders, domain = load_graders_of_suite(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
     finished = [draft for draft in waiting if review.mark_accepted_if_in_suite(draft)]

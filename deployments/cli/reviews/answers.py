@@ -29,7 +29,7 @@ from deployments.cli.reviews.session import (
     ReviewScreen,
     ReviewSession,
     build_label_table,
-    identify_reviewer,
+    get_and_store_reviewer,
     load_reviewer_name,
 )
 from flows.clock import utc_now
@@ -235,7 +235,7 @@ def review_command(
     if not sampled:
         screen.print_line(f"{NOTHING} There is nothing to review.")
         return ExitCode.PASS
-    person = identify_reviewer(by, folder, screen)
+    person = get_and_store_reviewer(by, folder, screen)
     review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
     unreviewed = select_distinct_unreviewed_answers(store, sampled, person)
     answered = review.session.run(_iterate_spot_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]

@@ -179,11 +179,12 @@ class ReviewSession(Generic[Item]):
                 self.screen.show(heading, self.content(item))
 
 
-def identify_reviewer(
+def get_and_store_reviewer(
     by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str = "--as"
 ) -> str:
-    """Return and store the reviewer's name: the given, the stored, or a typed name. Raises `ConfigError`.
+    """Return the reviewer's name, and store it for the next review. Raises `ConfigError` if there is no name.
 
+    The name is ``by``, or else the stored name. If ``screen`` is given, a person without a stored name is asked.
     ``option`` is the name of the option in the error message.
     """
     person = (by or (load_reviewer_name(folder) if folder is not None else "")).strip()

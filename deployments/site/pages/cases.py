@@ -102,7 +102,7 @@ def read_target_filter(request: PageRequest) -> str | None:
     store = request.site.store
     requested = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
     target = requested or find_newest_target(store)
-    request.fields[-1] = request.fields[-1].select(target)
+    request.fields[-1] = request.fields[-1].with_value(target)
     return target
 
 

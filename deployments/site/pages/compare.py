@@ -89,7 +89,7 @@ def build_compare_page(request: PageRequest) -> Page:
     now_id = asked_now or find_newest_run(store, None, None)
     before_id = asked_before or (find_run_before(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
-        request.fields[place] = request.fields[place].select(run_id)
+        request.fields[place] = request.fields[place].with_value(run_id)
     now, before = _load_run_side(request, now_id), _load_run_side(request, before_id)
     if now is None or before is None:
         return Page("compare.html.j2", "Two runs compared", CompareData(before=before, now=now))

@@ -103,7 +103,7 @@ class IncidentData(Record):
 
     ``silences`` have not ended yet; ``silence_times`` maps their ids to their periods. ``asked_again`` is the
     result of asking its case again after the last run's verdict, or empty if it was not asked again. ``page_state``
-    changes with the history, so that a form that is sent twice counts as one decision.
+    changes with the history. A form that is sent twice with the same state counts as one decision.
     """
 
     incident: Incident

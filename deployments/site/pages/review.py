@@ -26,7 +26,7 @@ from deployments.cli.reviews.answers import (
     select_unreviewed_answers,
     store_review_label,
 )
-from deployments.cli.reviews.session import identify_reviewer, load_reviewer_name
+from deployments.cli.reviews.session import get_and_store_reviewer, load_reviewer_name
 from deployments.site.decisions import WAIT_S, refresh_copy_if_free
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
 from deployments.site.pages.queues import QueueCounts, count_waiting_drafts
@@ -83,8 +83,8 @@ class FailureChoice(Record):
 class ReviewData(Record):
     """The answer to review. ``said`` is the decision that is chosen but not stored yet.
 
-    ``person`` is empty until the reviewer's name is known. ``left`` counts those of the ``sampled`` answers that
-    are not reviewed yet.
+    ``person`` is empty until the reviewer's name is known. ``left`` counts the sampled answers that are not
+    reviewed yet.
     """
 
     queues: QueueCounts
@@ -110,7 +110,7 @@ class SampleMemory:
     )
     _guard: Lock = field(default_factory=Lock)
 
-    def sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
+    def load_sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
         """Return the sampled answers. Their order does not depend on the verdicts."""
         site = request.site
         since = site.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=SAMPLE_DAYS)
@@ -136,7 +136,7 @@ def build_review_page(request: PageRequest) -> Page:
         request.read_choice_filter("target", "Target", request.site.targets),
         find_reviewer_name(request),
     )
-    sampled = _MEMORY.sample(request, target)
+    sampled = _MEMORY.load_sample(request, target)
     left = select_unreviewed_answers(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
     place = request.read_paging().with_one_row(len(left))
@@ -254,7 +254,7 @@ def store_reviewer_name(request: PageRequest, form: Mapping[str, str]) -> Done:
     name = form.get("name", "").strip()
     if not 0 < len(name) <= MAX_NAME_CHARACTERS:
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name must have 1 to {MAX_NAME_CHARACTERS} characters.")
-    identify_reviewer(name, request.site.config.data_folder, None, option="name")
+    get_and_store_reviewer(name, request.site.config.data_folder, None, option="name")
     return Done(request.link("/review"), f"You review as {name}. This browser remembers your name.")
 
 
@@ -308,7 +308,7 @@ def _require_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> Sp
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]} does not exist")
     matches = [
         answer
-        for answer in _MEMORY.sample(request, target)
+        for answer in _MEMORY.load_sample(request, target)
         if _format_answer_key(answer.answer_id) == requested_key
     ]
     checks = load_spot_checks(request.site.store, matches[:1]) if matches else ()

@@ -122,7 +122,7 @@ class SuiteGroups:
     def __init__(self, balance: Balance | None) -> None:
         self.balance = balance
 
-    def groups(self) -> list[tuple[str, list[GroupCount]]]:
+    def list_groups(self) -> list[tuple[str, list[GroupCount]]]:
         """Return the counts of cases by group, such as by severity or by language."""
         counts = self.balance.groups if self.balance else ()
         return [(name, list(same)) for name, same in groupby(counts, key=lambda count: count.group)]

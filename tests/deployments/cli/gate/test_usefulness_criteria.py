@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.configuration import AGENT_SUITE, JudgeAddress, find_free_port, write_config
+from deployments.demo.configuration import AGENT_SUITE, JudgeAddress, find_free_port, write_and_load_config
 from monitors.goldset.examples import build_example_from_case
 from monitors.goldset.load import load_suite
 from monitors.records.comparisons import CriteriaCounts
@@ -54,7 +54,9 @@ def agent(tmp_path: Path) -> Iterator[int]:
 def configure(folder: Path, port: int, judge: AnthropicServer, langsmith: LangSmithExperimentServer) -> None:
     """The demo's configuration, with an experiment on a dataset that has all its issues."""
     folder.mkdir()
-    write_config(folder, port, slack_api_url=None, channel="C0ALERTS", agent=True, judge=JudgeAddress(judge.url))
+    write_and_load_config(
+        folder, port, slack_api_url=None, channel="C0ALERTS", agent=True, judge=JudgeAddress(judge.url)
+    )
     path = folder / "lookout.toml"
     text = path.read_text(encoding="utf-8")
     target = '[targets.agent]\nexperiments = "langsmith:issues"'
