@@ -18,7 +18,7 @@ from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, Fo
 from deployments.receivers.slack_actions import PATH as ACTIONS_PATH
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.triggers.delivery import DELIVERY_PATH
-from deployments.up.one_installation import LOCK_NAME, hold_data_folder, is_locked
+from deployments.up.one_installation import LOCK_NAME, is_locked, lock_data_folder
 from deployments.up.parts import build_environment, build_parts, check_deploys, check_installation
 from deployments.up.ports import MAX_RECEIVER_PORT, choose_site_port
 from deployments.up.supervise import start_supervisor, write_log_line
@@ -60,7 +60,7 @@ def up_command(
     with ExitStack() as stack:
         try:
             lock = stack.enter_context(
-                hold_data_folder(loaded.data_folder, utc_now)
+                lock_data_folder(loaded.data_folder, utc_now)
             )  # check before the ports, which the other installation uses
             claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
         except WarehouseUnwritable:
@@ -133,7 +133,7 @@ def run_receiver_with_server(
             "cannot run. Serve it at the Prefect server in prefect.api_url, or start `lookout receive --only` and "
             "run it yourself"
         )
-    with hold_data_folder(config.data_folder, utc_now) as lock:
+    with lock_data_folder(config.data_folder, utc_now) as lock:
         check_deploys(config, host=host, port=port, environment=environment)
         parts = build_parts(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         _log_parts(config_path, parts)

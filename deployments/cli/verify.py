@@ -111,9 +111,9 @@ def _iterate_production_uses(config: Config, target: str, environment: Mapping[s
             f'targets.{target}.environment is "production". Choose a staging target; if this is one, set '
             'environment = "staging"'
         )
-    host = _format_target_host(config, target)
+    host = _get_target_host(config, target)
     for name in sorted(production - {target}):
-        if _format_target_host(config, name) == host:
+        if _get_target_host(config, name) == host:
             yield (f"{host} is also the host of the production target {name}. Give the address of a staging deploy")
     slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
     if slack and production:
@@ -125,7 +125,7 @@ def _iterate_production_uses(config: Config, target: str, environment: Mapping[s
         yield f"{HEARTBEAT_VARIABLE} would send a heartbeat for the production monitor. Remove it from the job"
 
 
-def _format_target_host(config: Config, target: str) -> str:
+def _get_target_host(config: Config, target: str) -> str:
     """Return the host and port of the target's address in lower case."""
     return urlsplit(build_target_record(target, config.require_target(target)).address).netloc.lower()
 

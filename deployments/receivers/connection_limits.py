@@ -112,7 +112,7 @@ class PendingConnections:
 
     def _close(self, connection: BoundedProtocol) -> None:
         self.remove(connection)
-        connection.drop()
+        connection.close_without_answer()
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,13 @@ class BoundedProtocol(H11Protocol):
         self._cancel_body_deadline()
         super().connection_lost(exc)
 
-    def drop(self) -> None:
+    def close_without_answer(self) -> None:
         """Close the connection without an answer."""
         if self.transport is not None:
             self.transport.abort()
 
     def _start_head_deadline(self) -> None:
-        self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.drop)
+        self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.close_without_answer)
         self._pending.heads.add_and_limit(self, self.peer, self.loop.time())
 
     def _cancel_head_deadline(self) -> None:
@@ -201,7 +201,7 @@ class BoundedProtocol(H11Protocol):
 
     def _start_body_deadline(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
-            self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.drop)
+            self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.close_without_answer)
             self._pending.bodies.add_and_limit(self, self.find_client(scope), self.loop.time())
 
     def _cancel_body_deadline(self) -> None:

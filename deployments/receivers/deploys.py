@@ -321,7 +321,7 @@ def build_application(
         return PlainTextResponse("ok")
 
     async def answer_readiness(_request: Request) -> Response:
-        readiness_status = await readiness.poll()
+        readiness_status = await readiness.get_status()
         status = HTTPStatus.OK if readiness_status.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse(readiness_status.model_dump(), status_code=status)
 

@@ -71,7 +71,7 @@ class Readiness:
         self._lock = asyncio.Lock()
         self._last_status: tuple[float, ReadinessStatus] | None = None
 
-    async def poll(self) -> ReadinessStatus:
+    async def get_status(self) -> ReadinessStatus:
         """Return the current status, which is at most two seconds old."""
         async with self._lock:
             if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:

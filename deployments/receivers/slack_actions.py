@@ -1,8 +1,8 @@
 """The receiver of Slack's buttons: verifies a request, stores its actions, answers, and then applies them.
 
-An action is in the journal before Slack gets status 200. Therefore it survives a kill. The answer does not wait for
-the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a form with one
-JSON field that contains the actions. After the answer, each action is applied and shown in the message.
+An action is in the journal before Slack gets status 200. Therefore it survives a kill. The answer does not wait
+for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a form, and one
+of its fields contains the actions as JSON. After the answer, each action is applied and shown in the message.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
             stamp, signature = _read_signature(request)
             body = await _read_body(request, large)
             _check_signature(body, stamp, signature, verifiers)
-            await _save_actions(parse_slack_actions(body, at=now()), worker)
+            await _save_and_apply_actions(parse_slack_actions(body, at=now()), worker)
         except ActionRejected as refusal:
             return PlainTextResponse(str(refusal), status_code=refusal.status)
         except Malformed as error:
@@ -388,8 +388,11 @@ def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequenc
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
 
 
-async def _save_actions(actions: Sequence[SlackAction], worker: ActionWorker) -> None:
-    """Store actions before the answer. If that fails, Slack shows an error to the person who pressed the button."""
+async def _save_and_apply_actions(actions: Sequence[SlackAction], worker: ActionWorker) -> None:
+    """Store actions, and let ``worker`` apply them in the background.
+
+    If an action cannot be stored, Slack shows an error to the person who pressed the button.
+    """
     try:
         for received in actions:
             await asyncio.to_thread(worker.save, received)

@@ -259,7 +259,7 @@ class AccessControl:
             await self.app(scope, receive, send)
             return
         try:
-            admitted = self._admit_request(scope)
+            admitted = self._admit_and_log_request(scope)
         except EntryRefused as refusal:
             request = Request(scope)
             request.scope.setdefault("state", {}).setdefault(
@@ -271,7 +271,7 @@ class AccessControl:
             return
         await self.app(admitted, receive, _add_security_headers(send))
 
-    def _admit_request(self, scope: Scope) -> Scope:
+    def _admit_and_log_request(self, scope: Scope) -> Scope:
         """Check the request, and log the page view. Return the request with its visitor.
 
         The path of the returned request has no proxy prefix and no ``.json``. Raises `EntryRefused`.

@@ -130,7 +130,7 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
         site.snapshot.close()
 
 
-def build_protocol(settings: SiteSettings) -> type[BoundedProtocol]:
+def build_protocol_class(settings: SiteSettings) -> type[BoundedProtocol]:
     """Build the site's HTTP protocol.
 
     Behind a trusted proxy, a connection counts for the client, not for the proxy.
@@ -150,7 +150,7 @@ def build_site_server(application: ASGIApp, *, host: str, port: int, settings: S
         application,
         host=host,
         port=port,
-        protocol=build_protocol(settings),
+        protocol=build_protocol_class(settings),
         stop_timeout_s=STOP_TIMEOUT_S,
         proxy_headers=False,
     )

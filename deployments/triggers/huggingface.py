@@ -92,7 +92,7 @@ class HuggingFaceParser:
         latest = {
             ref.ref: ref for ref in push.updatedRefs or () if is_branch(ref.ref) and not is_null_commit(ref.newSha)
         }
-        parsed_refs = [self._route_ref(push.repo.name, ref, delivery) for ref in latest.values()]
+        parsed_refs = [self._find_deploys_of_branch(push.repo.name, ref, delivery) for ref in latest.values()]
         deploys = tuple(
             deploy for parsed in parsed_refs if isinstance(parsed, Deploys) for deploy in parsed.deploys
         )
@@ -100,6 +100,6 @@ class HuggingFaceParser:
             return Deploys(deploys)
         return parsed_refs[0] if parsed_refs else NotForUs(IgnoreReason.BRANCH)
 
-    def _route_ref(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
+    def _find_deploys_of_branch(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
         return self._routes.find_deploys(report, received_at=delivery.received_at)

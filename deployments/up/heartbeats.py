@@ -20,7 +20,7 @@ def write_heartbeats(lock: int, now: Callable[[], datetime]) -> Generator[None]:
 
     def beat() -> None:
         while not ended.wait(HEARTBEAT_S):
-            write_lock(lock, json.dumps(holder | {"alive_at": now().isoformat()}))
+            write_lock_file(lock, json.dumps(holder | {"alive_at": now().isoformat()}))
 
     beats = threading.Thread(target=beat, name="beats", daemon=True)
     beats.start()
@@ -29,10 +29,10 @@ def write_heartbeats(lock: int, now: Callable[[], datetime]) -> Generator[None]:
     finally:
         ended.set()
         beats.join()
-        write_lock(lock, "")
+        write_lock_file(lock, "")
 
 
-def write_lock(lock: int, text: str) -> None:
+def write_lock_file(lock: int, text: str) -> None:
     """Write the lock file in place.
 
     A process that reads an incomplete file finds no holder, and checks again later.

@@ -13,7 +13,7 @@ from typing import Final, TextIO
 
 from pydantic import ValidationError
 
-from deployments.up.heartbeats import write_lock
+from deployments.up.heartbeats import write_lock_file
 from monitors.errors import AlreadyRuns
 from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder
@@ -44,7 +44,7 @@ class Holder(Record):
 
 
 @contextmanager
-def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
+def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
     """Lock the folder until this process ends in any way. Yield the open lock. Raises `AlreadyRuns`.
 
     In a folder that is shared over a network, a lock may have no effect on other machines. Therefore the process
@@ -62,11 +62,11 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
             ) from None
         _refuse_another_machine(lock, data_folder, now())
         at = now()
-        write_lock(lock.fileno(), _build_holder(at).model_dump_json())
+        write_lock_file(lock.fileno(), _build_holder(at).model_dump_json())
         try:
             yield lock.fileno()
         finally:
-            write_lock(lock.fileno(), "")
+            write_lock_file(lock.fileno(), "")
 
 
 def find_holder(data_folder: Path, at: datetime) -> Holder | None:

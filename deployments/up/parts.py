@@ -108,7 +108,7 @@ def _list_checks(
     for provider in sorted(config.deploys.providers):
         yield lambda one=provider: build_trigger_parsers(load_secrets([one], environment), config.deploys)
     if config.deploys.triggers:
-        yield lambda: check_port(host, port)
+        yield lambda: check_receiver_port(host, port)
     if config.alerts.slack_buttons:
         yield lambda: parse_signing_secrets(environment.get(SLACK_SECRET))
         yield lambda: check_variable_set(
@@ -139,7 +139,7 @@ def suggest_port(port: int) -> int:
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
 
-def check_port(host: str, port: int) -> None:
+def check_receiver_port(host: str, port: int) -> None:
     """Raise `ConfigError` if the receiver of deploys cannot listen on the port."""
     check_port_free(host, port, "the receiver of deploys")
 

@@ -98,14 +98,14 @@ async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -
     async with asyncio.TaskGroup() as group:
         group.create_task(watch_configuration(config_path, log_line))
         group.create_task(release_unused_memory_regularly())
-        await keep_alive(RUNNER, prepare, config)
+        await run_with_restarts(RUNNER, prepare, config)
         await run_runner(runners[0], config, config_path, is_local=is_local, only_deploys=only_deploys)
 
 
 ReportStarted = Callable[[], Awaitable[None]]
 
 
-async def keep_alive(
+async def run_with_restarts(
     name: str,
     run: Callable[[ReportStarted], Awaitable[None]],
     config: Config,
@@ -175,7 +175,7 @@ class ServerThread(threading.Thread):
 
     async def _serve_all(self) -> None:
         tasks = {
-            name: asyncio.create_task(keep_alive(name, partial(self._serve, name, build), self._config))
+            name: asyncio.create_task(run_with_restarts(name, partial(self._serve, name, build), self._config))
             for name, build in self._builders.items()
         }
         await self._stop_requested.wait()

@@ -94,7 +94,7 @@ class Supervisor:
             adopt_orphans(enabled=False)
 
     async def _run_until_stop(self) -> None:
-        keepers = [asyncio.create_task(self._keep_alive(part)) for part in self._parts]
+        keepers = [asyncio.create_task(self._run_with_restarts(part)) for part in self._parts]
         await self._stop_requested.wait()
         self._reports.log(SUPERVISOR_NAME, "stopping")
         await asyncio.gather(*keepers)
@@ -103,7 +103,7 @@ class Supervisor:
         await asyncio.to_thread(terminate_descendants, os.getpid(), spare=self._earlier_pids, grace_s=0.0)
         self._reports.log(SUPERVISOR_NAME, "stopped")
 
-    async def _keep_alive(self, part: SupervisedProcess) -> None:
+    async def _run_with_restarts(self, part: SupervisedProcess) -> None:
         deaths = 0
         while not self._stop_requested.is_set():
             stood, code = await self._run_once(part, deaths)

@@ -110,9 +110,7 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
     """Yield sentences that say what the test questions prove."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
-        yield (
-            "Lookout asked no question. To check whether Lookout reads the answers, run the command again with --ask."
-        )
+        yield ("Lookout asked no question. To check whether it can read the answers, run this command with --ask.")
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.fallback_answer:

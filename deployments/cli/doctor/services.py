@@ -229,10 +229,11 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
         for place, settings in (("langsmith", common), *own)
         if settings is not None
     ]
-    return [*_check_isolation(context, config), *checks]
+    return [*_check_langsmith_separation(context, config), *checks]
 
 
-def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
+def _check_langsmith_separation(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
+    """Yield a broken check for each page whose settings point at production."""
     for name, target in config.targets.items():
         try:
             refuse_production_settings(config, name, context.environment)

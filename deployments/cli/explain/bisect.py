@@ -309,8 +309,8 @@ def bisect_command(
             if not (case and good and bad)
             else None
         )
-    first = _require_end_commit(good, since.passed_commit if since else None, "--good", "PASS")
-    last = _require_end_commit(bad, since.commit if since else None, "--bad", "FAIL")
+    first = _require_commit(good, since.passed_commit if since else None, "--good", "PASS")
+    last = _require_commit(bad, since.commit if since else None, "--bad", "FAIL")
     builds = resolve_build_addresses(_load_commits(repo, commits, commit or [], first, last), url_of)
     cases: list[FailingCase] = select_failing_cases(configured, target, case or [], since)
     refuse_production_addresses(configured, target, (build.address for build in builds), allow_production)
@@ -324,7 +324,7 @@ def bisect_command(
     return ExitCode.INCONCLUSIVE if report.why_open else ExitCode.PASS
 
 
-def _require_end_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
+def _require_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
     """Return the commit of the option, or else the recorded commit. Raises `ConfigError` if both are missing."""
     if commit is None and recorded is None:
         raise ConfigError(

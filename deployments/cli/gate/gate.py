@@ -327,7 +327,7 @@ def _verify_target(
     load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.require_target(name).suite)  # report an error in the suite before the run starts
     configured = config.require_target(name)
-    posts = _open_github_posts(options, job, name, configured.suite, environment)
+    posts = _create_job_results(options, job, name, configured.suite, environment)
     change = posts.change if posts else job.change if job else None
     request = VerifyRequest(
         target=name,
@@ -358,7 +358,7 @@ def _verify_target(
     )
 
 
-def _open_github_posts(
+def _create_job_results(
     options: GateOptions, job: WorkflowJob | None, target: str, suite: Path, environment: Mapping[str, str]
 ) -> JobResults | None:
     """Return the object that posts results to GitHub, or ``None`` without --github. Raises `ConfigError`."""
@@ -377,10 +377,10 @@ def _load_target_config(options: GateOptions) -> tuple[str, Config]:
     path = options.config or DEFAULT_CONFIG
     has_config = path.exists() or options.config is not None or not is_web_address(options.target or "")
     name, config = resolve_target(options.target or "", load_config(path) if has_config else None, options.suite)
-    return name, config.with_gate_of_job(_build_settings(options, config.gate))
+    return name, config.with_gate_of_job(_apply_gate_options(options, config.gate))
 
 
-def _build_settings(options: GateOptions, settings: GateSettings) -> GateSettings:
+def _apply_gate_options(options: GateOptions, settings: GateSettings) -> GateSettings:
     return apply_gate_flags(
         settings,
         min_score=options.min_score,
@@ -399,13 +399,13 @@ def _reevaluate_stored_run(
     if options.results is None:
         raise AssertionError("internal error: the gate has neither a target nor results")
     config = load_config(options.config) if options.config else None
-    settings = _build_settings(options, config.gate if config else GateSettings())
+    settings = _apply_gate_options(options, config.gate if config else GateSettings())
     runs = get_runs_folder(config) if config else options.results.parent.parent
     baseline = load_named_baseline(options.baseline, runs) if options.baseline != NO_BASELINE else None
     report, cases = reevaluate_results(options.results, settings, baseline)
     target = config.targets.get(report.target.name) if config else None
     suite = options.suite or (target.suite if target else None)
-    posts = _open_github_posts(options, job, report.target.name, suite or Path(report.suite_name), environment)
+    posts = _create_job_results(options, job, report.target.name, suite or Path(report.suite_name), environment)
     patterns = target.graders.account_patterns if target else ()
     result = _GateResult(
         report=report,

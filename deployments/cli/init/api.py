@@ -77,7 +77,7 @@ def detect_probe_table(
         return Probe(
             _format_unknown_table(driver or "json", "", "Lookout asked no question"), is_api=True, is_known=False
         )
-    return _build_detected_probe(target.address, environment, driver or "json", say)
+    return _ask_api_and_build_probe(target.address, environment, driver or "json", say)
 
 
 def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
@@ -167,7 +167,11 @@ def _discover_api_format(
     return discovery, headers
 
 
-def _build_detected_probe(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+    """Ask the API a question to detect its format, print the result, and build the probe table.
+
+    Raises `ConfigError` if the address does not behave like a chat API.
+    """
     discovery, headers = _discover_api_format(address, environment, say)
     if discovery.refused:
         return _build_refused_probe(address, discovery, headers, driver, say)

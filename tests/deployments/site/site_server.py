@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from deployments.site.serve import SiteEnvironment, build_protocol, build_site_application
+from deployments.site.serve import SiteEnvironment, build_protocol_class, build_site_application
 from monitors.config.file import Config, parse_config
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Incident
@@ -97,7 +97,7 @@ def serving_site(
 ) -> Iterator[ServedSite]:
     """Serve until the block ends."""
     application = build_site_application(config, host, SiteEnvironment(now, "me"))
-    with serving(application, build_protocol(config.site)) as address:
+    with serving(application, build_protocol_class(config.site)) as address:
         yield ServedSite(address, store, config)
 
 

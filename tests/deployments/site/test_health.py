@@ -17,8 +17,8 @@ from prefect.states import Completed, Scheduled
 from deployments.site.health import HealthChecker, build_monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import SiteEnvironment, open_site
-from deployments.up.heartbeats import write_lock
-from deployments.up.one_installation import LOCK_NAME, hold_data_folder
+from deployments.up.heartbeats import write_lock_file
+from deployments.up.one_installation import LOCK_NAME, lock_data_folder
 from flows.runtime.slack import build_recorded_heartbeat
 from flows.server.schedule_state import ScheduleState, load_schedule_states
 from flows.watching.polls import WatchPoll, write_polls
@@ -197,9 +197,9 @@ def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
 ):
     """By HTTP, while Prefect's server knows none of the schedules."""
     now = datetime.now(UTC)
-    with hold_data_folder(tmp_path, lambda: now - started_before) as lock:
+    with lock_data_folder(tmp_path, lambda: now - started_before) as lock:
         holder = json.loads((tmp_path / LOCK_NAME).read_text(encoding="utf-8"))
-        write_lock(lock, json.dumps(holder | {"alive_at": now.isoformat()}))  # as the heartbeats do
+        write_lock_file(lock, json.dumps(holder | {"alive_at": now.isoformat()}))  # as the heartbeats do
         page = now_page(tmp_path, monkeypatch, ())
     assert shown in page
     assert hidden not in page

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.up import heartbeats
 from deployments.up.heartbeats import write_heartbeats
-from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, find_holder, hold_data_folder
+from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, find_holder, lock_data_folder
 from monitors.errors import AlreadyRuns
 from tests.builders import NOON
 
@@ -27,9 +27,9 @@ def noted(folder, **changes):
 
 def test_a_second_one_on_this_machine_is_refused(tmp_path):
     with (
-        hold_data_folder(tmp_path, noon),
+        lock_data_folder(tmp_path, noon),
         pytest.raises(AlreadyRuns, match="another `lookout up`"),
-        hold_data_folder(tmp_path, noon),
+        lock_data_folder(tmp_path, noon),
     ):
         pass
 
@@ -38,25 +38,25 @@ def test_one_on_another_machine_that_lives_is_refused_by_name(tmp_path):
     noted(tmp_path)
     with (
         pytest.raises(AlreadyRuns, match=r"on other \(process 7\)"),
-        hold_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT / 2),
+        lock_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT / 2),
     ):
         pass
 
 
 def test_one_that_died_there_is_forgotten(tmp_path):
     noted(tmp_path)
-    with hold_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT):
+    with lock_data_folder(tmp_path, lambda: NOON + HEARTBEAT_TIMEOUT):
         pass
 
 
 def test_another_container_of_this_machine_and_this_machine_restarted_are_not_another_machine(tmp_path):
-    with hold_data_folder(tmp_path, noon):
+    with lock_data_folder(tmp_path, noon):
         here = json.loads((tmp_path / LOCK_NAME).read_text())
     noted(tmp_path, kernel=here["kernel"])
-    with hold_data_folder(tmp_path, noon):
+    with lock_data_folder(tmp_path, noon):
         pass
     noted(tmp_path, host=here["host"])
-    with hold_data_folder(tmp_path, noon):
+    with lock_data_folder(tmp_path, noon):
         pass
 
 
@@ -71,7 +71,7 @@ def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, 
             renewed.set()
         return time
 
-    with hold_data_folder(tmp_path, now) as lock, write_heartbeats(lock, now):
+    with lock_data_folder(tmp_path, now) as lock, write_heartbeats(lock, now):
         assert renewed.wait(60)
         holders = (find_holder(tmp_path, now()) for _ in range(10_000))  # a reader may meet half of a heartbeat
         holder = next(holder for holder in holders if holder is not None)

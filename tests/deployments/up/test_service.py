@@ -15,7 +15,7 @@ from starlette.routing import Route
 from deployments.receivers.connection_limits import BoundedProtocol, build_bounded_server
 from deployments.receivers.ports import check_port_free
 from deployments.up import service
-from deployments.up.service import ServerThread, keep_alive
+from deployments.up.service import ServerThread, run_with_restarts
 from deployments.up.supervisor import RestartPolicy
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
@@ -57,7 +57,7 @@ async def test_a_part_that_keeps_failing_is_reported_once_and_its_recovery_too(c
             raise ConfigError("Prefect is away")
         await report_started()
 
-    await keep_alive("runner", run, config, HASTY)
+    await run_with_restarts("runner", run, config, HASTY)
     assert tries == 6
     assert reports == [("runner", 3, "last with this error: Prefect is away"), ("runner", "recovered")]
 
@@ -72,7 +72,7 @@ async def test_a_failure_that_passes_at_once_is_not_reported(config, reports):
             raise ConfigError("Prefect is away")
         await report_started()
 
-    await keep_alive("runner", run, config, HASTY)
+    await run_with_restarts("runner", run, config, HASTY)
     assert reports == []
 
 
