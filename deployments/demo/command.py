@@ -196,7 +196,7 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
 
 
 def _print_caught_faults(folder: Path, *, faults: bool) -> None:
-    """Print for each planted fault whether the newest run detected it, without the agent's texts."""
+    """Print for each planted fault whether the newest run detected it."""
     newest = max((folder / "runs").glob("*/results.json"), default=None)
     if newest is not None:
         report, cases = read_results(newest)

@@ -1,8 +1,8 @@
 """``lookout prefect-yaml``: write a configuration's deployments as the file that ``prefect deploy`` reads.
 
-The file contains the same plan that ``lookout up`` executes on one machine, for workers of a work pool on other
-machines. It contains names and paths, but no secrets: these are in the workers' environment, or named in the pool's
-own template (``deployments/prefect/pools``).
+The file contains the plan that ``lookout up`` executes on one machine, for workers of a work pool on other
+machines. It contains names and paths, but no secrets. Secrets come from the workers' environment or from the
+template of the pool (``deployments/prefect/pools``).
 
     python -m deployments.prefect.prefect_yaml   writes deployments/prefect/prefect.yaml again, from
     lookout.example.toml

@@ -205,7 +205,7 @@ class RunStarter(Worker):
         return not started.failed
 
     def _log(self, reasons: tuple[str, ...]) -> None:
-        """Log why deploys wait when the reasons change, and when no deploy waits any more."""
+        """If the reasons why deploys wait have changed, log the new reasons, or that no deploy waits any more."""
         if reasons == self._logged_reasons:
             return
         for reason in reasons:

@@ -27,7 +27,7 @@ PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)
 """Maximum time since a runner asked Prefect for due runs.
 
-Prefect's runners and workers ask every 10 to 15 s, those of ``lookout up`` every 2 s.
+Prefect's runners and workers ask every 10 to 15 s. The runner of ``lookout up`` asks every 8 s.
 """
 
 

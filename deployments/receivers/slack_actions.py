@@ -1,8 +1,9 @@
 """The receiver of Slack's buttons: verifies a request, stores its actions, answers, and then applies them.
 
 An action is in the journal before Slack gets status 200. Therefore it survives a kill. The answer does not wait
-for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a form, and
-one of its fields contains the actions as JSON. After the answer, each action is applied and shown in the message.
+for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a form,
+and one of its fields contains the actions as JSON. After the answer, each action is applied and shown in the
+message.
 """
 
 from __future__ import annotations

@@ -357,7 +357,7 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
 
 
 def check_watching(context: DoctorContext) -> list[HealthCheck]:
-    """Check that `lookout up` still watches the logs, Spaces, deploys and traffic that it watched before."""
+    """Check that `lookout up` still polls the logs, Spaces, deploys and traffic sources that it polled before."""
     polls = read_polls(context.data_folder)
     if not polls:
         return []

@@ -1,4 +1,7 @@
-"""``lookout shrink``: find the shortest question that still fails like a case, and store it as a draft."""
+"""``lookout shrink``: find the shortest question that still fails in the same way as a case.
+
+The question is stored as a draft of a new case.
+"""
 
 from __future__ import annotations
 

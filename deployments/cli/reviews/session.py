@@ -146,8 +146,8 @@ def build_label_table(
 class ReviewSession(Generic[Item]):
     """One person's review of several items, one after the other.
 
-    ``keys`` is the line that lists the keys. An action returns the decision, or the changed item (which is then
-    shown again), or ``None`` to ask for another key.
+    ``keys`` is the line that lists the keys. ``content`` builds the view of an item. ``actions`` maps a key to a
+    function, which returns a decision, or the changed item to show again, or ``None`` to ask for another key.
     """
 
     screen: ReviewScreen

@@ -154,7 +154,7 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
 
 
 def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
-    """Format what the comparison shows. ``matters`` is the smallest drop that it should be able to detect."""
+    """Format what the comparison shows. ``matters`` is the smallest drop that a comparison should detect."""
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
@@ -179,7 +179,7 @@ def _iterate_comparison_warnings(before: RunSide, now: RunSide) -> Iterator[str]
     if before.run_id == now.run_id:
         yield "Both runs are the same."
     if before.target != now.target:
-        yield "The runs are of two targets, so a flip is a difference between them, not a change."
+        yield "The runs have different targets. A flip is a difference between the targets, not a change."
     if before.suite_sha256 != now.suite_sha256:
         yield "The suites differ, so only cases with the same question and the same right answer are paired."
     if before.judges and now.judges and set(before.judges) != set(now.judges):

@@ -37,7 +37,7 @@ from monitors.records.cases import GoldCase
 
 
 class GrownDraftShown(Record):
-    """A draft with masked personal data. ``suite`` is empty if its target is no longer configured."""
+    """A draft with masked personal data. ``suite`` is empty if the target is no longer configured."""
 
     id: str
     target: str
