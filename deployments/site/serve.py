@@ -107,7 +107,7 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
 
 
 def _refresh_slow_data(site: Site) -> None:
-    """Refresh slow data when there is a copy, so that no page waits for it."""
+    """Compute slow data after each copy of the warehouse, before a page needs it."""
     site.health.run_checks_if_old(site)
     # The page that needs the data tries again and shows the error.
     with suppress(MonitorError):

@@ -14,7 +14,7 @@ POLL_S: Final = 5.0
 
 
 async def watch_configuration(path: Path, write_line: Callable[[str], None]) -> None:
-    """Write a line for each change of the file, or if the file cannot be read, until cancelled."""
+    """Until cancelled, write a line after each change of the file. It says whether the file can be read."""
     current = content = await asyncio.to_thread(_read_content, path)
     while True:
         # The file is polled, because an editor may replace it, which would end a watch on it.

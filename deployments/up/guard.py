@@ -55,7 +55,7 @@ def find_descendants(ancestor: int) -> frozenset[int]:
 
 
 def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
-    """End all descendants except ``spare`` and its own descendants.
+    """End all descendants except the processes in ``spare`` and their descendants.
 
     Send SIGTERM and, after ``grace_s``, SIGKILL.
     """

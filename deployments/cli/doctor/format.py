@@ -235,7 +235,7 @@ def _format_selectors_title(inspection: PageInspection, pinned: Selectors) -> st
         return "\nAlready configured:"
     if inspection.problem is not None:
         return "\nLines for lookout.toml with the elements found:"
-    return "\nYou need no selectors. To fix the elements that Lookout uses, add to lookout.toml:"
+    return "\nYou need no selectors. To make Lookout always use these elements, add to lookout.toml:"
 
 
 def _print_network_answer(
@@ -266,7 +266,7 @@ def _print_network_answer(
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """Return the lines for lookout.toml that fix the elements that were found, and the profile of the page."""
+    """Return the lines for lookout.toml that set the selectors of the found elements and the profile of the page."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":
