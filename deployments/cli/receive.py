@@ -319,7 +319,7 @@ def _print_slack_actions_status(
         console.print("[yellow]Messages have no buttons, because alerts.slack_buttons is false.[/]", soft_wrap=True)
     if not environment.get(TOKEN_VARIABLE):
         console.print(
-            f"[yellow]{TOKEN_VARIABLE} is not set. Without it, Lookout can edit a message only within 30 minutes after a "
-            "click.[/]",
+            f"[yellow]{TOKEN_VARIABLE} is not set. Without it, Lookout can edit a message only within 30 minutes "
+            "after a click.[/]",
             soft_wrap=True,
         )

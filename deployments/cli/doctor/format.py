@@ -266,7 +266,7 @@ def _print_network_answer(
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """Return the lines for lookout.toml that set the selectors of the found elements and the profile of the page."""
+    """Return the lines for lookout.toml that set the selectors of the found elements, and the page's profile."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":

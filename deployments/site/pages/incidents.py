@@ -101,9 +101,9 @@ class IncidentDecision(Record):
 class IncidentData(Record):
     """One incident with all its data. ``earlier`` counts the lines of the history that are not shown.
 
-    ``silences`` have not ended yet; ``silence_times`` maps their ids to their periods. ``asked_again``
-    is the result if the last run asked the case again. Otherwise it is empty. ``page_state``
-    changes with the history. A form that is sent twice with the same state counts as one decision.
+    ``silences`` have not ended yet; ``silence_times`` maps their ids to their periods. ``asked_again`` is the
+    result if the last run asked the case again. Otherwise it is empty. ``page_state`` changes with the history. A
+    form that is sent twice with the same state counts as one decision.
     """
 
     incident: Incident
