@@ -74,9 +74,9 @@ class Refresher:
         try:
             await asyncio.to_thread(self._snapshot.refresh, WAIT_S)
         except WarehouseBusy as error:
-            problem = f"the copy is not renewed: {error}"
+            problem = f"the site's copy of the warehouse is not renewed: {error}"
         except MonitorError as error:
-            problem = f"the copy cannot be renewed: {error}"
+            problem = f"the site's copy of the warehouse cannot be renewed: {error}"
         if problem and problem != self.problem:
             log.warning("%s", problem)
         self.problem = problem
