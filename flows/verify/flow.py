@@ -54,7 +54,7 @@ from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, store_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, should_report_changes
 from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls
-from monitors.alerts.liveness import choose_final_beat
+from monitors.alerts.liveness import choose_final_ping
 from monitors.alerts.redact import build_redactor, redact
 from monitors.alerts.resolve import LEFT_SUITE
 from monitors.config.file import Config, build_target_record
@@ -152,7 +152,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
             run_folder.finish()
             await publish_to_prefect(run, report, paths)
     late = await asyncio.to_thread(list_late_polls, context.config.data_folder, context.now(), context.target.name)
-    final_beat = choose_final_beat(graded=run.graded, broke=run.interrupted or bool(late))
+    final_beat = choose_final_ping(graded=run.graded, broke=run.interrupted or bool(late))
     if final_beat is not None:
         note = f"{format_late_polls(late)}. {WATCH_TO_DO}" if late else _format_verdict_briefly(report)
         await beat.ping(final_beat, run_id=context.run_id, note=note)

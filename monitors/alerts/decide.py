@@ -5,16 +5,23 @@
                         └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
 The decision uses only the stored incidents, the new observations and the time. The caller stores the changed
-incidents and the alerts in one transaction. An alert counts as sent from then on; another step delivers it.
+incidents and the alerts in one transaction. From then on, an alert counts as sent. Another step delivers it.
 
-Some alerts are withheld. A silence mutes incidents at a person's request. During an outage, alerts that the
-outage explains are muted, so that an outage is one alert instead of fifty. ``last_notified_at`` is ``None`` while
-an alert is withheld. The next observation that may send an alert then sends it.
+Some alerts are withheld:
 
-Some alerts reached nobody. If an alert was only printed, it is sent once Slack works, with the reason
-`open_before`. If Slack refused an alert, an open incident of severity 3 is sent again with the reason
-`open_before`. All other refused alerts are sent in one summary with the reason `missed`. An incident that was
-only printed gets no recovery alert.
+- A silence mutes incidents at a person's request.
+- An outage mutes alerts about the application's quality. An outage then sends one alert instead of fifty.
+
+While an incident's alert is withheld, the incident's ``last_notified_at`` is ``None``. When the incident is no
+longer muted, the next observation of it sends the alert.
+
+Some alerts reached nobody. They are sent again later:
+
+- An alert that was only printed is sent with the reason `open_before`.
+- An alert that Slack refused is sent with the reason `open_before` if its incident is open and has severity 3.
+- All other alerts that Slack refused are sent in one summary with the reason `missed`.
+
+If an incident's alert was only printed, no recovery alert is sent about the incident.
 """
 
 from __future__ import annotations
@@ -44,10 +51,13 @@ MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAIL
 """While an incident of such a kind is open, alerts about the application's quality are muted."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""Kinds of incidents that an outage mutes. Grave failures are an exception: they always send an alert."""
+"""Kinds of incidents that an outage mutes. It does not mute grave failures (`GRAVE_KINDS`)."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds of incidents that happen once. They send one alert, no reminder and no recovery. They are closed later."""
+"""Kinds of incidents that happen once. They send one alert, no reminder and no recovery alert.
+
+They are closed after ``event_open_h``.
+"""
 
 
 class AlertDecision(Record):
@@ -69,12 +79,15 @@ def decide_alerts(
     refused: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
-    """Update the ``previous`` incidents with the ``observations``, and decide which alerts to send.
+    """Return the ``previous`` incidents that the ``observations`` change, and the alerts to send.
 
-    ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
-    incident with the fingerprint of an observation. Without ``scope``, the run is not finished, so no incident is
-    resolved. ``undelivered`` are alerts about open incidents that were only printed. ``refused`` are alerts that
-    Slack refused. While a run is ``under_way``, both wait, because the end of the run may resolve their incidents.
+    - ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
+      incident with the fingerprint of an observation.
+    - ``scope`` is ``None`` while the run is not finished. No incident is resolved then.
+    - ``undelivered`` maps fingerprints of open incidents to alerts that were only printed.
+    - ``refused`` maps fingerprints of incidents to alerts that Slack refused.
+    - While a run is ``under_way``, the alerts in ``undelivered`` and ``refused`` are not sent, because the end of
+      the run may resolve their incidents.
 
     Calling this function again with the stored result changes nothing and sends nothing.
     """
@@ -95,7 +108,7 @@ def decide_alerts(
         elif not before.is_resolved:
             after[key] = before.update_from(observation)
         elif observation.run_id != before.last_run_id and before.kind not in EVENT_KINDS:
-            after[key] = before.reopen(observation)  # not by the run that saw the incident before it was resolved
+            after[key] = before.reopen(observation)  # the run that last saw it cannot reopen it
     endings = {
         key: build_recovery(incident, scope)
         for key, incident in previous.items()
@@ -103,7 +116,7 @@ def decide_alerts(
     }
     after |= {key: item.incident for key, item in endings.items()}
 
-    # Find which incidents are muted. Only now are the outages known: a new outage mutes, an ended outage does not.
+    # Find which incidents are muted. The new states count: a new outage mutes, an outage that has ended does not.
     outages = {i.target for i in after.values() if i.kind in MUTING_KINDS and not i.is_resolved}
     muted = {
         key
@@ -187,8 +200,8 @@ def find_notify_reason(
     """Return why an alert about an incident must be sent. ``None`` if there is no reason.
 
     ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the clock.
-    They use the time between now and the last alert in either direction, so a clock that jumps neither repeats nor
-    mutes alerts.
+    A reminder is also due if the last alert is far in the future: then the clock was set back, and reminders would
+    otherwise stop.
     """
     if after.is_resolved:
         return None
@@ -200,7 +213,7 @@ def find_notify_reason(
         return NotifyReason.WORSE
     if after.state is IncidentState.ACKNOWLEDGED:
         return None
-    if after.last_notified_at is None:  # its alert was withheld while the incident was silenced or inhibited
+    if after.last_notified_at is None:  # its alert was withheld, because the incident was muted
         if after.resolved_at is not None:
             return NotifyReason.REGRESSED
         return NotifyReason.FIRST_SEEN if after.thread is None else NotifyReason.WORSE
@@ -210,9 +223,10 @@ def find_notify_reason(
 
 
 def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool) -> NotifyReason:
-    """Choose the reason for an alert that reached nobody.
+    """Return the reason for an alert that reached nobody.
 
-    Open incidents of severity 3 are sent again and are not in the summary.
+    It is ``MISSED`` if Slack refused the alert, except for an open incident of severity 3. Otherwise it is
+    ``OPEN_BEFORE``.
     """
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
@@ -221,7 +235,8 @@ def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
     """Put ``incident`` in the thread of the same run's first alert of this kind, if there is such an alert.
 
-    A grave failure joins only the thread of a grave failure, so that a leak is not hidden below a wrong number.
+    A grave failure joins only the thread of a grave failure, because a leak must not be hidden below a wrong
+    number.
     """
     for first in previous.values():
         if (

@@ -24,10 +24,13 @@ class DigestFigure(Record):
 class Digest(Record):
     """The content of the nightly digest.
 
-    It is due at ``due_at``, and made again at each attempt to send it. ``incidents`` are open now. ``recovered``
-    counts the incidents that were resolved since the last digest. ``note`` is a remark about the nightly run, for
-    example that the budget was used up. ``unknown`` names in two or three words what the run could not check. If it
-    is not empty, a digest without open incidents is not good news.
+    The digest is due at ``due_at``. It is built again at each attempt to send it.
+
+    - ``incidents`` are the incidents that are open now.
+    - ``recovered`` is the number of incidents that were resolved since the last digest.
+    - ``note`` is a remark about the nightly run, for example that the budget was used up.
+    - ``unknown`` names in two or three words what the run could not check. If ``unknown`` is not empty, a digest
+      without open incidents is not good news.
     """
 
     id: Identifier

@@ -1,4 +1,4 @@
-"""Groups alert items into messages, so that five hundred failures become one message.
+"""Groups alert items into messages. Five hundred new failures of one kind become one message.
 
 Each message also gets references: the alerts of its cases, the run that saw the incident, and the evidence.
 """
@@ -31,7 +31,7 @@ from monitors.records.incidents import (
 ID_CHARACTERS: Final = 8
 """Length of the random part of an alert's id.
 
-8 base-32 characters are 40 bits: if there are 10,000 alerts a year, two of them get the same id with a probability
+8 base-32 characters are 40 bits. With 10,000 alerts a year, the probability that two of them get the same id is
 below 1 in 20,000.
 """
 
@@ -46,11 +46,13 @@ def group_items_into_alerts(
 ) -> tuple[Alert, ...]:
     """Group ``items`` into as few messages as possible, the worst message first.
 
-    New and returned failures of one kind share a message. Reminders, worse failures and recoveries go to the
-    thread of their incident. Alerts that reached nobody before become separate summaries: one about the
-    application and one about the monitor. The id of a message is computed from the run and the content, so that
-    two workers with the same items build the same message. Within a message, the worst items come first, then the
-    new ones.
+    - New and returned failures of one kind share a message.
+    - Reminders, worse failures and recoveries go to the thread of their incident.
+    - Alerts that reached nobody before become summaries: one about the application and one about the monitor.
+
+    The id of a message is computed from the run and the content. If two workers have the same items, they therefore
+    build messages with the same ids. Within a message, the worst items come first. Among equally severe items, new
+    ones come first.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -92,15 +94,16 @@ def group_items_into_alerts(
 def add_references(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """Add references to messages: alerts of a gate's cases, the run that saw the incident, and the evidence.
+    """Return the messages with references: to the alerts of a gate's cases, to an earlier run, and to the evidence.
 
-    ``undelivered`` are alerts that reached nobody, and ``sent`` are the ids of the last alerts. The keys of both
-    are fingerprints of open incidents. ``evidence`` is the folder on this machine with the run's evidence.
+    ``undelivered`` maps fingerprints of open incidents to alerts that reached nobody. ``sent`` maps fingerprints of
+    open incidents to the ids of their last alerts. ``evidence`` is the folder on this machine with the run's
+    evidence.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []
     for alert in alerts:
-        # A fault that one earlier run saw has this run's scores and links. If several runs saw it, it has none.
+        # If one earlier run saw all faults, the message has the scores and links of that run.
         runs = {item.observation.run_id: item.incident.fingerprint for item in alert.items}
         is_missed = alert.reason is NotifyReason.MISSED
         if is_missed or (alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs):

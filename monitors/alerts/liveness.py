@@ -1,12 +1,12 @@
 """Pings an external watchdog, and detects a log that has been silent for too long.
 
-Lookout pings the watchdog when a run starts, when it has graded something, and when it fails. The watchdog sends
-an alert if the pings stop. Any service that accepts healthchecks pings works: ``URL/start``, ``URL`` and
-``URL/fail``, each with ``rid``, a UUID that joins the pings of one run. A broken watchdog never stops a run. The
-address is a secret, so aiohttp sends the ping: httpx writes addresses to its log.
+Lookout pings the watchdog when a run starts, when a run has graded something, and when a run fails. The watchdog
+sends an alert if the pings stop. Any service that accepts the pings of healthchecks works: ``URL/start``, ``URL``
+and ``URL/fail``. Each ping has a ``rid``, a UUID that all pings of one run share. A broken watchdog never stops a
+run. The address is a secret. aiohttp sends the pings, because httpx would write the address to its log.
 
 If a log is silent, the process that writes it may be dead. Lookout compares the silence with the longest recent
-pause between two entries of the same log. Nights and weekends count as normal once they have occurred.
+pause between two entries of the same log. A silent night or weekend counts as normal after it has occurred once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
 """Part of a heartbeat's address that Lookout replaces with the target's name. It is optional."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""Namespace for ``rid``. It is fixed, so that the same run always has the same ``rid``."""
+"""Namespace for ``rid``. It is fixed, because a run must always have the same ``rid``."""
 
 
 class Beat(StrEnum):
@@ -96,7 +96,7 @@ class Heartbeat:
 
 
 def compute_ping_id(run_id: str) -> str:
-    """Return the UUID that joins the pings of one run."""
+    """Return the UUID that all pings of one run share."""
     return str(uuid.uuid5(PING_ID_NAMESPACE, run_id))
 
 
@@ -107,8 +107,8 @@ def build_heartbeat(
     return Heartbeat(url.replace(TARGET_PLACEHOLDER, target) if url else None, note)
 
 
-def choose_final_beat(*, graded: int, broke: bool) -> Beat | None:
-    """Return the ping for a finished run. ``None`` if the run did not fail but graded nothing."""
+def choose_final_ping(*, graded: int, broke: bool) -> Beat | None:
+    """Return the ping for a finished run. ``None`` sends no ping: the run did not break, but graded nothing."""
     if broke:
         return Beat.FAILED
     return Beat.PROVED if graded else None
@@ -137,11 +137,12 @@ class LogSilence(Record):
 def find_log_silence(
     entries_at: Sequence[datetime], now: datetime, settings: WatchdogSettings
 ) -> LogSilence | None:
-    """Return the silence of a log if it is too long at ``now``, or else ``None``.
+    """Return the silence of a log at ``now``. ``None`` if it is not too long.
 
     ``entries_at`` are the times of the log's entries in any order. A time after ``now`` counts as ``now``. The
     silence is too long if it is longer than ``log_silence_floor_h`` and longer than ``log_silence_factor`` times
-    the longest pause. If the log has fewer than ``log_silence_entries`` entries, nothing is reported.
+    the longest pause between two entries. If the log has fewer than ``log_silence_entries`` entries, the result is
+    ``None``.
     """
     times = sorted(min(at, now) for at in entries_at)
     if len(times) < settings.log_silence_entries:

@@ -75,11 +75,14 @@ MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
 """Maximum length of the question and of the answer in the one-line text, in characters.
 
-With this length, both fit on a watch.
+With this length, both fit on a smartwatch.
 """
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
-"""The same maximum in a failed gate's message, whose line also lists other cases."""
+"""Maximum length of an answer in the one-line text about a failed gate, in characters.
+
+The line also lists other failed cases.
+"""
 MAX_GROUPED_CHARACTERS: Final = 140
 """Maximum length of an excerpt if a message reports several failures, in characters.
 
@@ -204,7 +207,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         dimensions=(alert.dimensions or "") if is_scored else "",
         explanations=tuple(filter(None, explanations)) if is_explained else (),
         links=_build_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
-        marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
+        marks=tuple(format_operator_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
         case_ids=tuple(_list_case_ids(alert)),
         address=alert.items[0].observation.address,
@@ -260,7 +263,7 @@ def format_headline(alert: Alert) -> str:
 
 
 def _find_only_case_id(alert: Alert) -> str:
-    """Return the case id if the message is about exactly one case, or else an empty text."""
+    """Return the id of the only failed case. Empty if the message is about several faults or about traffic."""
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_about_traffic(only)
     return remove_invisible_characters(only.incident.case_id or "") if is_named else ""
@@ -271,23 +274,23 @@ def _is_about_traffic(item: AlertItem) -> bool:
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
-def _format_fault_counts(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """Format at most ``named`` faults with their counts: ``2 × Wrong fact stated, Source not cited``.
+def _format_fault_counts(items: Sequence[AlertItem], limit: int | None = None) -> str:
+    """Format at most ``limit`` faults with their counts: ``2 × Wrong fact stated, Source not cited``.
 
     Grave faults come first, then the most frequent.
     """
     tally = Counter(format_fault(item.incident) for item in items)
     grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE_KINDS}
     faults = sorted(tally, key=lambda fault: (fault not in grave, -tally[fault], fault))
-    text = [f"{tally[fault]:,} × {fault}" if tally[fault] > 1 else fault for fault in faults[:named]]
-    return ", ".join(text) + (f", {ELLIPSIS}" if named is not None and len(faults) > named else "")
+    text = [f"{tally[fault]:,} × {fault}" if tally[fault] > 1 else fault for fault in faults[:limit]]
+    return ", ".join(text) + (f", {ELLIPSIS}" if limit is not None and len(faults) > limit else "")
 
 
 def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Sort the items so that the first few show each kind of fault.
+    """Sort the items. The first few then show as many kinds of faults as possible.
 
-    Open incidents come first. Among them, grave failures come first, then one failure of each other kind, then
-    the rest.
+    Open incidents come first. Among them, the first failure of each grave kind comes first, then the first failure
+    of each other kind, then the second failures, and so on.
     """
     before: Counter[str] = Counter()
     places: list[tuple[bool, bool, int, int]] = []
@@ -318,7 +321,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
         finding_label = "Found" if _is_about_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
-    # Facts that the head of a message with several failures lacks: another reason, an older deploy, more runs.
+    # Facts that differ between several failures, so that the head of the message cannot show them.
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
@@ -337,7 +340,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
         began, ended = format_utc(incident.opened_at), incident.resolved_at if incident.is_resolved else None
         history.append(f"open from {began} to {format_utc(ended)}" if ended else f"still open, since {began}")
 
-    # Failed cases of a gate that are not shown here. They are counted, or have separate alerts with these ids.
+    # Failed cases of a gate that this message only lists. If a case has its own alert, its alert's id is added.
     others = observation.others
     if cases_with_alerts := observation.cases_with_alerts:
         sent = {case_alert.case_id: case_alert.alert_id for case_alert in alert.own_alerts}
@@ -379,14 +382,14 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Say since when, and since which deploy, the fault exists. For a recovery, say how long it lasted."""
+    """Return since when and since which deploy the fault exists. For a recovery, return how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
     if alert.reason in SUMMARY_REASONS:
         return ""  # each incident has different times
 
-    # The deploy with which all incidents began. It is empty if it is unknown or irrelevant.
+    # The deploy with which the incidents began. Empty if no deploy is known, or for a fault of the monitor.
     commits = {incident.first_commit for incident in incidents}
     deploy = "several deploys" if len(commits) > 1 else _format_deploy(only.first_commit)
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
@@ -402,7 +405,7 @@ def _format_since_or_duration(alert: Alert) -> str:
         broken = f"broken since {deploy}" if deploy else ""
         return ", ".join(piece for piece in (" ".join(ending), broken) if piece)
 
-    # If this run did not see an incident from before Slack worked, use the time of the run that saw it.
+    # The incidents began before Slack worked. If this run did not see them, use the times of earlier runs.
     runs = {item.observation.run_id: item.observation.seen_at for item in alert.items}
     if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
         if len(runs) == 1:
@@ -510,7 +513,7 @@ def _build_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
     elif (
         alert.kind in KINDS_WITH_SCORES
         and first.owner is Capability.VERIFY
-        and alert.reason is not NotifyReason.SILENCED  # its place of a run has a silence's period
+        and alert.reason is not NotifyReason.SILENCED  # its run id is not a run, but the period of a silence
     ):
         pages.append(Link(label="Run", href=run_page))
     return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
@@ -527,17 +530,18 @@ _CONTACT: Final = re.compile(r"gives away: .*(?:phone|e-mail)")
 _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 
-def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
-    """Return ``Acknowledged by @asha · 02:14 UTC``. If ``slack`` is true, this is ``mrkdwn`` with the person's id.
+def format_operator_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
+    """Format who did what, and when: ``Acknowledged by @asha · 02:14 UTC``.
 
-    Slack shows the person's name instead of the id. In an edited message, this notifies nobody.
+    If ``slack`` is true, the text is ``mrkdwn`` with the person's Slack id. Slack shows the person's name instead
+    of the id. Lookout adds this text to a message that was already sent, so Slack does not notify the person.
     """
     if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
         by = f"<@{mark.by}>" if slack else f"@{mark.by}"
     else:
         by = disable_slack_markup(mark.by) if slack else remove_invisible_characters(mark.by)
 
-    # The failures that the action was about. If they are few, they are named.
+    # The failures that the action was about. They are named only if they are few.
     about, cases = "", list[str]()
     items = [item for item in alert.items if item.incident.fingerprint in mark.fingerprints]
     if len(items) < len(alert.items):
@@ -558,9 +562,12 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
 
 
 def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
-    """Return whether an operator can still do this action about ``item``.
+    """Return whether a message offers this action about ``item``. Each action can be done only once.
 
-    Each action can be done once. After a false alarm, no other action can be done.
+    - Acknowledge: the incident is not resolved, and nobody has marked it as a false alarm or resolved it.
+    - False alarm: the incident is about an answer.
+    - Add to gold: see `can_become_gold_case`.
+    - Resolve: never, because messages have no button for it.
     """
     done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
     if kind in done:

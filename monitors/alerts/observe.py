@@ -84,7 +84,8 @@ def build_failed_gate_observation(
 ) -> Observation:
     """Build the observation of a run with the verdict FAIL.
 
-    The severity is 3 if a case of severity 3 failed, or else 2. ``failed`` is the result of `select_failed_cases`.
+    The severity is 3 if a case of severity 3 failed. Otherwise it is 2. ``failed`` is the result of
+    `select_failed_cases`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -107,7 +108,7 @@ def build_failed_gate_observation(
 
 
 def build_void_judge_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Build the observation that the judge graded known answers wrong, so that its grades do not count."""
+    """Build the observation that the judge graded known answers wrong. The judge's grades then do not count."""
     return _build_observation(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
@@ -165,7 +166,7 @@ def build_hallucination_observation(
 ) -> Observation:
     """Build the observation of one entry of the application's own hallucination log.
 
-    ``entry_id`` identifies the entry even after its file is moved, so that each entry sends one alert. ``place``
+    ``entry_id`` must stay the same if the log file is moved, because each entry must send only one alert. ``place``
     is the position of the entry in the log.
     """
 
@@ -263,9 +264,9 @@ def build_case_observations(
 ) -> tuple[Observation, ...]:
     """Build an observation for each failed case of severity ``settings.alert_severity`` or more.
 
-    Included are failures of the application, and answers that rules pass and a judge fails. If a case was asked
-    several times, the worst result counts. Texts are redacted and shortened. ``flaky`` maps the id of a flaky case
-    to a text about it.
+    A case counts as failed if the application caused the failure, or if the rules pass the answer and a judge fails
+    it. If a case was asked several times, the worst result counts. Texts are redacted and shortened. ``flaky`` maps
+    the ids of flaky cases to texts about them.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -319,10 +320,10 @@ def select_failed_cases(
     account_patterns: Sequence[str] = (),
     named_before: Collection[str] = (),
 ) -> FailedCases:
-    """Select the failed cases for a gate's message: some with their texts, the others only by their ids.
+    """Select the failed cases for a gate's message: some with their texts, the others only with their ids.
 
-    At most ``settings.group_limit`` cases without their own alert get their texts. New cases come first.
-    ``named_before`` are the cases that an earlier message named.
+    The message shows the texts of at most ``settings.group_limit`` cases. Cases with their own alert are not among
+    them, and new cases come first. ``named_before`` are the ids of cases that an earlier message named.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -372,7 +373,7 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Replaces the failure kind in the fingerprint of an answer on which rules and judge disagree."""
+"""Used in a fingerprint instead of the failure kind, if the rules pass an answer and a judge fails it."""
 
 
 EMPTY_REPORT: Final = "(empty)"
@@ -393,8 +394,8 @@ def _build_excerpts(
 ) -> _Excerpts:
     """Return the question, the expected answer and the answer, redacted and shortened.
 
-    The excerpt of the answer shows its evidence. For a report on an issue, the texts are the issue, the reference
-    and the root cause in the report.
+    The excerpt of the answer shows the evidence of the failure. For an agent's report on an issue, the texts are
+    the issue, the reference and the root cause in the report.
     """
     case, response = result.case, result.result
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text

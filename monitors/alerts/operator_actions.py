@@ -66,7 +66,8 @@ def build_operator_action(
 def can_become_gold_case(item: AlertItem) -> bool:
     """Return whether a gold case can be drafted from the item.
 
-    This needs a question by a real user. A question that a probe asked is already a gold case.
+    True if the item is about an answer and has the question of a real user. False for a question that a probe
+    asked, because it is already a gold case.
     """
     observation = item.observation
     return (
@@ -96,7 +97,7 @@ def draft_gold_case(
     )
 
     def redact_and_cut(text: str) -> Redacted:
-        """Redact a text, then cut it. After a cut, no pattern would match half an account number."""
+        """Redact a text before it is cut. A cut could leave half an account number, which no pattern matches."""
         redacted = redact(text[: MAX_TEXT_CHARACTERS + CONTEXT_MARGIN_CHARACTERS], account_patterns=patterns)
         return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
@@ -150,7 +151,7 @@ def compute_action_changes(
 ) -> ActionChanges:
     """Return what ``context.action`` changes. This does not store anything.
 
-    If there is nothing left to do, the outcome says so.
+    If the action changes nothing, the outcome contains the reason.
     """
     action, incidents = context.action, _select_incidents(context)
     if not incidents:
@@ -205,9 +206,9 @@ def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], no
 def _mark_as_false_alarm(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
-    """Label the finding as wrong, resolve its incident, and silence it for a limited time.
+    """Return the changes that label the findings as wrong, and that resolve and silence their incidents.
 
-    The silence ends by itself, because graders are improved over time.
+    The silences end after ``settings.false_alarm_quiet_h``. By then, the grader or the case should be fixed.
     """
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}

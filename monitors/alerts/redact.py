@@ -67,7 +67,7 @@ def escape_for_slack(text: str) -> str:
 
 
 def disable_slack_markup(text: str) -> str:
-    """Return ``text`` on one line so that Slack shows no mention, link, format or emoji in it."""
+    """Return ``text`` as one line in which Slack shows no mentions, links, formats or emoji."""
     flat = remove_invisible_characters(text).translate(_LOOK_ALIKES)
     flat = _EMOJI.sub("꞉", _ITALIC.sub("ˍ", flat))
     return escape_for_slack(_GROUP_MENTION.sub("＠", flat))
@@ -127,9 +127,11 @@ def redact_with_findings(
 ) -> Redaction:
     """Mask all personal data and secrets, including uncertain ones. Return the masked values too.
 
-    ``account_patterns`` are regular expressions for the target's own account numbers. The contacts of a company are
-    not masked, unless ``strict``, which is for text that the public reads. Names and contacts in ``suite``, which
-    contains the texts of a suite, are not masked either. Redacting a text twice changes nothing.
+    - ``account_patterns`` are regular expressions for the target's own account numbers.
+    - ``strict`` also masks the contacts of companies. Use it for text that the public reads.
+    - ``suite`` contains the texts of a suite. Names and contacts in these texts are not masked.
+
+    Redacting a redacted text changes nothing.
     """
     masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
@@ -140,7 +142,7 @@ def build_redactor(
 ) -> Callable[[str], Redacted]:
     """Build the redaction function for a run.
 
-    Names and contacts in ``cases`` are not masked, unless ``strict``.
+    If ``strict`` is false, names and contacts in ``cases`` are not masked.
     """
     suite = None if strict else collect_suite_values(cases)
     return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
@@ -156,14 +158,14 @@ def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
 
 
 MAX_READ_CHARACTERS: Final = 4_000
-"""How many characters around the evidence are read: four times the longest excerpt.
+"""Number of characters around the evidence that are read: four times the longest possible excerpt.
 
-Therefore a hostile answer of several megabytes takes only milliseconds.
+With this limit, an excerpt of a hostile answer of several megabytes takes only milliseconds.
 """
 CONTEXT_MARGIN_CHARACTERS: Final = 1_000
-"""How many characters at a cut edge are removed after redaction.
+"""Number of characters next to a cut that are removed after redaction.
 
-They may contain half an account number, which is not recognised.
+They may contain half an account number, which redaction does not recognise.
 """
 
 _SPACE: Final = re.compile(r"\s+")
@@ -180,7 +182,7 @@ def make_excerpt(
     """Return at most ``limit`` characters of ``text`` as one line. The text is redacted before it is cut.
 
     ``evidence_at`` is the position of the evidence in ``text``. If an excerpt from the beginning would not show the
-    evidence, the excerpt is taken around it.
+    evidence, the excerpt consists of the text around the evidence.
     """
     flat = _SPACE.sub(" ", text).strip()
     point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
@@ -190,7 +192,7 @@ def make_excerpt(
     redact_part = partial(redact, account_patterns=account_patterns, suite=suite)
     redacted = redact_part(window)
     evidence = window[: point - begin]
-    # If the excerpt shows the evidence in any case, the position need not be exact.
+    # If an excerpt from the beginning shows the evidence, its position need not be exact.
     before = len(evidence) if len(evidence) < limit * 2 // 3 else len(redact_part(evidence))
     readable = _trim_context_margins(redacted, begins_late=begin > 0, ends_early=ends_early)
     evidence_place = before - (CONTEXT_MARGIN_CHARACTERS if begin else 0)

@@ -21,19 +21,19 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time between the end of a run and a fault that was seen after it.
+"""Maximum time by which a fault that another run saw can be later than the end of this run.
 
-A fault with a later time has a wrong time, because the clock was set back since then.
+If a fault has an even later time, this time is wrong, because the clock was set back. The fault is then resolved.
 """
 
 
 class ResolutionScope(Record):
-    """What one finished run has checked on one target.
+    """What one finished run has checked on one target. It decides which incidents the run resolves.
 
-    ``graded`` are the cases that were answered and graded every time. ``passed`` are the graded cases that were
-    correct every time. ``cleared`` are other kinds of faults that the run proved absent: for example, an answer
-    proves that the application is not down. A case that was not graded resolves no incident. A fault that another
-    run saw after this run began stays open.
+    - ``graded`` are the cases that were answered and graded every time.
+    - ``passed`` are the graded cases that were correct every time.
+    - ``cleared`` are other kinds of faults that the run proved absent. For example, an answer proves that the
+      application is not down.
     """
 
     target: Identifier
@@ -44,7 +44,7 @@ class ResolutionScope(Record):
     graded: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """Hashes of the golds of the cases that passed (`GoldCase.right_answer_sha256`)."""
+    """Hashes of the right answers of the cases that passed (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
     """The part of Lookout that ran. It cannot resolve faults of Lookout that another part reported."""
@@ -60,7 +60,7 @@ class ResolutionScope(Record):
         cleared: Collection[IncidentKind] = (),
         reason: NotifyReason = NotifyReason.RECOVERED,
     ) -> ResolutionScope:
-        """Return a scope that resolves only these ``cases`` and kinds. Their messages get ``text``."""
+        """Return a scope that resolves only incidents of these ``cases`` and kinds. Their messages get ``text``."""
         return ResolutionScope(
             target=self.target,
             run_id=self.run_id,
@@ -77,7 +77,15 @@ class ResolutionScope(Record):
         )
 
     def can_resolve(self, incident: Incident) -> bool:
-        """Return whether this run, which did not see the fault, proves that the fault has ended."""
+        """Return whether this run proves that the fault has ended. The caller checks that the run did not see it.
+
+        True if the incident's case was graded, or if its kind of fault is in ``cleared``. False in any of these
+        cases:
+
+        - The incident is already resolved, or is about another target.
+        - The incident is a fault of Lookout that another part of Lookout reported.
+        - Another run has seen the fault since this run began.
+        """
         if incident.target != self.target or incident.is_resolved:
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
@@ -175,9 +183,14 @@ def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
     if incident.kind is IncidentKind.GATE_FAIL:
         failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
         right = [case for case in failed if case in scope.passed]
-        right_now = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
+        now_right = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} now correct)" if right else ""
         edited = [case for case in right if _has_changed_gold(incident, case, scope)]
-        return f"The gate passes again{right_now}.{_format_changed_gold(edited)}"
+        changed = (
+            f" The expected answer of {format_ids(edited)} has changed, so the bot may still give the same answer."
+            if edited
+            else ""
+        )
+        return f"The gate passes again{now_right}.{changed}"
     if incident.kind is IncidentKind.APP_DOWN and has_own_title(incident):
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
@@ -185,12 +198,12 @@ def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
     if incident.case_id in scope.passed:
         if _has_changed_gold(incident, incident.case_id, scope):
             return ANOTHER_GOLD
-        return "Asked again: the answer is right now."
+        return "Asked again: the answer is now correct."
     return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
 
 
 ANOTHER_GOLD: Final = (
-    "Asked again: the answer is right, but the expected answer in the suite has changed. The bot may still give "
+    "Asked again: the answer is correct, but the expected answer in the suite has changed. The bot may still give "
     "the same answer as before."
 )
 
@@ -198,9 +211,3 @@ ANOTHER_GOLD: Final = (
 def _has_changed_gold(incident: Incident, case_id: str, scope: ResolutionScope) -> bool:
     before, now = dict(incident.right_answers).get(case_id), dict(scope.right_answers).get(case_id)
     return before is not None and now is not None and before != now
-
-
-def _format_changed_gold(cases: Sequence[str]) -> str:
-    if not cases:
-        return ""
-    return f" The expected answer of {format_ids(cases)} has changed, so the bot may still give the same answer."

@@ -27,8 +27,8 @@ class AlertSender(Protocol):
         """Deliver ``alert``.
 
         With ``thread`` and ``channel``, the message is a reply in that thread. Without them, the alert's incidents
-        determine the place. ``again`` says that an earlier attempt may have arrived; the sender then first searches
-        for the message.
+        determine the place. If ``again`` is true, the message of an earlier attempt may have arrived. A sender that
+        can search for this message does so first.
         """
         ...
 
@@ -37,9 +37,10 @@ class AlertSender(Protocol):
         ...
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message ``ts`` in ``channel`` (both from its receipt) with ``alert``. It can be repeated.
+        """Replace an earlier message with ``alert``. ``channel`` and ``ts`` are from the receipt of that message.
 
-        Raises `NotifyRejected` if the message no longer exists or this sender cannot edit.
+        A repeated call has the same result. Raises `NotifyRejected` if the message no longer exists, or if this
+        sender cannot edit messages.
         """
         ...
 
@@ -58,7 +59,7 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 REFUSED_PREFIX: Final = "refused by "
 """The beginning of a receipt's detail if an earlier channel refused the message."""
 ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
-"""The detail of a receipt if the message was already in the channel, so that it was not posted again."""
+"""The detail of a receipt if the message was already in the channel and was not posted again."""
 
 
 class DeliveryPath(NamedTuple):
@@ -88,7 +89,7 @@ class FallbackSender:
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """See `AlertSender.send`. Raises `NotifyRejected` with all reasons if every path refuses."""
+        """See `AlertSender.send`. Raises `NotifyRejected` with all reasons if every path refuses the message."""
         refusals: list[str] = []
         for number, path in enumerate(self._paths):
             place = (thread, channel) if number == 0 else (None, None)
@@ -102,7 +103,7 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """See `AlertSender.send_digest`. It uses the next channel like `send`."""
+        """See `AlertSender.send_digest`. If a channel refuses the digest permanently, the next channel gets it."""
         refusals: list[str] = []
         for path in self._paths:
             try:

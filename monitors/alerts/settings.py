@@ -41,8 +41,8 @@ class WatchdogSettings(BaseModel):
     )
     log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         default=3.0,
-        description="Lookout reports a hallucination log as silent if it has had no entry for this many times its "
-        "longest pause so far.",
+        description="Lookout reports a hallucination log as silent if the time since its last entry is longer than "
+        "this factor times the longest pause so far.",
     )
     log_silence_entries: Annotated[int, Field(ge=2)] = Field(
         default=20,
@@ -57,8 +57,8 @@ class WatchdogSettings(BaseModel):
 class AlertSettings(BaseModel):
     """The ``[alerts]`` table of ``lookout.toml``.
 
-    The bot token or the webhook address come from the environment and are handed to the sender as arguments, so
-    that this table can be printed, stored and committed.
+    The bot token and the webhook address are secrets. They come from the environment and are not in this table, so
+    the table can be printed, stored and committed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,8 +78,8 @@ class AlertSettings(BaseModel):
     slack_fallback_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel (same workspace, needs a bot token) for messages that the main channel permanently "
-        "refuses: it is archived, or the bot is not a member. For another workspace set "
+        description="Channel for messages that the main channel permanently refuses, because it is archived or the "
+        "bot is not a member. It needs a bot token and must be in the same workspace. For another workspace, set "
         "SLACK_FALLBACK_WEBHOOK_URL.",
     )
     slack_api_url: HttpUrl = Field(
@@ -88,8 +88,8 @@ class AlertSettings(BaseModel):
     )
     slack_buttons: bool = Field(
         default=False,
-        description="Add the buttons Acknowledge, False alarm and Add to gold to each alert of a bot token. Slack "
-        "must be able to reach the receiver of clicks (lookout slack-actions) from the internet.",
+        description="Add the buttons Acknowledge, False alarm and Add to gold to each alert that a bot token "
+        "sends. Slack must be able to reach the receiver of clicks (lookout slack-actions) from the internet.",
     )
     site_url: HttpUrl | None = Field(
         default=None,
@@ -104,7 +104,7 @@ class AlertSettings(BaseModel):
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
         description="Hours after which Lookout sends a reminder about a fault that is still there. The default is "
-        "one hour less than a day, so that every night sends one.",
+        "one hour less than a day, so that every nightly run sends a reminder.",
     )
     event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=72.0,
@@ -146,7 +146,11 @@ CONFIGURED_AUTHOR: Final = "lookout.toml"
 
 
 class SilenceSettings(BaseModel):
-    """A ``[[silences]]`` table of ``lookout.toml``: a recurring silence. Every matcher that is set must match."""
+    """A ``[[silences]]`` table of ``lookout.toml``: a recurring silence.
+
+    It mutes an incident only if the incident matches all of ``target``, ``case``, ``failure`` and ``kind`` that are
+    set.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -168,7 +172,7 @@ class SilenceSettings(BaseModel):
         return self
 
     def build_silence(self) -> Silence:
-        """Build the silence. Its id depends on what it mutes and when, but not on the reason."""
+        """Build the silence. The id depends on what the silence mutes and when, but not on the reason."""
         digest = hashlib.sha256(self.model_dump_json(exclude={"reason"}).encode()).hexdigest()
         return Silence(
             id=f"{CONFIGURED_PREFIX}{digest[:8]}",

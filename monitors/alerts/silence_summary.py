@@ -28,12 +28,13 @@ def build_silence_summary(
 ) -> tuple[Alert, ...]:
     """Build one message about the ``incidents`` of a target, and one about incidents of Lookout itself.
 
-    The period replaces the run id, so that every process builds the same message id.
+    The messages contain the silence and its period instead of a run id. Every process therefore builds the same
+    message ids.
     """
     times = f"from {format_utc(period.starts_at)} to {format_utc(period.ends_at)}"
     text = redact(f"Silence {silence.id}, {silence.recurrence}, {times}: {silence.comment} ({silence.author})")
     return group_items_into_alerts(
-        [_build_item(incident) for incident in incidents],
+        [_build_silenced_item(incident) for incident in incidents],
         target=incidents[0].target,
         run_id=f"{silence.id}@{period.starts_at:%Y%m%dT%H%MZ}",
         now=now,
@@ -41,7 +42,7 @@ def build_silence_summary(
     )
 
 
-def _build_item(incident: Incident) -> AlertItem:
+def _build_silenced_item(incident: Incident) -> AlertItem:
     identity = {name: getattr(incident, name) for name in FaultIdentity.model_fields}
     observation = Observation(
         **identity,

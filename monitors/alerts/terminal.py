@@ -30,7 +30,7 @@ _LABEL_WIDTH = 15
 
 
 def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
-    """Build a framed message for a rich console. It has the words of the Slack message."""
+    """Build a framed message for a rich console. It has the same words as the Slack message."""
     content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
@@ -105,7 +105,7 @@ def _build_labelled_line(label: str, text: str) -> Text:
 
 
 class TerminalSender:
-    """Prints alerts on ``console`` with the words of the Slack message."""
+    """Prints alerts on ``console`` with the same words as in Slack."""
 
     def __init__(self, settings: AlertSettings, *, console: Console, now: Callable[[], datetime]) -> None:
         self._settings = settings

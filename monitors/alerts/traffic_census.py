@@ -2,8 +2,9 @@
 
 Each kind of finding is one incident with a rate. One disclosure, one error shown as an answer, or one message
 without an answer is a failure. Refusals and answers in another language occur in any application, so they are an
-incident only if they increase a lot. An increase is large if the odds at least doubled, and an exact test rejects
-that both nights have the same rate (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
+incident only if they increase a lot. An increase is large if the odds at least doubled, and if Fisher's exact test
+rejects the hypothesis that the rate is the same as before (R. A. Fisher, "Statistical Methods for Research
+Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MAX_CHANCE: Final = 0.001
 MAX_END_CHANCE: Final = 0.05
 """Maximum p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""After this many nights without a finding, the incident has ended, even if its rate was low."""
+"""After this many nights without a finding, an incident has ended, even if its rate was too low for a test."""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
 """Minimum share that is shown with one decimal. One decimal would show a smaller share as 0.0."""
@@ -119,7 +120,7 @@ def build_census_observations(
 
     ``earlier`` are the censuses of earlier nights, oldest first.
     """
-    example_by_kind = {earlier_rate.kind: earlier_rate for earlier_rate in examples}
+    example_by_kind = {example.kind: example for example in examples}
     for kind in CensusKind:
         rate = tonight.find_rate(kind)
         if rate is None or not rate.found:
@@ -150,7 +151,7 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that have ended, with the reason. If a source was not read, no incident ends."""
+    """Yield the incidents that have ended, with the reason. None if a source was not read completely."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
@@ -161,13 +162,16 @@ def find_ended_census_incidents(
 
 
 def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
-    """Return whether the odds at least doubled, and chance does not explain the increase."""
+    """Return whether the odds of a finding at least doubled, and the increase is too large for chance."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
     return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_increase_p_value(before, now) <= MAX_CHANCE
 
 
 def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
-    """Return the probability of at least the findings in ``now``, if both runs have the same rate."""
+    """Return the p-value of the increase (one-sided exact test).
+
+    This is the probability that chance alone gives at least ``now.found`` findings if the rate has not changed.
+    """
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
     ways = _compute_log_binomial(graded, found)
@@ -185,7 +189,7 @@ def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
 
 
 def sum_counts_since_rate_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
-    """Add up the counts since the rate last changed. The oldest run comes first."""
+    """Return the sum of the counts since the rate last changed a lot. ``nightly_runs`` are sorted, oldest first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:
         has_changed = (
@@ -260,7 +264,7 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Return why the incident has ended. Empty while the absence of findings may be chance."""
+    """Return why the incident has ended. Empty if it goes on, or if the absence of findings may be chance."""
     if rate.found:
         return ""
     without, last_found = [_build_count(rate)], None
@@ -278,8 +282,8 @@ def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     if not surely and len(without) < MIN_QUIET_NIGHTS:
         return ""
     nightly_runs = "this night" if len(without) == 1 else f"the last {len(without)} nights"
-    was = f" The last was completed at {last_found.last_at:%Y-%m-%d %H:%M} UTC." if last_found is not None else ""
-    return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} showed it.{was}"
+    last = last_found and f" The last conversation with it ended at {last_found.last_at:%Y-%m-%d %H:%M} UTC."
+    return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} had this fault.{last or ''}"
 
 
 def _explain_return_to_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:

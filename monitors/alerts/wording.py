@@ -1,4 +1,4 @@
-"""The words for kinds, severities and reasons, so that all messages use the same words."""
+"""The words for kinds, severities and reasons, which all messages share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds whose incidents can have a more precise title. Example: Lookout cannot ask, but the app is not down."""
+"""Kinds whose incidents can have a more precise title, such as "Lookout cannot ask" instead of "App is down"."""
 
 _FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
 """Titles that earlier versions gave to all incidents of a kind. They are no more precise than the kind."""
@@ -88,11 +88,11 @@ TRAFFIC_CASE = "live-traffic:"
 """The beginning of the case id of an incident about all conversations with the same failure."""
 
 GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""Failures that disclosed data or acted irreversibly. Their alerts come first and are never muted."""
+"""Failures that disclosed data or acted irreversibly. Their alerts come first, and an outage does not mute them."""
 
 
 def format_fault(incident: Incident) -> str:
-    """Format a fault in a few words: the name of the failure, or else the incident's title or kind."""
+    """Format a fault in a few words: the kind of failure, the incident's own title or the kind of incident."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
     return incident.title if has_own_title(incident) else KIND_WORDS[incident.kind]
@@ -108,7 +108,7 @@ def has_own_title(incident: Incident) -> bool:
 
 
 def format_to_do(item: AlertItem) -> str:
-    """Return the advice for ``item``. Empty if the message has other advice."""
+    """Return the advice for ``item``. Empty if there is no general advice for its kind of fault."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -129,7 +129,10 @@ def format_doubt(observation: Observation) -> str:
 
 
 def is_disputed(observation: Observation) -> bool:
-    """Return whether rules and judge disagree. A rate of refusals has no failure kind either, but is certain."""
+    """Return whether the rules passed the answer and a judge failed it.
+
+    Such an observation is unconfirmed and has no failure kind.
+    """
     return observation.unconfirmed and observation.failure_kind is None
 
 

@@ -1,8 +1,8 @@
 """Delivers messages to Slack with a bot token or an incoming webhook. Only this module imports slack_sdk.
 
 A request is repeated only if it cannot have arrived: without a connection, and after the HTTP status 429, 500 or
-503. The SDK's default would also repeat others, and could post a message twice. The SDK's default logger writes
-the webhook's address, so the SDK gets another logger.
+503. By default, the SDK would also repeat other requests, and could post a message twice. The SDK's default logger
+writes the webhook's address, so the SDK gets another logger.
 
 Error messages contain no address and no token. The reply to a button is sent to the address in Slack's request.
 This address needs no token and is valid for half an hour.
@@ -87,7 +87,7 @@ TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
 LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
 """Errors about the layout of a message.
 
-Lookout then sends the plain text, because an alert must not be lost for its layout.
+Lookout then sends plain text, because an alert must not be lost because of its layout.
 """
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
@@ -148,11 +148,11 @@ class Post(Record):
     broadcast: bool = False
 
     def move_out_of_thread(self) -> Post:
-        """Return the message for the channel itself, because its thread was deleted."""
+        """Return a copy of the message that is posted in the channel itself, for a thread that was deleted."""
         return self.model_copy(update={"thread": None, "broadcast": False})
 
     def remove_layout(self) -> Post:
-        """Return the message as plain text, because Slack refuses the layout."""
+        """Return a copy of the message with plain text only, for a layout that Slack refuses."""
         return self.model_copy(update={"content": SlackText(text=self.content.text, blocks=())})
 
 
@@ -173,7 +173,7 @@ def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | Non
 def build_digest_post(digest: Digest, settings: AlertSettings) -> Post:
     """Build the post for ``digest``: a new message in the channel for alerts.
 
-    An earlier attempt may have posted it at any time since it was due.
+    ``made_at`` is the time when the digest was due. An earlier attempt may have posted the digest since then.
     """
     return Post(
         id=digest.id, content=render_digest(digest), made_at=digest.due_at, channel=settings.slack_channel or ""
@@ -241,14 +241,14 @@ METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
 """The search for an earlier message begins this long before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""Minimum age of an alert for which an earlier message is searched. A worker that died may have posted it."""
+"""If an alert is older, Lookout first searches for its message. A worker that died may have posted it."""
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
 _sdk_logger.setLevel(logging.WARNING)
 
 
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits as long as Slack requests, if there is still time to send.
+    """Waits as long as Slack requests, and then tries again. If this takes longer than ``max_wait_s``, it gives up.
 
     The SDK's own handler could wait for hours.
     """
@@ -318,7 +318,10 @@ class SlackBot:
         return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
-        """Post the message, unless an earlier attempt has posted it."""
+        """Post the message if no earlier attempt has posted it.
+
+        Return the receipt of the message in the channel.
+        """
         may_have_arrived = again or self._now() - post.made_at > SEARCH_AFTER
         async with _open_session(self._settings) as session:
             client = self._build_client(session)
@@ -357,7 +360,10 @@ class SlackBot:
         return client
 
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
-        """Post the message. If Slack refuses its layout or its thread, post it again without this."""
+        """Post the message.
+
+        If Slack refuses the layout, post plain text. If the thread is gone, post in the channel.
+        """
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
@@ -384,7 +390,10 @@ class SlackBot:
         return PostMessageResponse.model_validate(answer.data)
 
     async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
-        """Find the message of an earlier attempt. ``None`` if the bot may not read the channel."""
+        """Find the message of an earlier attempt.
+
+        ``None`` if there is none, or if the bot may not read the channel.
+        """
         oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
@@ -452,7 +461,10 @@ class SlackWebhook:
 
 @asynccontextmanager
 async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
-    """Open a session that converts every failure to a `NotifyError` without the library's texts."""
+    """Open a session that converts every failure to a `NotifyError`.
+
+    The library's texts may contain the address.
+    """
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     watch_redirects = aiohttp.TraceConfig()
     watch_redirects.on_request_redirect.append(_refuse_redirect)
@@ -500,16 +512,13 @@ def _get_sdk_blocks(content: SlackText) -> list[Block] | None:
 
 
 def _read_slack_error(error: SlackApiError) -> object:
-    return SlackErrorResponse.model_validate(_get_error_data(error)).error
+    response: Any = error.response
+    data: object = getattr(response, "data", None)
+    fields = data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType] - validated next
+    return SlackErrorResponse.model_validate(fields).error
 
 
 def _read_http_status(error: SlackApiError) -> int:
     """Read the HTTP status of the SDK's response or, if the body was not JSON, of aiohttp's response."""
     response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)
-
-
-def _get_error_data(error: SlackApiError) -> object:
-    response: Any = error.response
-    data: object = getattr(response, "data", None)
-    return data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType] - validated next

@@ -16,7 +16,7 @@ from monitors.alerts.message import (
     TO_DO_LABEL,
     MessageSection,
     build_message,
-    format_mark,
+    format_operator_mark,
     format_utc,
     is_action_available,
     sort_one_of_each_kind_first,
@@ -44,7 +44,7 @@ BUTTONS: Final[dict[str, ActionKind]] = {
 }
 """The actions of buttons. The keys are Slack's ``action_id``.
 
-A message with several failures has only the first one.
+A message about several failures has only the first button.
 """
 MENU: Final = "lookout_one"
 """The ``action_id`` of the menu beside one of several failures."""
@@ -58,7 +58,7 @@ LABELS: Final[dict[ActionKind, str]] = {
 VALUE_CHARACTERS: Final = 150
 """Maximum length of a menu option's value in characters (docs.slack.dev, reference/block-kit).
 
-A button's is 2,000.
+The value of a button can have 2,000 characters.
 """
 
 _BUTTON_VALUE: Final = re.compile(r"([A-Za-z0-9_-]{1,40}) ([0-9]{1,6})", re.ASCII)
@@ -66,7 +66,10 @@ _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]
 
 
 class ButtonAction(Record):
-    """The action of a button, on a whole alert or only on the failures in ``fingerprints``."""
+    """The action of a button, on a whole alert or only on the failures in ``fingerprints``.
+
+    ``shown`` is the number of failures that the message had when the button was added.
+    """
 
     kind: ActionKind
     alert_id: str
@@ -87,7 +90,10 @@ def build_buttons(alert: Alert) -> Block | None:
 
 
 def build_menu(alert: Alert, item: AlertItem) -> Block | None:
-    """Build the menu of actions for one of several failures. ``None`` if no action is available."""
+    """Build the menu of actions for one of several failures.
+
+    ``None`` if no action is available, or if a value is too long for Slack.
+    """
     kinds = [kind for kind in BUTTONS.values() if is_action_available(kind, item, alert.marks)]
     options = [
         {"text": _build_plain_text(LABELS[kind]), "value": f"{kind.value} {alert.id} {item.incident.fingerprint}"}
@@ -98,7 +104,7 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 
 
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
-    """Parse a button. ``None`` for a button of another application.
+    """Return the action of a pressed button. ``None`` for a button of another application.
 
     Raises ``ValueError`` if a button of Lookout has an invalid value.
     """
@@ -121,7 +127,7 @@ def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
     """Build a button.
 
-    Its value contains the number of failures. If this number grows, pressing the button is a new action.
+    The button's value contains the number of failures. After the number has grown, a press is a new action.
     """
     button: Block = {
         "type": "button",
@@ -183,7 +189,8 @@ class SlackText(Record):
 def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``.
 
-    The first line has the fault, its severity and the target. The last line is the alert's id.
+    The first line has the fault, its severity and the target. The last line has the alert's id, the run and the
+    time.
     """
     content = build_message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     offers_actions = settings.slack_buttons and not content.is_over
@@ -201,7 +208,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         build_context(" · ".join(piece for piece in why_since_scores if piece)),
     ]
     if alert.marks:  # first, so that readers of the channel see who handles the alert
-        marks = (format_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
+        marks = (format_operator_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
         blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
         blocks.append(build_section(disable_slack_markup(content.dimensions)))
@@ -298,7 +305,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
 
 def format_links(links: Sequence[Link]) -> str:
-    """Format as many complete links as fit, because a link that is cut leads elsewhere.
+    """Format as many complete links as fit. No link is cut, because a cut link leads to another page.
 
     A local path is shown as code.
     """
@@ -335,7 +342,9 @@ def render_digest(digest: Digest) -> SlackText:
     blocks.append(
         build_context(f"`{digest.id}` · run `{disable_slack_markup(digest.run_id)}` · {format_utc(digest.made_at)}")
     )
-    return SlackText(text=disable_slack_markup(_format_digest_in_one_line(digest)), blocks=tuple(blocks))
+    first_figures = ", ".join(f"{label} {value}" for label, value in figures[:3])
+    one_line = " · ".join(part for part in (format_digest_headline(digest), first_figures, digest.id) if part)
+    return SlackText(text=disable_slack_markup(one_line), blocks=tuple(blocks))
 
 
 def format_digest_as_plain_text(digest: Digest) -> str:
@@ -350,8 +359,3 @@ def _list_figures(digest: Digest) -> tuple[tuple[str, str], ...]:
     recovered = (("recovered", plural(digest.recovered, "incident")),) if digest.recovered else ()
     note = (("note", remove_invisible_characters(digest.note)),) if digest.note else ()
     return (*((figure.label, figure.value) for figure in digest.figures), *recovered, *note)
-
-
-def _format_digest_in_one_line(digest: Digest) -> str:
-    figures = ", ".join(f"{label} {value}" for label, value in _list_figures(digest)[:3])
-    return " · ".join(piece for piece in (format_digest_headline(digest), figures, digest.id) if piece)

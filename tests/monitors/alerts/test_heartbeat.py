@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from monitors.alerts.liveness import Beat, Heartbeat, build_heartbeat, choose_final_beat, compute_ping_id
+from monitors.alerts.liveness import Beat, Heartbeat, build_heartbeat, choose_final_ping, compute_ping_id
 from tests.servers.watchdog import CHECK, Watchdog
 
 
@@ -53,4 +53,4 @@ async def test_f24_a_watchdog_that_refuses_stops_nothing():
     [(144, False, Beat.PROVED), (0, False, None), (0, True, Beat.FAILED), (9, True, Beat.FAILED)],
 )
 def test_f21_a_run_without_grades_sends_no_heartbeat(graded, broke, beat):
-    assert choose_final_beat(graded=graded, broke=broke) is beat
+    assert choose_final_ping(graded=graded, broke=broke) is beat
