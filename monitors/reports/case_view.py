@@ -1,4 +1,4 @@
-"""Builds the view of one case. All texts are masked, marked and cut, so that the template only prints them.
+"""Builds the view of one case. All its texts are already masked, marked and cut, so the template only prints them.
 
 All tables and pages show cases in the same order. Small screenshots without personal data are embedded; other
 screenshots are linked.
@@ -62,14 +62,14 @@ def _compute_rank(order: Sequence[object], value: object) -> int:
 
 
 def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incident]:
-    """Map case ids to their unresolved incident. If a case has several, it is the one that was opened first."""
+    """Map each case id to the case's unresolved incident. If a case has several, the oldest incident counts."""
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Say since which deploy a case fails. Empty if it has no incident.
+    """Return since when and since which deploy a case fails. Empty if the case has no incident.
 
     ``commit`` is the commit of this run.
     """
@@ -127,7 +127,7 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def build_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Build the picture for the screenshot at ``relative``. If ``withheld`` is set, it is linked in this mode.
+        """Build the picture for the screenshot at ``relative``. If ``withheld`` is set, it is only linked.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
@@ -174,7 +174,10 @@ _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A text of the reply: either what the user saw, or what the application sent."""
+    """A text of the reply, such as what the user saw or what the application sent.
+
+    ``graded`` is true if the graders judged this text.
+    """
 
     title: str
     pieces: Pieces
@@ -242,7 +245,7 @@ class CaseView:
 
 
 def build_case_anchor(result: CaseResult) -> str:
-    """Return the anchor of the case on the page: ``case-<id>``, with ``/2`` for its third repeat."""
+    """Return the anchor of a result on the page: ``case-<id>``. A repeat also has its number: ``case-<id>/2``."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
 
@@ -309,7 +312,7 @@ class CaseViewer:
         )
 
     def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Choose how to link a picture that would show masked text. ``None`` for other pictures."""
+        """Return how to link a picture that shows text which the report masks. ``None`` for other pictures."""
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED
         text = response.visible_text if isinstance(response, Exchange) else response.partial_text
@@ -351,7 +354,8 @@ def _build_exchange_answers(
     sent = marker.build_evidence_pieces(exchange.wire.text, Channel.WIRE, grades)
     wire_graded = exchange.graded_channel is Channel.WIRE
     if exchange.wire.text == exchange.visible_text:
-        return (AnswerView("Seen by the user, sent the same", sent if wire_graded else visible, graded=True),)
+        pieces = sent if wire_graded else visible
+        return (AnswerView("Seen by the user, and sent over the wire", pieces, graded=True),)
     views = (
         AnswerView("Seen by the user", visible, graded=not wire_graded),
         AnswerView("Sent over the wire", sent, graded=wire_graded),

@@ -2,9 +2,13 @@
 
 The comment has these parts:
 
-1. the verdict and both scores 2. the reason 3. the comparison with the baseline 4. new failures 5. other failures
-6. folded: all reasons, questions and answers, cases without an answer, and the calculation 7. the run, the suite,
-and a link to the log
+1. The verdict and both scores.
+2. The reason.
+3. The comparison with the baseline.
+4. New failures.
+5. Other failures.
+6. Folded: all reasons, questions and answers, cases without an answer, and the calculation.
+7. The run, the suite, and a link to the log.
 
 If the comment gets too long, some rows are omitted and counted.
 """
@@ -53,7 +57,7 @@ CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together. ``rows`` may be cut at the end. ``head`` and ``foot`` are never cut.
+    """Lines that belong together. If there is too little room, the last ``rows`` are omitted, but no other lines.
 
     ``total`` is the number of all rows, including omitted rows.
     """
@@ -67,7 +71,7 @@ class Block:
 def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
     """Join the blocks with blank lines to at most ``limit`` characters. ``last`` is always included.
 
-    If a block does not fit with at least one row, a note replaces it and all blocks after it.
+    If not even one row of a block fits, a note replaces this block and all blocks after it.
     """
     remaining = (
         limit - _count_utf16_units(_iterate_block_lines(last, len(last.rows))) - _count_utf16_units([CUT_NOTE]) - 4
@@ -120,7 +124,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def format_failure_briefly(result: CaseResult) -> str:
-    """Name the fault in two or three words."""
+    """Return the kinds of failure in a few words. For a case without an answer, return why it has no answer."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
@@ -130,7 +134,7 @@ def format_failure_briefly(result: CaseResult) -> str:
 def _build_folded_block(
     summary: str, *, head: Sequence[str] = (), rows: Sequence[str], total: int | None = None
 ) -> Block:
-    """Build a folded block. GitHub renders Markdown inside HTML only after an empty line."""
+    """Build a block that a reader can unfold. GitHub renders Markdown inside HTML only after an empty line."""
     opened = [f"<details><summary>{summary}</summary>", "", *head]
     return Block(head=opened, rows=rows, foot=["", "</details>"], total=total)
 
@@ -176,14 +180,16 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
 
 
 def build_folded_unanswered_cases(
-    silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
+    unanswered: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
-    """Yield a folded block with the cases without an answer or grade. Its title names who caused this."""
-    if silent or ungraded:
-        blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in silent if result.assessment.blame)
+    """Yield a folded block with the cases without an answer or grade. The title counts them by who caused this."""
+    if unanswered or ungraded:
+        blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in unanswered if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
-        title = f"No answer: {len(silent):,}{f' ({by_blame})' if by_blame else ''}, not graded: {len(ungraded):,}"
-        both = [*silent, *ungraded]
+        title = (
+            f"No answer: {len(unanswered):,}{f' ({by_blame})' if by_blame else ''}, not graded: {len(ungraded):,}"
+        )
+        both = [*unanswered, *ungraded]
         yield _build_folded_block(
             title,
             rows=[_format_unanswered_case(result, redact) for result in both[:MAX_FOLDED_ROWS]],
@@ -228,9 +234,9 @@ MAX_TABLE_ROWS: Final = 25
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26
-"""Maximum length of an id in a table, in characters, so that the table fits on a phone.
+"""Maximum length of an id in a table, in characters. With this length, the table fits on a phone.
 
-A longer id loses its middle.
+The middle of a longer id is replaced by an ellipsis.
 """
 _MAX_REASONS_SHOWN: Final = 4
 _MAX_CHANGES_SHOWN: Final = 4
@@ -261,14 +267,19 @@ def build_pull_request_comment(
 def _build_comment_blocks(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, name: str
 ) -> Iterator[Block]:
-    failed, silent, ungraded = (_remove_repeats(select_cases_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
+    failed, unanswered, ungraded = (
+        _remove_repeats(select_cases_by_outcome(cases, outcome)) for outcome in _OUTCOMES
+    )
     title = f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(name)}"
-    yield Block(head=[title, *_format_verdict_lines(report, len(failed), len(silent), len(ungraded), redact)])
+    yield Block(head=[title, *_format_verdict_lines(report, len(failed), len(unanswered), len(ungraded), redact)])
     yield _build_baseline_block(report)
-    yield from _build_failure_tables(report, [*failed, *_select_silent_failures(report, silent)])
+    # If the whole application was down, the tables do not list every case that got no answer.
+    is_down = any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons)
+    by_app = [] if is_down else [result for result in unanswered if result.assessment.blame is Blame.APP]
+    yield from _build_failure_tables(report, [*failed, *by_app])
     yield from build_folded_reasons(report, redact)
     yield from build_folded_transcripts(failed, redact)
-    yield from build_folded_unanswered_cases(silent, ungraded, redact)
+    yield from build_folded_unanswered_cases(unanswered, ungraded, redact)
     yield build_folded_calculation(report)
 
 
@@ -276,27 +287,23 @@ _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRA
 
 
 def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return each case once, with its worst repeat, which is its first result."""
+    """Return only the first result of each case.
+
+    This is the worst repeat, because ``results`` begins with the worst.
+    """
     worst_by_case: dict[str, CaseResult] = {}
     for result in results:
         worst_by_case.setdefault(result.case.id, result)
     return list(worst_by_case.values())
 
 
-def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """Select the cases whose missing answer the application caused. Empty if the whole application was down."""
-    if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
-        return []
-    return [result for result in silent if result.assessment.blame is Blame.APP]
-
-
 def _format_verdict_lines(
-    report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact
+    report: RunReport, failed: int, unanswered: int, ungraded: int, redact: Redact
 ) -> Iterator[str]:
     yield ""
     yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
     yield ""  # two paragraphs, because a line break looks different in a comment and on a job's page
-    counts = {"failed": failed, "no answer": silent, "not graded": ungraded}
+    counts = {"failed": failed, "no answer": unanswered, "not graded": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
     if asked_again := format_recheck_briefly(report.recheck):

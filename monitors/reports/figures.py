@@ -1,6 +1,6 @@
 """Builds a report's tables and small SVG graphics.
 
-A graphic has no script and no style. It contains only numbers, so nothing must be escaped.
+A graphic has no script and no style. It contains only numbers and fixed words, so nothing needs escaping.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""Maximum number of repeats that are shown as arcs. More arcs would be unreadable, so none is shown."""
+"""If more steps than this are repeated, no arcs are shown, because so many arcs would be unreadable."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
@@ -106,7 +106,10 @@ def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
 
 
 def compute_axis_start(metrics: Sequence[Metric]) -> float:
-    """Return the start of the axis that all metrics share: the lowest value, rounded down to a tenth."""
+    """Return the start of the axis that all metrics share.
+
+    It is the lowest end of an interval or lowest target, rounded down to a tenth.
+    """
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
     ]
@@ -114,14 +117,17 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After which steps a line is shown: at the end of the shortest path, and at the limit."""
+    """After how many steps the lines for the shortest path and for the limit are shown. ``None`` shows no line."""
 
     shortest: int | None
     limit: int | None
 
 
 class StepBox(NamedTuple):
-    """A step in the graphic. ``repeats`` is the number (from 0) of the step that this step repeats."""
+    """A step in the graphic. ``hop`` is true if the agent gave the work to another agent.
+
+    ``repeats`` is the number of the earlier step that this step repeats. The first step has the number 0.
+    """
 
     hop: bool = False
     repeats: int | None = None
@@ -229,7 +235,7 @@ def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Say how many failures are more severe than their cases. Empty if there are none."""
+    """Return how many failures count as more severe than their cases. Empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -264,7 +270,7 @@ def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
 
 
-NOTHING_IN_COMMON: Final = "Nothing more than chance explains."
+NOTHING_IN_COMMON: Final = "The failed cases have no more in common than chance explains."
 MIN_FAILED_TO_COMPARE: Final = 3
 """Minimum number of failed cases. With fewer, no common cause can be found."""
 _MAX_VALUE_CHARACTERS: Final = 80
@@ -317,7 +323,7 @@ def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
 
 
 def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
-    """Return the changes in at most ``limit`` lines, which need no heading."""
+    """Return the changes in at most ``limit`` lines. Each line can be understood without a heading."""
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
@@ -338,7 +344,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
 
 
 def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
-    """If both Lookout and the application changed, select the first change of each of them."""
+    """Return the first change of Lookout and of the application. Empty if not both have changed."""
     if not what_changed.has_changes_on_both_sides:
         return ()
     named = [change for change in what_changed.changes if not change.follows]
@@ -347,14 +353,14 @@ def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, .
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Name the last run with the verdict PASS, and what could not be compared. Empty without such a run."""
+    """Return which run was the last PASS, and what could not be compared. Empty if there is no such run."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (
         f"deploy {what_changed.since_commit}" if what_changed.since_commit else f"run {what_changed.since_run_id}"
     )
     unknown = (
-        f" Not recorded in both runs, so not compared: {', '.join(what_changed.not_known)}."
+        f" Not compared, because only one run or none recorded it: {', '.join(what_changed.not_known)}."
         if what_changed.not_known
         else ""
     )

@@ -18,7 +18,7 @@ from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunRepor
 from monitors.reports.invisible import write_invisible_as_code_points
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
-"""A sign for each verdict, so that a reader who cannot see colours can distinguish verdicts."""
+"""A sign for each verdict, for readers who cannot see colours."""
 
 SEVERITY_WORDS: Final = {Severity.CRITICAL: "critical", Severity.MAJOR: "major", Severity.MINOR: "minor"}
 
@@ -29,8 +29,8 @@ NO_ANSWER_WORDS: Final = {
     NoAnswerReason.INCOMPLETE: "answer broke off",
     NoAnswerReason.APP_ERROR_SHOWN: "the page showed an error",
     NoAnswerReason.LEFT_TARGET: "the page left the target",
-    NoAnswerReason.ACCESS_DENIED: "login or quota wall",
-    NoAnswerReason.RATE_LIMITED: "limit of requests",
+    NoAnswerReason.ACCESS_DENIED: "blocked by a login or a quota",
+    NoAnswerReason.RATE_LIMITED: "too many requests",
     NoAnswerReason.LOGIN_FAILED: "not signed in",
     NoAnswerReason.NO_SUCH_PATH: "the server does not accept questions at this path",
     NoAnswerReason.END_NOT_FOUND: "end of the stream not found",
@@ -59,8 +59,8 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def format_questions(counts: QuestionCounts) -> str:
-    """Format how many questions agents asked, and how many were useful."""
+def format_agent_questions(counts: QuestionCounts) -> str:
+    """Format how many questions the agent asked about its issues, and how many of them were useful."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
         return f"{asked}; Lookout does not know whether the issues answer them"
@@ -91,7 +91,7 @@ def format_moment(when: datetime) -> str:
 def format_zoned_moment(when: datetime, zone: str) -> str:
     """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``.
 
-    The UTC date is added if it is another date.
+    If the date in UTC is another date, it is added.
     """
     local, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
     if local.replace(tzinfo=None) == utc.replace(tzinfo=None):
@@ -133,7 +133,7 @@ def shorten(text: str, limit: int) -> str:
 def shorten_middle(name: str, limit: int) -> str:
     """Return a name of at most ``limit`` characters.
 
-    A longer name loses its middle, because ids differ mostly at their ends.
+    The middle of a longer name is replaced by an ellipsis, because ids differ mostly at their ends.
     """
     half = (limit - 1) // 2
     return name if len(name) <= limit else f"{name[: limit - 1 - half]}…{name[-half:]}"
@@ -142,13 +142,13 @@ def shorten_middle(name: str, limit: int) -> str:
 _TICKS: Final = re.compile(r"`+")
 # Markup within a line. Markup that has an effect only at the start of a line cannot occur here.
 _MARKUP_CHARACTERS: Final = re.compile(r"([\\`*_\[\]|~$^])")
-# GitHub reads these after Markdown, so a backslash has no effect; an invisible word joiner has.
+# GitHub resolves these after Markdown. A backslash cannot prevent this, but an invisible word joiner can.
 _REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
 _WORD_JOINER: Final = "\u2060"
 
 
-def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
-    """Say what is missing in the run's experiment and how to fix this. Empty if it is complete."""
+def format_experiment_problems(experiment: RunExperiment | None) -> tuple[str, ...]:
+    """Return what is missing in the run's experiment and how to fix it. Empty if nothing is missing."""
     if experiment is None:
         return ()
     lines: list[str] = []

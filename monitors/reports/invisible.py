@@ -1,4 +1,4 @@
-"""Shows invisible characters, so that an answer cannot hide text from a reader.
+"""Makes invisible characters visible, because an answer must not hide text from a reader.
 
 Some characters reverse a sentence, split a word or carry a hidden message. Each of them is shown as its code point
 in brackets.

@@ -1,4 +1,4 @@
-"""Builds ``junit.xml``, which is a run in the format that CI servers read.
+"""Builds ``junit.xml``, which has the results of a run in the format that CI servers read.
 
 A failed case is a ``failure``, a case without an answer is an ``error``, and a case without a grade is ``skipped``.
 """

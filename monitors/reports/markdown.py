@@ -28,7 +28,7 @@ from monitors.reports.format import (
     escape_markdown,
     format_code_span,
     format_elapsed,
-    format_experiment,
+    format_experiment_problems,
     format_headline,
     format_moment,
     format_percent,
@@ -103,9 +103,9 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 
 
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
-    """Format the limits for each severity.
+    """Format two limits for each severity.
 
-    They are how many cases may fail at most, and the smallest drop that the run can detect.
+    One is the largest share of cases that may fail. The other is the smallest drop that the run can detect.
     """
     if not report.sights:
         return
@@ -114,7 +114,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
     if report.comparison is None:
         yield escape_markdown(format_no_baseline(report))
         yield ""
-    yield "Cases count under their severity in the suite."
+    yield "Each case counts under the severity that it has in the suite."
     yield ""
     yield "| severity | graded | not correct | may fail (95 %) | shared cases | smallest detectable drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
@@ -183,7 +183,8 @@ def build_markdown_report(
 ) -> str:
     """Build the report. Texts of the application are redacted, shortened and escaped.
 
-    At most ``max_failures`` failures, and as many cases without an answer, are listed. Further ones are counted.
+    The report lists at most ``max_failures`` failures, and at most ``max_failures`` cases without an answer.
+    Further cases are counted.
     """
     open_incidents = map_open_incidents_by_case(incidents)
     failed = select_cases_by_outcome(cases, CaseOutcome.FAILED)
@@ -252,7 +253,10 @@ def _format_verdict_lines(
 def _format_criteria_table(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, limit: int
 ) -> Iterator[str]:
-    """Format the criteria of usefulness for at most ``limit`` issues. Those that miss most criteria come first."""
+    """Format the criteria of usefulness for at most ``limit`` issues.
+
+    The issues that miss the most criteria come first.
+    """
     if not format_criteria(report) or report.rubric is None:
         return
     yield "## Usefulness by criterion"
@@ -408,7 +412,7 @@ def _format_metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> I
         met = _MET_WORDS[metric.met] if metric.target is not None else ""
         name = escape_markdown(format_metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
-    notes = [f"the same questions, {format_language_gap(gap)}" for gap in parity] + [format_best_path(metrics)]
+    notes = [f"on the same questions, {format_language_gap(gap)}" for gap in parity] + [format_best_path(metrics)]
     if any(notes):
         yield ""
         yield from (f"- {escape_markdown(text)}" for text in notes if text)
@@ -442,7 +446,7 @@ def _format_experiment(report: RunReport) -> Iterator[str]:
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         yield f"Experiment on {format_code_span(experiment.dataset, 120)}: <{experiment.url}>"
-    yield from (escape_markdown(line) for line in format_experiment(experiment))
+    yield from (escape_markdown(line) for line in format_experiment_problems(experiment))
 
 
 def _format_judging_cost(report: RunReport) -> str:

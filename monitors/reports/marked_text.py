@@ -36,7 +36,10 @@ _MAX_WORDS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Shows ``replacement`` for code points ``start`` to ``end`` (exclusive). If ``found``, a grader found them."""
+    """Shows ``replacement`` instead of the code points from ``start`` to ``end`` (exclusive).
+
+    ``found`` is true if a grader found the personal data, and false if only the redaction found it.
+    """
 
     start: int
     end: int
@@ -107,7 +110,7 @@ def find_masks(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Ma
     changes = _find_redacted_ranges(hidden, redacted)
     if changes is None:
         return (Mask(0, len(text), redacted),)
-    return _merge_masks((*secret_masks, *(_map_to_raw(change, secret_masks) for change in changes)))
+    return _merge_masks((*secret_masks, *(_map_mask_to_raw_text(change, secret_masks) for change in changes)))
 
 
 def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]:
@@ -118,13 +121,13 @@ def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]
     )
 
 
-def _map_to_raw(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
+def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
     """Convert a change in the text with masked secrets to its positions in the raw text."""
-    start = _map_place_to_raw(change.start, secret_masks, at_end=False)
-    return Mask(start, _map_place_to_raw(change.end, secret_masks, at_end=True), change.replacement)
+    start = _map_place_to_raw_text(change.start, secret_masks, at_end=False)
+    return Mask(start, _map_place_to_raw_text(change.end, secret_masks, at_end=True), change.replacement)
 
 
-def _map_place_to_raw(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
+def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
     """Convert a position to the raw text. A position inside a label becomes the nearest edge of its mask."""
     offset = 0  # how much longer the raw text is up to this position
     for mask in secret_masks:
@@ -148,7 +151,7 @@ def apply_masks(text: str, masks: Sequence[Mask]) -> str:
 
 
 def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) -> str:
-    """Return code points ``start`` to ``end`` of the text, masked. A mask at an edge is always complete."""
+    """Return the masked text from ``start`` to ``end`` (exclusive). A mask that crosses an edge is never cut."""
     inside = [mask for mask in masks if mask.start < end and start < mask.end]
     first = min([start, *(mask.start for mask in inside)])
     last = max([end, *(mask.end for mask in inside)])
@@ -157,7 +160,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
-    """Find the parts that a redaction replaced. ``None`` if the texts are too long to compare."""
+    """Return a mask for each part that the redaction replaced. ``None`` if the texts are too long to compare."""
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MAX_WORDS:
         return None
@@ -169,13 +172,13 @@ def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
     return changes
 
 
-def _trim_change(raw: str, start: int, end: int, instead: str) -> Mask:
-    """Remove white space and punctuation at the ends of a change that both texts have."""
-    while start < end and instead and raw[start] == instead[0] and not raw[start].isalnum():
-        start, instead = start + 1, instead[1:]
-    while start < end and instead and raw[end - 1] == instead[-1] and raw[end - 1] in " \t\n.,;:!?।":
-        end, instead = end - 1, instead[:-1]
-    return Mask(start, end, instead)
+def _trim_change(raw: str, start: int, end: int, replacement: str) -> Mask:
+    """Return a mask for a change, without white space and punctuation at its ends that did not change."""
+    while start < end and replacement and raw[start] == replacement[0] and not raw[start].isalnum():
+        start, replacement = start + 1, replacement[1:]
+    while start < end and replacement and raw[end - 1] == replacement[-1] and raw[end - 1] in " \t\n.,;:!?।":
+        end, replacement = end - 1, replacement[:-1]
+    return Mask(start, end, replacement)
 
 
 def _merge_masks(masks: Iterable[Mask]) -> tuple[Mask, ...]:
@@ -218,7 +221,10 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text, how it is shown, and its label."""
+    """A part of a text, how it is shown, and its label.
+
+    ``ends_mark`` is true for the last piece of marked evidence or a mask, which shows the label.
+    """
 
     kind: PieceKind
     text: str
@@ -237,14 +243,14 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence of all verdicts in one text, without overlaps. Evidence of failures has priority."""
+    """Collect the evidence that all grades have in one text. If evidence overlaps, evidence of failures counts."""
     marks = [
         EvidenceMark(
             span.start,
             span.end,
             shorten(write_invisible_as_code_points(span.label), _MAX_LABEL_CHARACTERS)
             or grade.aspect.replace("_", " "),
-            _choose_kind(span, grade),
+            _choose_piece_kind(span, grade),
         )
         for grade in grades
         if isinstance(grade, Judged)
@@ -260,7 +266,7 @@ def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> t
     return tuple(sorted(chosen, key=lambda mark: mark.start))
 
 
-def _choose_kind(span: Span, grade: Judged) -> PieceKind:
+def _choose_piece_kind(span: Span, grade: Judged) -> PieceKind:
     if span.where == "gold":
         return PieceKind.WANTED
     return PieceKind.SUPPORTING if grade.passed else PieceKind.AGAINST
@@ -271,7 +277,7 @@ def split_into_pieces(
 ) -> tuple[Piece, ...]:
     """Split the text into pieces: its first ``limit`` characters, and the text around later evidence.
 
-    An omitted text becomes a piece with its length.
+    Each omitted part becomes a piece that says how many characters are not shown.
     """
     pieces: list[Piece] = []
     at = 0
@@ -292,7 +298,7 @@ def _build_left_out_piece(count: int) -> Piece:
 def _choose_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose the parts that are shown: the beginning, and text around later evidence. No part splits a mask."""
+    """Choose the parts that are shown: the beginning, and text around later evidence. No part cuts a mask."""
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -417,11 +423,11 @@ class TextMarker:
 
 
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
-    """Give a mask the replacement of the mask that overlaps it.
+    """Return ``mask`` with the replacement of the first mask in ``own`` that overlaps it.
 
-    The mask's own replacement may contain text from outside this part.
+    The replacement of ``mask`` itself may contain text from outside this part.
     """
-    instead = next(
+    replacement = next(
         (
             other_mask.replacement
             for other_mask in own
@@ -429,4 +435,4 @@ def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
         ),
         mask.replacement,
     )
-    return Mask(mask.start, mask.end, instead, mask.found)
+    return Mask(mask.start, mask.end, replacement, mask.found)

@@ -138,7 +138,7 @@ class Proof:
 
 def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """Build the sections with the facts behind the verdict. ``anchors`` maps case ids to anchors on the page."""
-    sentences = [f"The same questions, {format_language_gap(gap)}." for gap in report.parity]
+    sentences = [f"On the same questions, {format_language_gap(gap)}." for gap in report.parity]
     best = format_best_path(report.metrics)
     return Proof(
         comparison=_build_comparison_view(report.comparison, report.recheck, anchors)
@@ -229,7 +229,7 @@ class IssuesSection:
     """The page's sections on issues and on an agent's reports.
 
     ``labels`` are the words for questions and replies. ``criteria`` maps each criterion to its label and to the
-    share of issues that meet it. ``criteria_text`` says the same as one line.
+    share of issues that meet it. ``criteria_text`` is one line with the same shares.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -305,18 +305,12 @@ def build_report_page(
         folder, max_each_bytes=settings.max_screenshot_bytes, max_total_bytes=settings.max_embedded_bytes
     )
     open_incidents = map_open_incidents_by_case(incidents)
-    rated = (
-        {item_outcome.case_id: item_outcome.rating for item_outcome in report.rubric.ratings}
-        if report.rubric
-        else {}
-    )
+    rated = {rating.case_id: rating.rating for rating in report.rubric.ratings} if report.rubric else {}
     viewer = CaseViewer(album, redact, open_incidents, report.commit, settings.max_text_characters, rated)
-    failed, no_answers, ungraded, correct = (
-        select_cases_by_outcome(cases, item_outcome) for item_outcome in _OUTCOMES
-    )
-    not_asked, silent = _separate_not_asked(no_answers)
+    failed, no_answers, ungraded, correct = (select_cases_by_outcome(cases, outcome) for outcome in _OUTCOMES)
+    not_asked, unanswered = _separate_not_asked(no_answers)
     reports, rest = _separate_issue_reports(correct, limit)
-    anchors = _build_anchors(failed[:limit], silent[:limit], not_asked, ungraded[:limit], reports)
+    anchors = _build_anchors(failed[:limit], unanswered[:limit], not_asked, ungraded[:limit], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     return ReportPage(
         report=report,
@@ -327,18 +321,18 @@ def build_report_page(
         tallies=build_tally_rows(report),
         raised=format_severity_rises(report),
         metrics=build_metric_rows(
-            [item_outcome for item_outcome in report.metrics if item_outcome.total or not has_only_issues(cases)]
+            [metric for metric in report.metrics if metric.total or not has_only_issues(cases)]
         ),
         failed=tuple(
             build_failed_row(
-                item_outcome, redact, open_incidents, commit=report.commit, flaky=report.flaky, shown=place < limit
+                result, redact, open_incidents, commit=report.commit, flaky=report.flaky, shown=place < limit
             )
-            for place, item_outcome in enumerate(failed)
+            for place, result in enumerate(failed)
         ),
         kinds=count_failure_kinds(failed),
         explained=_build_explained_failures(report, redact),
         transcripts=tuple(viewer.build_case_view(result) for result in failed[:limit]),
-        no_answers=tuple(viewer.build_case_view(result) for result in silent[:limit]),
+        no_answers=tuple(viewer.build_case_view(result) for result in unanswered[:limit]),
         no_answers_total=len(no_answers),
         no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
         not_asked=tuple(_build_brief_row(result) for result in not_asked),
@@ -365,25 +359,25 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
 
 
 def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Separate the cases that were not asked because the app was down. The other cases have evidence."""
+    """Return the cases that were not asked because the app was down, then the other cases without an answer."""
     not_asked: list[CaseResult] = []
-    silent: list[CaseResult] = []
+    unanswered: list[CaseResult] = []
     for result in no_answers:
         response = result.result
         skipped = isinstance(response, NoAnswer) and response.reason is NoAnswerReason.CIRCUIT_OPEN
-        (not_asked if skipped else silent).append(result)
-    return not_asked, silent
+        (not_asked if skipped else unanswered).append(result)
+    return not_asked, unanswered
 
 
 def _separate_issue_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Separate at most ``limit`` correct reports on issues from the other correct cases. They are shown in full."""
+    """Return at most ``limit`` correct reports on issues, which are shown in full, then the other correct cases."""
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
 def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
-    """Map case ids to anchors on the page. If a case was asked several times, the worst result counts."""
+    """Map case ids to anchors on the page. If a case has several results, the first one counts: the worst."""
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:

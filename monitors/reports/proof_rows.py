@@ -83,7 +83,10 @@ class DetectableDropRow:
 
 @dataclass(frozen=True, slots=True)
 class BalanceRow:
-    """A group of cases, with the number of cases for each of its values, such as ``("3", "11")``."""
+    """A grouping of the cases, such as severity.
+
+    ``counts`` are values with their numbers of cases: ``("3", "11")``.
+    """
 
     group: str
     counts: tuple[tuple[str, str], ...]
@@ -98,15 +101,19 @@ def format_baseline_run(comparison: Comparison) -> str:
 
 
 def format_comparison_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
-    """Say what changed since the baseline. Failures that occurred again in every recheck are not called chance."""
-    outcome, no_longer = _format_shared_outcome(comparison, recheck), comparison.no_longer_graded
+    """Return a sentence about what changed since the baseline.
+
+    If the new failures occurred again in every recheck, the sentence does not say that chance may explain them.
+    """
+    outcome, no_longer = _format_outcome_of_shared_cases(comparison, recheck), comparison.no_longer_graded
     if not no_longer:
         return outcome
-    text = "right in the baseline could not be graded now"
+    were = "case that was" if len(no_longer) == 1 else "cases that were"
+    text = f"{were} right in the baseline could not be graded now"
     return f"{outcome} {_format_changed_cases(text, no_longer, MAX_UNCOVERED_IDS)}."
 
 
-def _format_shared_outcome(comparison: Comparison, recheck: Recheck | None) -> str:
+def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | None) -> str:
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
     if not comparison.shared:
         return (
@@ -144,12 +151,15 @@ def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> in
 
 
 def format_changes_since_unaccepted_run(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
-    """Say what changed since a run that was not accepted as the baseline. Empty if the runs share no cases."""
+    """Return two lines about the changes since a run that was not accepted as the baseline.
+
+    Empty if a baseline was accepted, or if the runs share no cases.
+    """
     if not comparison.refused or not comparison.shared:
         return ()
     shared = plural(comparison.shared, "case")
-    better = _format_changed_cases("right now, not right then", comparison.newly_fixed, max_ids)
-    worse = _format_changed_cases("not right now, right then", comparison.newly_failing, max_ids)
+    better = _format_changed_cases("right only in this run", comparison.newly_fixed, max_ids)
+    worse = _format_changed_cases("right only in the other run", comparison.newly_failing, max_ids)
     return (f"of {shared} that both runs graded, {better}", f"of {shared} that both runs graded, {worse}")
 
 
@@ -160,7 +170,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Say why this run cannot fail because of a regression. Empty if it can."""
+    """Return why this run cannot fail because of a regression. Empty if it can."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -169,8 +179,8 @@ def explain_missing_regression_check(report: RunReport) -> str:
         return f"run {compared.baseline_run_id} cannot be the baseline: {'; '.join(compared.refused)}"
     if compared.shared < MIN_SHARED_CASES:
         return (
-            f"only {plural(compared.shared, 'case')} of this run and run {compared.baseline_run_id} were graded "
-            f"in both; with fewer than {MIN_SHARED_CASES}, chance can explain every change"
+            f"this run and run {compared.baseline_run_id} have only {plural(compared.shared, 'graded case')} in "
+            f"common; with fewer than {MIN_SHARED_CASES}, chance can explain every change"
         )
     return ""
 
@@ -242,7 +252,7 @@ def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow,
             text=SEVERITY_WORDS[drop.severity],
             graded=f"{drop.cases:,}",
             not_correct=f"{drop.not_correct:,}",
-            may_fail=_format_may_fail(drop),
+            may_fail=_format_failing_share_limit(drop),
             pairs=f"{drop.pairs:,}",
             drop="none" if drop.smallest_drop is None else f"{format_percent(drop.smallest_drop)} or more",
         )
@@ -250,10 +260,10 @@ def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow,
     )
 
 
-def _format_may_fail(drop: DetectableDrop) -> str:
-    """Format the largest share of cases that may fail.
+def _format_failing_share_limit(drop: DetectableDrop) -> str:
+    """Format the upper limit for the share of failing cases, with 95 % confidence.
 
-    Without any failure, this is about 3 divided by the cases.
+    If no case failed, this limit is about 3 divided by the number of cases.
     """
     if not drop.cases:
         return "anything"
@@ -288,7 +298,10 @@ def _format_points(share: float) -> str:
 
 
 def format_best_path(metrics: Sequence[Metric]) -> str:
-    """Name the best path, and whether chance may explain its lead. Empty with fewer than two paths."""
+    """Return the best and the second-best path, and whether chance may explain the difference.
+
+    Empty if there are fewer than two paths.
+    """
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
@@ -303,7 +316,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Say that there is no earlier run to compare with."""
+    """Return the sentence that there is no earlier run to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )

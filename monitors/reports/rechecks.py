@@ -14,7 +14,7 @@ ASKED_AGAIN_LABEL: Final = "Asked again:"
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report for the results of asking failed cases again."""
 _MAX_CASES_NAMED: Final = 3
-"""Maximum number of cases that a message names. If there are more, it counts them by how they behaved."""
+"""Maximum number of cases that a message names. If there are more cases, the message only counts them."""
 _COMMIT_CHARACTERS: Final = 12
 
 
@@ -97,15 +97,15 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
             f"{'The other cases were not asked again' if recheck.cases else 'Not asked again'}: {recheck.problem}"
         )
     elif recheck.left_out:
-        cases, were = plural(recheck.left_out, "more severe case"), "was" if recheck.left_out == 1 else "were"
-        remarks.append(f"{cases} failed and {were} not asked again (recheck.max_questions)")
+        cases, were = plural(recheck.left_out, "other severe case"), "was" if recheck.left_out == 1 else "were"
+        remarks.append(f"{cases} failed and {were} not asked again (limit: recheck.max_questions)")
     if recheck.previous and recheck.previous.problem:
         remarks.append(f"The previous build: {recheck.previous.problem}")
     return remarks
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Name the build that answered, if it is known."""
+    """Return the beginning of a sentence that says which build answered, as far as this is known."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:
@@ -114,12 +114,12 @@ def _format_previous_build(previous: PreviousBuild) -> str:
             expected = f", not {commit}" if commit else ""
             return f"At the address of the previous build, where {previous.names} answers{expected}"
         case BuildProof.UNPROVED:
-            commit_text = f"{commit}; it" if commit else "of unknown commit; it"
-            return f"At the address of the previous build ({commit_text} does not name itself)"
+            expected = f"expected {commit}, but " if commit else ""
+            return f"At the address of the previous build ({expected}the build there does not report its commit)"
 
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
-    """Format the results of several cases: by name if they are few, or else as counts."""
+    """Format the results of several cases. A few cases are named, and more cases are only counted."""
     if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
         return every + format_recheck_count(next(iter(counts.values())))

@@ -1,8 +1,8 @@
 """Writes and reads ``results.json``: a whole run for programs. The gate reads it too.
 
-The file has one line for each case, so that ``diff`` can compare runs. Its texts are not redacted, so it must not
-leave the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of applications'
-hallucination logs.
+The file has one line for each case. ``diff`` can therefore compare runs. The file's texts are not redacted, so it
+must not leave the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of
+applications' hallucination logs.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
 def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
     """Read the cases that are not correct, one line at a time.
 
-    The file must be of this version of Lookout. Raises `OSError` and `ValidationError` for other files.
+    This version of Lookout must have written the file. Raises `OSError` and `ValidationError` for other files.
     """
     with path.open("rb") as lines:
         cases = (
@@ -171,7 +171,8 @@ def _require_known_format(path: Path, content: bytes) -> None:
         header = _Header.model_validate_json(content)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_context=False)[0]
-        problem = f"no JSON ({fault['msg']})" if fault["type"] == "json_invalid" else f"`format`: {fault['msg']}"
+        is_json = fault["type"] != "json_invalid"
+        problem = f"`format`: {fault['msg']}" if is_json else f"not valid JSON ({fault['msg']})"
         message = f"{path}: {problem}; accepted: the results.json of a run, with `format`, `report` and `cases`"
         raise ConfigError(message) from error
     if header.format != FORMAT:

@@ -16,7 +16,7 @@ from monitors.plural import plural
 from monitors.reports.format import (
     VERDICT_MARKS,
     format_elapsed,
-    format_experiment,
+    format_experiment_problems,
     format_moment,
     format_percent,
     format_quantity,
@@ -29,7 +29,7 @@ from monitors.reports.invisible import write_invisible_as_code_points
 _PACKAGE: Final = "monitors.reports"
 _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
     "elapsed": format_elapsed,
-    "format_experiment": format_experiment,
+    "format_experiment_problems": format_experiment_problems,
     "moment": format_moment,
     "percent": format_percent,
     "plural": plural,

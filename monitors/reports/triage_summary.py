@@ -83,7 +83,10 @@ def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
 
 
 def format_dimensions(report: RunReport) -> str:
-    """Format the changes or the figures, such as ``Usefulness 4.3 → 3.8, triage accuracy unchanged``."""
+    """Format the changes since the baseline: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``.
+
+    If no figure has a change, the figures of this run are formatted instead.
+    """
     available = [dimension for dimension in build_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]
     unchanged = [dimension.moved.text for dimension in available if dimension.moved and not dimension.moved.changed]

@@ -47,7 +47,11 @@ _JSON_CHARACTERS: Final = 700
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the report beside the reference. ``right`` is ``None`` if references do not have this part."""
+    """A part of the report beside the reference.
+
+    ``said`` is the text of the report, and ``right`` is the text of the reference. ``right`` is ``None`` if
+    references do not have this part.
+    """
 
     name: str
     said: Pieces
@@ -65,7 +69,10 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that were found, missed or extra. ``shown`` come first, then ``folded``. ``more`` counts the rest."""
+    """Files that the report names rightly, misses, or names in addition to the reference.
+
+    The page shows ``shown``, then ``folded``. ``more`` counts all other files.
+    """
 
     kind: str
     title: str
@@ -91,7 +98,10 @@ class CriterionView:
 
 @dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating from 1 to 5, or 0 with the reason. If ``criteria`` is empty, ``problem`` says why."""
+    """The judge's rating from 1 to 5. If the report was not rated, ``rating`` is 0 and ``reason`` says why.
+
+    If ``criteria`` is empty, ``problem`` says why.
+    """
 
     rating: int
     text: str
@@ -150,7 +160,7 @@ class TriageView:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A report as one line. Empty texts are unknown."""
+    """A report as one line. A text is empty if the value is unknown."""
 
     id: str
     anchor: str
@@ -168,7 +178,10 @@ class ReportRow:
 def build_report_row(
     result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str, counted: float | None = None
 ) -> ReportRow:
-    """Build the line of a report. A rating in brackets counts in the average, but is not from a judge."""
+    """Build the line of a report.
+
+    ``counted`` is the rating that counts in the run's average. It is in brackets if it is not from a judge.
+    """
     assessment, response = result.assessment, result.result
     report = read_report(response.graded_text) if isinstance(response, Exchange) else TriageReport()
     right = task.reference.severity
@@ -214,12 +227,14 @@ def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
 def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, safe: Redact) -> str:
     """Describe a criterion by its redacted quote and reason: ``“Check it.”: names no file``."""
     quote = "".join(
-        piece.text for piece in _mark_quote(criterion, response, TextMarker(safe, (), _CAUSE_CHARACTERS))
+        piece.text for piece in _build_quote_pieces(criterion, response, TextMarker(safe, (), _CAUSE_CHARACTERS))
     )
     return ": ".join(filter(None, (f"“{quote}”" if quote else "", safe(criterion.reason))))
 
 
-def _mark_quote(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker) -> Pieces:
+def _build_quote_pieces(
+    criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker
+) -> Pieces:
     """Return the pieces of a quote, with personal data masked."""
     place = criterion.quote
     if place is None or not isinstance(response, Exchange):
@@ -305,7 +320,10 @@ def choose_labels(cases: Iterable[CaseResult]) -> CaseLabels:
 
 
 def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | None = None) -> TriageView | None:
-    """Build the view, or ``None`` if the case is not an issue. ``counted`` is its rating in the run's average."""
+    """Build the view. ``None`` if the case is not an issue.
+
+    ``counted`` is the rating of the report that counts in the run's average.
+    """
     task = result.case.triage
     if task is None:
         return None
@@ -337,7 +355,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
 def _build_report_pieces(
     text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
 ) -> Pieces:
-    """Mark the raw report. A JSON report is cut earlier, because its content is also shown in words."""
+    """Return the pieces of the raw report. A JSON report is shorter, because its content is also shown in words."""
     if isinstance(response, NoAnswer):
         return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
@@ -351,16 +369,16 @@ class _QuoteMarker:
     """Marks the judge's quotes in one part of the graded text."""
 
     text: str
-    came: Exchange | NoAnswer
+    response: Exchange | NoAnswer
     grades: Sequence[Grade]
     marker: TextMarker
 
     def build_quoted_part(self, text: str | None) -> Pieces:
-        """Return the part with its quotes marked, if the text contains exactly this part."""
+        """Return the pieces of a part. The judge's quotes are marked only if the graded text contains this part."""
         if not text:
             return ()
         start = self.text.find(text)
-        where = self.came.graded_channel if isinstance(self.came, Exchange) else Channel.VISIBLE
+        where = self.response.graded_channel if isinstance(self.response, Exchange) else Channel.VISIBLE
         if start < 0:
             return self.marker.build_pieces_without_evidence(text, _CAUSE_CHARACTERS)
         rated = [grade for grade in self.grades if grade.aspect is Aspect.USEFULNESS]
@@ -422,9 +440,11 @@ def _build_file_group(
 
 def _format_files(agreed: FileAgreement, report: TriageReport, reference: TriageReference) -> str:
     if not reference.relevant_files:
-        return "the reference names none" if report.files else "neither the report nor the reference names one"
+        return (
+            "the reference names no file" if report.files else "neither the report nor the reference names a file"
+        )
     if not report.files:
-        return "the report names none"
+        return "the report names no file"
     return (
         f"precision {format_percent(agreed.precision)}, recall {format_percent(agreed.recall)}, F1 {agreed.f1:.2f}"
     )
@@ -453,7 +473,7 @@ def _build_rating(result: CaseResult, marker: TextMarker, counted: float | None)
 def _build_criterion(
     criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker
 ) -> CriterionView:
-    quote = _mark_quote(criterion, response, marker)
+    quote = _build_quote_pieces(criterion, response, marker)
     label = CRITERION_LABELS[criterion.name]
     return CriterionView(
         label, bool(criterion.score), quote, marker.build_pieces_without_evidence(criterion.reason)
@@ -485,7 +505,10 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return how many boxes come before the end of this number of steps or counted hops. ``None`` if unknown."""
+    """Return after how many boxes the line for ``after`` steps is shown. ``None`` if this is unknown.
+
+    If the application counts hops instead of steps, ``after`` is a number of hops.
+    """
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after
     agents = [at for at, step in enumerate(evidence.steps) if step.kind is StepKind.AGENT]

@@ -36,7 +36,7 @@ from monitors.records.runs import (
     format_uncovered_cases,
 )
 from monitors.reports.figures import build_tally_rows, format_changes, format_common_causes, format_severity_rises
-from monitors.reports.format import format_experiment, format_headline, format_questions
+from monitors.reports.format import format_agent_questions, format_experiment_problems, format_headline
 from monitors.reports.proof_rows import (
     build_change_rows,
     build_drop_rows,
@@ -257,7 +257,7 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
         print_named(console, "Paths", [escape(format_best_path(report.metrics))])
     _print_failure_explanation(console, report)
     if report.questions is not None:
-        print_named(console, "Questions", [escape(format_questions(report.questions))])
+        print_named(console, "Questions", [escape(format_agent_questions(report.questions))])
     print_baseline_and_drops(console, report, cases)
     if report.latency is not None:
         print_named(console, "Latency", [_format_latency(report.latency)])
@@ -282,7 +282,7 @@ def _print_experiment(console: Console, report: RunReport) -> None:
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
-    for line in format_experiment(experiment):
+    for line in format_experiment_problems(experiment):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 

@@ -9,7 +9,7 @@ from monitors.goldset.lines import parse_case_object
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence
 from monitors.records.runs import CaseResult, QuestionCounts
-from monitors.reports.format import format_questions
+from monitors.reports.format import format_agent_questions
 from tests.builders import assessment, exchange, gold_case
 
 NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is it?", "Who uses it?"
@@ -38,14 +38,14 @@ def test_useful_and_needless_questions_are_counted_over_all_issues_with_wilsons_
     assert (counts.asked, counts.useful, counts.needless) == (5, 3, 1)
     assert counts.share == 0.75
     assert (counts.low, counts.high) == (pytest.approx(0.3006, abs=1e-4), pytest.approx(0.9544, abs=1e-4))
-    assert format_questions(counts) == snapshot
+    assert format_agent_questions(counts) == snapshot
 
 
 def test_without_data_on_a_question_there_is_no_rate(snapshot):
     counts = count_agent_questions([asked(UNKNOWN)])
     assert counts == QuestionCounts(asked=1, useful=0, needless=0)
     assert counts.share is None
-    assert format_questions(counts) == snapshot
+    assert format_agent_questions(counts) == snapshot
 
 
 def test_a_run_without_questions_says_nothing_of_them():

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from monitors.records.runs import RunExperiment
 from monitors.reports.comment import build_pull_request_comment
-from monitors.reports.format import format_experiment
+from monitors.reports.format import format_experiment_problems
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
@@ -47,7 +47,7 @@ MISSING = [
 
 @pytest.mark.parametrize(("found", "lines"), MISSING)
 def test_missing_parts_are_reported_with_what_to_do(found: RunExperiment | None, lines: tuple[str, ...]) -> None:
-    assert format_experiment(found) == lines
+    assert format_experiment_problems(found) == lines
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "https://x/>)[y](z", 'https://x/"onclick=', "https://x/ y"])

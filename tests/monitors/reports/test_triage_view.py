@@ -103,7 +103,7 @@ def test_many_files_are_folded_and_none_is_dropped_unseen(count, shown, folded, 
 
 def test_files_without_a_reference_are_named_and_not_graded():
     view = view_of_text(structured(CAUSE, "", ["shop/mail.py"]), issue(1, "Title", "", relevant_files=[]))
-    assert (files_of(view), view.files_text) == ({"named": ["shop/mail.py"]}, "the reference names none")
+    assert (files_of(view), view.files_text) == ({"named": ["shop/mail.py"]}, "the reference names no file")
 
 
 def test_each_part_stands_beside_what_is_right():
@@ -128,7 +128,7 @@ def test_severity_is_right_beside_it_or_wrong(said, mark):
 def test_an_empty_report_has_no_part_and_misses_every_file():
     view = view_of_text("", QUEUE)
     assert [plain(row.said) for row in view.parts] == ["", "", ""]
-    assert (files_of(view), view.files_text) == ({"missed": ["shop/queue.py"]}, "the report names none")
+    assert (files_of(view), view.files_text) == ({"missed": ["shop/queue.py"]}, "the report names no file")
     assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
 
 

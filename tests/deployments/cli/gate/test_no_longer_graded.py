@@ -37,6 +37,6 @@ def test_a_pass_names_what_was_right_before_and_is_ungraded_now(tmp_path, lookou
     for text in (comment.body, *((folder / name).read_text("utf-8") for name in ("results.md", "report.html"))):
         assert LAST in text
     assert "| right before, not graded now | 1 | |" in comment.body
-    assert "no result changed. 1 right in the baseline could not be graded now" in (
+    assert "no result changed. 1 case that was right in the baseline could not be graded now" in (
         folder / "results.md"
     ).read_text("utf-8")
