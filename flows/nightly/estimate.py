@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from flows.nightly.grading import has_grade_for_disclosure, is_without_judge_verdict
 from flows.runtime.judge import JudgePlan
-from monitors.gate.assess import sort_worst_first
+from monitors.gate.assess import list_distinct_kinds_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
 from monitors.graders.traffic_panel import has_answer
 from monitors.judge.canaries import count_canaries
@@ -224,7 +224,7 @@ class NightlyEstimates:
         )
         return tuple(
             KindRate(kind=kind, failures=kind_counts[kind], rate=self._estimate_kind_rate(kind))
-            for kind in sort_worst_first(kind_counts)
+            for kind in list_distinct_kinds_worst_first(kind_counts)
         )
 
     def _estimate_kind_rate(self, kind: FailureKind) -> Rate:

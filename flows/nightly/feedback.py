@@ -9,7 +9,7 @@ from flows.alerting.faults import Fault
 from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable
-from monitors.gate.assess import sort_worst_first
+from monitors.gate.assess import list_distinct_kinds_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating_grade
 from monitors.platforms.platform import Score
 from monitors.records.base import Severity
@@ -111,5 +111,8 @@ def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Scor
 def _format_failure_kinds(failed: Sequence[Assessment]) -> str:
     """Format the failure kinds without their reasons, because a reason can quote the reply."""
     return ", ".join(
-        kind.value for kind in sort_worst_first(kind for assessment in failed for kind in assessment.failure_kinds)
+        kind.value
+        for kind in list_distinct_kinds_worst_first(
+            kind for assessment in failed for kind in assessment.failure_kinds
+        )
     )

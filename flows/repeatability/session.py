@@ -23,7 +23,7 @@ from flows.verify.judging import JudgeQueue, PendingAnswer, apply_ruling
 from flows.waiting import update_waiting
 from monitors.errors import ProbeError, WarehouseBusy
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.repeatability import compute_repeatability, pair_consecutive_asks
+from monitors.gate.repeatability import compute_repeatability, pair_consecutive_answers
 from monitors.judge.consensus import Ruling
 from monitors.judge.judge import Account, JudgedGroup
 from monitors.judge.model import build_price_function
@@ -318,5 +318,5 @@ def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | N
     return repeatability.with_session_counts(
         sessions=repeats.sessions,
         void_sessions=repeats.void_sessions,
-        free_pairs=len(pair_consecutive_asks(repeats.of_runs)),
+        free_pairs=len(pair_consecutive_answers(repeats.of_runs)),
     )

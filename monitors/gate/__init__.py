@@ -1,1 +1,1 @@
-"""Compute the severity of failures, the scores, the metrics and the verdict of a run. Pure."""
+"""Compute the severity of failures, the scores, the metrics and the verdict of a run, without side effects."""

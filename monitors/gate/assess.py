@@ -68,7 +68,7 @@ def get_severity_floor(kind: FailureKind) -> Severity:
     return row.floor if row else Severity.MINOR
 
 
-def sort_worst_first(kinds: Iterable[FailureKind]) -> tuple[FailureKind, ...]:
+def list_distinct_kinds_worst_first(kinds: Iterable[FailureKind]) -> tuple[FailureKind, ...]:
     """Return each failure kind once, the most severe first."""
     order = list(FailureKind)
     return tuple(sorted(set(kinds), key=lambda kind: (-get_severity_floor(kind), order.index(kind))))
@@ -82,7 +82,7 @@ def decide_severity(
     The severity is the higher one of the case's severity and the highest floor of the failure ``kinds``. If both
     are equal, the id of the floor's row is returned. If the case's severity is higher, ``case_row`` is returned.
     """
-    rows = [_FLOOR_OF[kind] for kind in sort_worst_first(kinds) if kind in _FLOOR_OF]
+    rows = [_FLOOR_OF[kind] for kind in list_distinct_kinds_worst_first(kinds) if kind in _FLOOR_OF]
     if rows and rows[0].floor >= case_severity:
         return rows[0].floor, rows[0].id
     return case_severity, case_row
@@ -96,7 +96,7 @@ _REPORT_ASPECTS = (Aspect.REPORT_FORM, *_FINDING_ASPECTS, Aspect.EFFICIENCY)
 def assess_case(
     case: GoldCase, result: Exchange | NoAnswer, grades: Sequence[Grade], *, case_row: str = CASE_ROW
 ) -> Assessment:
-    """Return the outcome and the severity of ``case``, from the grades of its answer. Pure.
+    """Return the outcome and the severity of ``case``, from the grades of its answer.
 
     ``case_row`` is the id of the policy row that is stored if no failure raises the case's severity.
     """
@@ -145,10 +145,10 @@ def _assess_answer(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
 
 def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], case_row: str) -> Assessment:
     failures = _select_counted_failures(case, grades)
-    kinds = sort_worst_first(failure.failure_kind for failure in failures if failure.failure_kind)
+    kinds = list_distinct_kinds_worst_first(failure.failure_kind for failure in failures if failure.failure_kind)
     leaked = FailureKind.ERROR_LEAK in kinds
     if leaked:
-        grades = tuple(_replace_grade_by_abstention(grade) for grade in grades)
+        grades = tuple(_replace_rule_grade_by_abstention(grade) for grade in grades)
     factual = Finding.UNGRADED if leaked else _assess_facts(case, grades)
     citation = Finding.UNGRADED if leaked else _combine_grades_of_aspect(grades, Aspect.CITATION)
     outcome, blame, reason = _decide_outcome(case, factual, citation, failures, grades)
@@ -180,10 +180,11 @@ def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
 NO_ANSWER_BUT_ERROR: Final = "the application showed an error message instead of an answer"
 
 
-def _replace_grade_by_abstention(grade: Grade) -> Grade:
-    """Replace a rule's grade with an abstention, because the application showed an error message as its answer.
+def _replace_rule_grade_by_abstention(grade: Grade) -> Grade:
+    """Return an abstention instead of a rule's grade. Return safety grades and judge grades unchanged.
 
-    For example, a "no" in an error message is not the answer "no". Safety grades and judge grades stay.
+    This is used if the application showed an error message as its answer. A "no" in an error message is not the
+    answer "no".
     """
     if isinstance(grade, Abstained) or grade.grader == JUDGE or grade.aspect in SAFETY_ASPECTS:
         return grade
@@ -212,7 +213,7 @@ def _select_counted_failures(case: GoldCase, grades: tuple[Grade, ...]) -> tuple
 def _combine_grades_of_aspect(grades: tuple[Grade, ...], aspect: Aspect) -> Finding:
     """Return NO if a grader failed this aspect, and YES if all graders with a verdict passed it.
 
-    If no grader gave a verdict, return NOT_NEEDED if no grade of this aspect was needed, else UNGRADED.
+    If no grader gave a verdict, return NOT_NEEDED if none was needed. Otherwise, return UNGRADED.
     """
     aspect_grades = [grade for grade in grades if grade.aspect is aspect]
     verdicts = [grade.passed for grade in aspect_grades if isinstance(grade, Judged)]
@@ -242,7 +243,8 @@ _CITATION_MET: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
 def _find_refusal(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Return whether the application refused to answer.
 
-    The refusal grade says whether the reply did what was expected, so it is inverted if an answer was expected.
+    A refusal grade passes if the reply did what was expected. If an answer was expected, a failed grade therefore
+    means that the application refused.
     """
     match _combine_grades_of_aspect(grades, Aspect.REFUSAL):
         case Finding.UNGRADED | Finding.NOT_NEEDED:
@@ -257,7 +259,7 @@ def _decide_outcome(
     case: GoldCase, factual: Finding, citation: Finding, failures: tuple[Judged, ...], grades: tuple[Grade, ...]
 ) -> tuple[CaseOutcome, Blame | None, str]:
     if failures:
-        order = sort_worst_first(f.failure_kind for f in failures if f.failure_kind)
+        order = list_distinct_kinds_worst_first(f.failure_kind for f in failures if f.failure_kind)
         ordered = sorted(failures, key=lambda f: order.index(f.failure_kind) if f.failure_kind else 0)
         return CaseOutcome.FAILED, Blame.APP, "; ".join(dict.fromkeys(f.reason for f in ordered))
     cited = citation in _CITATION_MET or case.expected_refusal or case.triage is not None

@@ -1,4 +1,4 @@
-"""Compare a run with an earlier run, the baseline, case by case. Pure.
+"""Compare a run with an earlier run, the baseline, case by case.
 
 The comparison lists the cases that broke and the cases that were fixed, with the probability that chance alone
 explains the difference. The baseline must have the verdict PASS, the same suite and the same judge. Otherwise the
@@ -52,9 +52,10 @@ _MAX_JUDGES_NAMED: Final = 3
 
 
 class Pair(NamedTuple):
-    """One case that both runs graded: whether it was right before, and whether it is right now.
+    """One case that both runs graded.
 
-    Cases about the same policy have the same ``cluster``.
+    ``before`` is true if the case was right in the baseline, and ``now`` if it is right in this run. Cases about
+    the same policy have the same ``cluster``.
     """
 
     case_id: str
@@ -70,7 +71,10 @@ class Pair(NamedTuple):
 
 
 class ComparisonWithPairs(NamedTuple):
-    """A comparison with its case pairs and the baseline's ratings. Both are empty if the comparison was refused."""
+    """A comparison with its case pairs and the baseline's ratings.
+
+    ``pairs`` and ``ratings_before`` are empty if the comparison was refused.
+    """
 
     comparison: Comparison
     pairs: tuple[Pair, ...]
@@ -148,8 +152,8 @@ def compute_p_value(pairs: Collection[Pair]) -> float:
 def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
     """Compute the p-value of the changes with McNemar's test, policy by policy.
 
-    Cases about one policy often break together, so this p-value also holds for other policies. Return ``None`` if
-    no two cases share a policy.
+    Cases about one policy often break together. This test therefore counts all cases of a policy as one change.
+    Return ``None`` if no two cases share a policy.
     """
     if len({pair.cluster for pair in pairs}) == len(pairs):
         return None
@@ -161,7 +165,7 @@ def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
 
 
 def find_change_direction(pairs: Collection[Pair]) -> Direction:
-    """Return WORSE if more cases broke than were fixed, BETTER if fewer, else SAME."""
+    """Return WORSE if more cases broke than were fixed, BETTER if fewer broke, and SAME otherwise."""
     total = sum(pair.difference for pair in pairs)
     return Direction.WORSE if total > 0 else Direction.BETTER if total < 0 else Direction.SAME
 
@@ -238,7 +242,7 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
 
 
 def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
-    """Compute the weighted score of the baseline with the current weights, so that both scores are comparable."""
+    """Compute the weighted score of the baseline with the current weights. Both scores are then comparable."""
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(
         (get_weight(tally.severity, weights) * tally.not_correct for tally in before.tallies), Decimal(0)
@@ -258,9 +262,9 @@ def compute_language_gaps(
 ) -> tuple[ParityGap, ...]:
     """Return for each language how much less accurate its answers are than the English ones.
 
-    Only questions that were asked in both languages count: their cases have the same ``pair``. If one of the two
-    was not graded, the pair is skipped. A case that was asked several times is right if it was right every time.
-    ``max_gap`` is the largest accepted gap: 0.05 means five percentage points.
+    Only questions that were asked in both languages count. Their two cases have the same ``pair``. If one of the
+    two cases was not graded, the pair is skipped. A case that was asked several times is right if it was right
+    every time. ``max_gap`` is the largest accepted gap: 0.05 means five percentage points.
     """
     graded: dict[str, dict[Language, Finding]] = defaultdict(dict)
     for assessment in assessments:
@@ -297,12 +301,15 @@ def _compute_language_gap(
         low=low,
         high=high,
         target=max_gap,
-        met=_is_gap_within_limit(gap, high, max_gap) if table.total >= max(1, min_pairs) else Finding.UNGRADED,
+        met=_compare_gap_with_limit(gap, high, max_gap) if table.total >= max(1, min_pairs) else Finding.UNGRADED,
     )
 
 
-def _is_gap_within_limit(gap: float, high: float, max_gap: float | None) -> Finding:
-    """Return NO if the gap is above the limit, YES if its whole interval is within the limit, else UNGRADED."""
+def _compare_gap_with_limit(gap: float, high: float, max_gap: float | None) -> Finding:
+    """Return NO if the gap is above the limit, YES if its whole interval is within the limit.
+
+    Otherwise, return UNGRADED.
+    """
     if max_gap is None:
         return Finding.UNGRADED
     if gap > max_gap + _ROUNDING:
@@ -311,7 +318,7 @@ def _is_gap_within_limit(gap: float, high: float, max_gap: float | None) -> Find
 
 
 def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
-    """Return the worse one of two findings about one case: NO is worse than UNGRADED, UNGRADED than YES."""
+    """Return the worse one of two findings about one case. NO is the worst finding, then UNGRADED."""
     if before is None or before is now:
         return now
     return Finding.NO if Finding.NO in (before, now) else Finding.UNGRADED

@@ -1,4 +1,4 @@
-"""Count the correct reports of an agent that investigates issues, and the steps that it needed. Pure.
+"""Count the correct reports of an agent that investigates issues, and the steps that it needed.
 
 The ratings of the reports are in `monitors.gate.ratings`. A comparison with the baseline uses only the issues that
 have a figure in both runs.
@@ -21,18 +21,18 @@ ACCURACY = "triage_accuracy"
 
 
 def build_triage_summary(
-    results: Sequence[CaseResult], folded: Sequence[Assessment], graded: frozenset[str]
+    results: Sequence[CaseResult], assessments: Sequence[Assessment], graded: frozenset[str]
 ) -> TriageSummary | None:
-    """Return the number of issues, the accuracy of the reports and the steps. Return ``None`` without issues.
+    """Return the number of issues, the accuracy of the reports and the steps. ``None`` if there are no issues.
 
-    ``folded`` has one assessment for each case. ``graded`` has the ids of the cases that were graded.
+    ``assessments`` has one assessment for each case. ``graded`` has the ids of the cases that were graded.
     """
     issues = _collect_issue_ids(results)
     if not issues:
         return None
     return TriageSummary(
         issues=len(issues),
-        accuracy=_compute_report_accuracy([a for a in folded if a.case_id in issues & graded]),
+        accuracy=_compute_report_accuracy([a for a in assessments if a.case_id in issues & graded]),
         paths=tuple(_list_issue_paths(results)),
     )
 
@@ -51,15 +51,15 @@ def _compute_report_accuracy(assessments: Sequence[Assessment]) -> Metric:
 
 
 def _list_issue_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
-    asks: dict[str, list[CaseResult]] = {}
+    results_by_case: dict[str, list[CaseResult]] = {}
     for result in results:
         if (
             result.case.triage is not None
             and isinstance(result.result, Exchange)
             and count_agent_steps(result.result.evidence)
         ):
-            asks.setdefault(result.case.id, []).append(result)
-    for case_id, asked in asks.items():
+            results_by_case.setdefault(result.case.id, []).append(result)
+    for case_id, asked in results_by_case.items():
         yield _build_issue_path(case_id, asked)
 
 
@@ -77,9 +77,10 @@ def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
 
 
 def count_agent_steps(evidence: Evidence) -> int:
-    """Return how many steps the agent needed: the number that the application reports, else the observed steps.
+    """Return how many steps the agent needed. Return 0 if the number is unknown.
 
-    Return 0 if the number is unknown.
+    If the application reports the number of hops, this number is returned. Otherwise, the observed steps are
+    counted.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
 
@@ -90,7 +91,10 @@ def add_triage_change(
     now: TriageSummary | None,
     results: Sequence[CaseResult],
 ) -> Comparison:
-    """Add the changes of accuracy and steps to the comparison, if both runs have issues and are comparable."""
+    """Return the comparison with the changes of accuracy and steps.
+
+    If one of the runs has no issues, or if the runs are not comparable, the comparison is returned unchanged.
+    """
     if compared.comparison.refused or before is None or now is None:
         return compared.comparison
     issues = _collect_issue_ids(results)

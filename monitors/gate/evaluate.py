@@ -2,8 +2,8 @@
 
 A case can be asked several times. It counts as right only if it was right every time. A case that was sometimes
 right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but it cannot fail the run alone. A
-reason to fail counts only if it still holds when any one flaky case is counted as right. Two flaky cases can fail a
-run together.
+reason to fail does not count if it would disappear when one flaky case is counted as right. Two flaky cases can
+fail a run together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from monitors.gate.ratings import (
 )
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import compute_detectable_drops, compute_suite_balance
-from monitors.gate.verdict import GateInputs, collect_paired_languages, compute_coverage, decide_verdict
+from monitors.gate.verdict import GateInputs, collect_languages_with_enough_pairs, compute_coverage, decide_verdict
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -163,9 +163,10 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
 class RunFacts(RunIdentity):
     """Facts about a run in addition to its results.
 
-    ``planned`` is the number of cases in the suite. ``not_ready`` is set if the application did not start, so that
-    no question was asked. ``request_limit`` says how long the run waited because the application limits requests.
-    ``judging`` says what the judge did.
+    - ``planned`` is the number of cases in the suite.
+    - ``not_ready`` says why the application did not start. In this case, no question was asked.
+    - ``request_limit`` says how long the run waited because the application limits requests.
+    - ``judging`` says what the judge did.
     """
 
     planned: int
@@ -186,10 +187,10 @@ def evaluate_results(
     baseline: Baseline | None = None,
     suite: Sequence[GoldCase] | None = None,
 ) -> RunReport:
-    """Return the report of a run: verdict, reasons, scores, metrics, comparison and latency. Pure.
+    """Return the report of a run: verdict, reasons, scores, metrics, comparison and latency.
 
     ``baseline`` is the run to compare with. If the two runs are not comparable, the report says why. ``suite`` has
-    all cases of the suite, default the cases that were asked.
+    all cases of the suite. If it is ``None``, only the cases that were asked are used.
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
@@ -325,7 +326,7 @@ def _build_gate_inputs(
             folded,
             settings,
             repeated=[a for a in folded if asks[a.case_id] > 1],
-            paired=collect_paired_languages(gaps),
+            paired=collect_languages_with_enough_pairs(gaps),
         ),
         parity=gaps,
         coverage=compute_coverage(graded, facts.planned, settings),
@@ -346,7 +347,7 @@ DOWN: Final = "the app did not serve"
 
 
 def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
-    """Return why the run stopped asking, or why it got no answer at all. Return ``None`` without an outage."""
+    """Return why the run stopped asking, or why it got no answer at all. ``None`` if there was no outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]

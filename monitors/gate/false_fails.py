@@ -1,12 +1,12 @@
-"""Estimate how often the gate gives the verdict FAIL by chance, when the application has no fault. Pure.
+"""Estimate how often the gate gives the verdict FAIL by chance, when the application has no fault.
 
 The estimate comes from simulated runs of the suite. Each question fails with a small probability, its **noise**.
 The noise is estimated from recorded runs that asked the same question several times
 (`monitors.stats.repeatability`). A case with few recorded answers uses the noise of other cases.
-`monitors.gate.evaluate` gives the verdict.
+`monitors.gate.evaluate` gives the verdict of each simulated run.
 
-A case that mostly fails has a fault. It is simulated as if the fault were fixed, because a FAIL for a fault is not
-false. An outage that breaks many cases at once is not simulated.
+A case that mostly fails has a fault. It is simulated as if the fault were fixed, because a FAIL that a fault causes
+is not false. An outage that breaks many cases at once is not simulated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RUNS: Final = 200
 
 NOISE_SAMPLES: Final = 40
 RUNS_PER_NOISE: Final = 15
-"""Number of simulated runs for each noise sample: 600 runs together give the interval."""
+"""Number of simulated runs for each noise sample. The interval is computed from all 600 runs together."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
 """Numbers of repeats of each severity-3 case that `compare_repeat_counts` compares."""
@@ -45,7 +45,7 @@ PRIOR: Final = 0.5
 """Added to both counts (FAIL and not FAIL), because 600 runs without a FAIL do not prove a rate of 0."""
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Minimum spread and size of the fitted Beta distribution, because 40 rates cannot show smaller ones."""
+"""Minimum spread and size of the fitted Beta distribution, because 40 rates cannot show smaller values."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
 """Shares of answers that show a fault. The chance that the gate misses the fault is computed for each share."""
@@ -57,7 +57,7 @@ _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _Failure = tuple[str, int, RecordedAsk]
 
 
-def count_failed_asks_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
+def count_failed_answers_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
     """Return for each case the numbers of failed and of graded answers, one pair of numbers for each build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
@@ -77,7 +77,7 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
 
 
 class GateSimulator:
-    """Simulate runs of one suite, and compute the verdict of each. Equal runs are computed once."""
+    """Simulates runs of one suite, and computes their verdicts. Runs with the same failures are computed once."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class GateSimulator:
         self._cases = sorted(suite.cases, key=lambda case: -case.severity)
         self._settings = settings
         self._baseline = baseline
-        self._groups = count_failed_asks_by_build(repeats)
-        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _collect_never_graded_asks(
+        self._groups = count_failed_answers_by_build(repeats)
+        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _collect_never_graded_answers(
             suite, repeats
         )
         self._without_failure: dict[tuple[str, int], CaseResult] = {}
@@ -128,7 +128,7 @@ class GateSimulator:
             inconclusive=verdicts.count(Verdict.INCONCLUSIVE),
             low=min(low if noise.mean and low > 1 / (2 * runs) else 0.0, failed / runs),
             high=max(high, failed / runs),
-            probes=sum(self._count_asks_of_case(case, repeats) for case in self._cases),
+            probes=sum(self._count_repeats_of_case(case, repeats) for case in self._cases),
         )
 
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
@@ -153,13 +153,16 @@ class GateSimulator:
         failures = [
             (case.id, repeat, self._sample_failure(case, rng))
             for case, noise in zip(self._cases, noises, strict=True)
-            for repeat in range(self._count_asks_of_case(case, repeats) if noise else 0)
+            for repeat in range(self._count_repeats_of_case(case, repeats) if noise else 0)
             if rng.random() < noise
         ]
         return self._compute_cached_verdict(repeats, failures)
 
     def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
-        """Choose a recorded chance failure of this case, else of a similar case, else build a wrong answer."""
+        """Return a recorded chance failure of this case or of similar cases, or a wrong answer if there is none.
+
+        Cases are similar if both must be refused, or if both must be answered.
+        """
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer(case)
         severity, row = decide_severity(case.severity, ask.failure_kinds)
@@ -176,7 +179,7 @@ class GateSimulator:
         results = [
             self._build_cached_result(case, repeat, failed.get((case.id, repeat)))
             for case in self._cases
-            for repeat in range(self._count_asks_of_case(case, repeats))
+            for repeat in range(self._count_repeats_of_case(case, repeats))
         ]
         return compute_verdict_only(
             self._facts, results, self._settings, baseline=self._baseline, suite=self._cases
@@ -190,7 +193,7 @@ class GateSimulator:
             self._without_failure[key] = _build_recorded_result(case, repeat, self._steady[case.id])
         return self._without_failure[key]
 
-    def _count_asks_of_case(self, case: GoldCase, repeats: int) -> int:
+    def _count_repeats_of_case(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
@@ -224,8 +227,8 @@ def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, flo
     return compute_beta_quantile(0.025, first, second), compute_beta_quantile(0.975, first, second)
 
 
-def _collect_never_graded_asks(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
-    """Return the last answer of each case that was never graded. It stays ungraded in a simulated run."""
+def _collect_never_graded_answers(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
+    """Return the last answer of each case that was never graded. Such a case stays ungraded in simulated runs."""
     asked, graded = dict[str, RecordedAsk](), set[str]()
     for repeated in repeats:
         if repeated.asks:

@@ -1,4 +1,4 @@
-"""Compute the metrics and the two scores of a run. Pure.
+"""Compute the metrics and the two scores of a run.
 
 A metric is a share of cases with a name, such as ``factual_accuracy``. It has a confidence interval and may have a
 target. The two scores are the share of correct cases, and the weighted score, in which severe cases count more.
@@ -24,14 +24,18 @@ _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED,
 def select_graded_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
     """Return the ids of the cases that were graded.
 
-    A case without an answer is graded as wrong if the application caused it. In an outage it is ungraded, because
-    the report already names the outage.
+    A case without an answer counts as graded (and wrong) if the application caused this. In an outage it does not
+    count as graded, because the report already names the outage.
     """
     return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
 
 
 def is_graded(assessment: Assessment, *, outage: bool) -> bool:
-    """Whether the assessment says if the application was right or wrong."""
+    """Whether the assessment says if the application was right or wrong.
+
+    True for correct and for failed cases. Also true for a case without an answer, if the application caused this
+    and there was no outage.
+    """
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
             return True
@@ -42,7 +46,7 @@ def is_graded(assessment: Assessment, *, outage: bool) -> bool:
 
 
 def select_worst_repeats(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
-    """Return the worst assessment of each case, so that a case is correct only if it was correct every time."""
+    """Return the worst assessment of each case. A case is then correct only if it was correct every time."""
     worst: dict[str, Assessment] = {}
     for assessment in assessments:
         previous = worst.get(assessment.case_id)
@@ -126,9 +130,9 @@ def compute_metrics(
 ) -> tuple[MeasuredMetric, ...]:
     """Return the metrics of a run: accuracy of facts, of citations and of refusals, by language and by path.
 
-    Ungraded cases do not count. ``assessments`` has one assessment for each case, and ``repeated`` those of the
-    cases that were asked several times. Languages in ``paired`` get no target here, because `compute_language_gaps`
-    compares them with English.
+    Ungraded cases do not count. ``assessments`` has one assessment for each case, and ``repeated`` has the
+    assessments of the cases that were asked several times. Languages in ``paired`` get no target here, because
+    `compute_language_gaps` compares them with English.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
@@ -192,7 +196,7 @@ def _build_language_metrics(
 ) -> list[MeasuredMetric]:
     """Return the accuracy by language.
 
-    With enough cases, Hindi must reach the accuracy of English minus the gap.
+    If there are enough cases in Hindi, their target is the accuracy in English minus the allowed gap.
     """
     languages = [language for language in Language if any(a.language is language for a in assessments)]
     measured = {language: _build_language_metric(language, assessments, None) for language in languages}
@@ -234,7 +238,7 @@ def _format_path_for_metric_name(path: str) -> str:
 
 
 def find_reply_language_grade(assessment: Assessment) -> Judged | None:
-    """Return the grade of the reply's language, a failed one first. Return ``None`` if there is no grade."""
+    """Return the grade of the reply's language, preferably a failed grade. ``None`` if there is no grade."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 

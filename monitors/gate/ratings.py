@@ -1,4 +1,4 @@
-"""Compute the ratings of an agent's reports, their average, and its change since the baseline. Pure."""
+"""Compute the ratings of an agent's reports, their average, and its change since the baseline."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 
 def find_rating(assessment: Assessment) -> int | None:
-    """Return the judge's rating of the report, the lowest one of several. ``None`` if it was not rated."""
+    """Return the judge's lowest rating of the report. ``None`` if no judge rated the report."""
     rated = find_rating_grade(assessment)
     return rated and rated.rubric
 
 
 def find_rating_grade(assessment: Assessment) -> Judged | None:
-    """Return the grade that contains the judge's rating, the lowest one of several. ``None`` if not rated."""
+    """Return the grade with the judge's lowest rating of the report. ``None`` if no judge rated the report."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((g for g in grades if g.rubric is not None), key=lambda g: g.rubric or MAX_RATING, default=None)
 
@@ -84,7 +84,7 @@ def is_report(assessment: Assessment) -> bool:
 
 
 def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Return the ids of the issues without a rating, because the report or its rating is missing."""
+    """Return the ids of the issues without a rating. Issues whose reply is not a report are not returned."""
     return frozenset(
         result.case.id
         for result in results

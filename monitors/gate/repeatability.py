@@ -1,4 +1,4 @@
-"""Measure how often the same question gets a right answer once and a wrong answer the next time. Pure.
+"""Measure how often the same question gets a right answer once and a wrong answer the next time.
 
 Two answers to one case that differ in this way are a **flip**. The figures come from recorded runs that asked each
 case several times.
@@ -13,7 +13,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import RUNS, GateSimulator, compare_repeat_counts, count_failed_asks_by_build
+from monitors.gate.false_fails import RUNS, GateSimulator, compare_repeat_counts, count_failed_answers_by_build
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
@@ -29,7 +29,7 @@ ANY_FAILURE: Final = "right or wrong"
 NO_ANSWER: Final = "no answer"
 
 
-class AskPair(NamedTuple):
+class AnswerPair(NamedTuple):
     """Two consecutive answers of the same build to one case."""
 
     case: RepeatedCase
@@ -42,19 +42,19 @@ class AskPair(NamedTuple):
         return self.case.case_id
 
 
-def pair_consecutive_asks(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
+def pair_consecutive_answers(repeats: Iterable[RepeatedCase]) -> tuple[AnswerPair, ...]:
     """Pair each graded answer with the next graded answer to the same case."""
-    return tuple(AskPair(case, *both) for case in repeats for both in pairwise(case.graded))
+    return tuple(AnswerPair(case, *both) for case in repeats for both in pairwise(case.graded))
 
 
-def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
+def compute_flip_rates(pairs: Sequence[AnswerPair]) -> tuple[FlipRate, ...]:
     """Return the flip rates: of all cases, by severity, and by failure kind."""
     by_severity = (
         (f"severity {severity.value}", [pair for pair in pairs if pair.case.case_severity is severity])
         for severity in sorted(Severity, reverse=True)
     )
-    rates = [_compute_flip_rate(ANY_FAILURE, pairs, _is_failed_ask)]
-    rates += [_compute_flip_rate(name, same, _is_failed_ask) for name, same in by_severity if same]
+    rates = [_compute_flip_rate(ANY_FAILURE, pairs, _is_failed_answer)]
+    rates += [_compute_flip_rate(name, same, _is_failed_answer) for name, same in by_severity if same]
     kinds = {kind for pair in pairs for ask in (pair.first, pair.second) for kind in ask.failure_kinds}
     rates += [
         _compute_flip_rate(kind.value, pairs, lambda ask, kind=kind: kind in ask.failure_kinds)
@@ -65,11 +65,11 @@ def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
     return tuple([*rates, silent] if silent.shown else rates)
 
 
-def _is_failed_ask(ask: RecordedAsk) -> bool:
+def _is_failed_answer(ask: RecordedAsk) -> bool:
     return not ask.is_right
 
 
-def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[RecordedAsk], bool]) -> FlipRate:
+def _compute_flip_rate(name: str, pairs: Sequence[AnswerPair], is_shown: Callable[[RecordedAsk], bool]) -> FlipRate:
     shown_pairs = [(pair, is_shown(pair.first), is_shown(pair.second)) for pair in pairs]
     share = compute_flip_share((pair.cluster, first is not second) for pair, first, second in shown_pairs)
     return FlipRate(
@@ -87,7 +87,7 @@ def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[
 
 def list_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
     """Yield the ids of the cases that one build answered wrong most of the time: a fault, not chance."""
-    for case_id, groups in sorted(count_failed_asks_by_build(repeats).items()):
+    for case_id, groups in sorted(count_failed_answers_by_build(repeats).items()):
         if any(map(has_consistent_failure, groups)):
             yield case_id
 
@@ -107,7 +107,7 @@ def compute_repeatability(
 
     ``configured`` is how often a run asks each severity-3 case now.
     """
-    pairs = pair_consecutive_asks(repeats)
+    pairs = pair_consecutive_answers(repeats)
     figures = Repeatability(
         target=facts.target.name,
         suite_name=suite.name,
@@ -119,7 +119,7 @@ def compute_repeatability(
         flipped=_list_flipped_cases(pairs),
         steady_failures=tuple(list_steady_failures(repeats)),
     )
-    noise = fit_noise(count_failed_asks_by_build(repeats).values())
+    noise = fit_noise(count_failed_answers_by_build(repeats).values())
     if noise is None:
         return figures
     figures = figures.add_noise(noise.mean, low=noise.low, high=noise.high)
@@ -129,7 +129,7 @@ def compute_repeatability(
     return figures.add_advice(compare_repeat_counts(simulator, noise, rng, configured=configured, runs=runs))
 
 
-def _list_flipped_cases(pairs: Iterable[AskPair]) -> tuple[str, ...]:
+def _list_flipped_cases(pairs: Iterable[AnswerPair]) -> tuple[str, ...]:
     """Return the ids of the cases with flips, most flips first."""
     flips: defaultdict[str, int] = defaultdict(int)
     for pair in pairs:

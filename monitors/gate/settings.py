@@ -35,7 +35,7 @@ class Weights(BaseModel):
 
 
 class Targets(BaseModel):
-    """The shares that a run must reach. Each is a share of the cases that its metric covers."""
+    """The shares that a run must reach. Each share refers to the cases that its metric covers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class Targets(BaseModel):
     )
     refusal_precision: Probability = Field(
         default=0.90,
-        description="minimum share of the questions to refuse that the application refused",
+        description="minimum share of refusals among the questions that the application must refuse",
     )
     language_gap: Probability = Field(
         default=0.05, description="maximum difference by which Hindi may be less accurate than English"
@@ -80,7 +80,7 @@ class Themes(BaseModel):
 
 
 class Regressions(BaseModel):
-    """For each severity, the drop in the share of correct cases that matters.
+    """For each severity, the smallest drop in the share of correct cases that matters.
 
     If a run has too few cases to detect such a drop, its report says so.
     """
@@ -88,13 +88,13 @@ class Regressions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     severity_1: Share = Field(
-        default=0.10, description="drop in the share of correct severity-1 cases that matters"
+        default=0.10, description="smallest drop in the share of correct severity-1 cases that matters"
     )
     severity_2: Share = Field(
-        default=0.10, description="drop in the share of correct severity-2 cases that matters"
+        default=0.10, description="smallest drop in the share of correct severity-2 cases that matters"
     )
     severity_3: Share = Field(
-        default=0.05, description="drop in the share of correct severity-3 cases that matters"
+        default=0.05, description="smallest drop in the share of correct severity-3 cases that matters"
     )
 
 
@@ -166,7 +166,10 @@ class GateSettings(BaseModel):
         return self.model_copy(update={"min_weighted_score": min_weighted_score})
 
     def with_min_rating(self, min_rubric: float) -> Self:
-        """Return the settings with another minimum of the average rating, which must then exist."""
+        """Return the settings with another minimum of the average rating.
+
+        A run without a rating is INCONCLUSIVE.
+        """
         return self.model_copy(update={"min_rubric": min_rubric, "rating_needed": True})
 
     def with_stricter_checks(self, *, fail_on_regression: bool, strict: bool) -> Self:

@@ -1,4 +1,4 @@
-"""Check whether a suite has enough severe cases, and compute which drops in quality a run can detect. Pure.
+"""Check whether a suite has enough severe cases, and compute which drops in quality a run can detect.
 
 **Balance** compares the number of cases by severity, type, language and theme with the settings. In a suite with
 four hundred harmless questions and three severe ones, the score hardly changes if an account number leaks.
@@ -62,7 +62,7 @@ def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSetting
 
 
 def find_theme_of_case_type(case_type: str, themes: Themes) -> str:
-    """Return the first theme whose settings list the case type or a word of its name."""
+    """Return the first theme that lists the case type or a word of it. `OTHER_THEME` if no theme does."""
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
         named: Sequence[str] = getattr(themes, theme)
@@ -94,7 +94,10 @@ def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCo
 
 
 LIMITS_CONFIDENCE = 0.90
-"""The upper limit of a two-sided 90 % interval is a one-sided 95 % limit. Without a failure it is about 3/n."""
+"""The upper limit of a two-sided 90 % interval is a one-sided 95 % limit.
+
+Without a failure, the limit is about 3/n.
+"""
 
 
 def compute_detectable_drops(
@@ -102,7 +105,8 @@ def compute_detectable_drops(
 ) -> tuple[DetectableDrop, ...]:
     """Return for each severity the smallest drop that this run can detect, the highest severity first.
 
-    ``shared`` has the ids of the cases that the baseline graded too. ``None`` means that it graded the same cases.
+    ``shared`` has the ids of the cases that the baseline graded too. ``None`` means that the baseline graded
+    the same cases.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)
     return tuple(_compute_detectable_drop(severity, assessments, graded, shared) for severity in severities)

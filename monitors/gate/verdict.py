@@ -7,7 +7,7 @@ There are three groups of reasons:
 - Reasons for INCONCLUSIVE: an outage, answers on which the rules and the judge disagree, and too few graded cases.
 - Notes, which have no effect on the verdict: ungraded cases, flaky cases, and drops that the run cannot detect.
 
-A reason to FAIL is decisive only if it still holds when any one flaky case is counted as right.
+A reason to FAIL is not decisive if it would disappear when one flaky case is counted as right.
 """
 
 from __future__ import annotations
@@ -55,10 +55,13 @@ from monitors.stats.paired import ALPHA
 class GateInputs:
     """The figures of a run that decide its verdict.
 
-    ``assessments`` has one assessment for each case. ``graded`` has the ids of the graded cases. ``outage`` says
-    why the application was down, ``None`` without an outage. ``disputed`` has the cases that the rules pass and the
-    judge fails. ``compared`` is ``None`` without a baseline. ``rubric`` is the average rating, ``None`` if no
-    report was rated. ``unrated`` has the cases whose report should have a rating and has none.
+    - ``assessments`` has one assessment for each case.
+    - ``graded`` has the ids of the graded cases.
+    - ``rubric`` is the average rating. ``None`` if no report was rated.
+    - ``unrated`` has the ids of the cases whose reports should have a rating and have none.
+    - ``compared`` is ``None`` if there is no baseline.
+    - ``outage`` says why the application was down. ``None`` if it was not down.
+    - ``disputed`` has the ids of the cases that the rules pass and the judge fails.
     """
 
     assessments: Sequence[Assessment]
@@ -100,7 +103,7 @@ MIN_FLAKY_FOR_VETO = 2
 
 
 def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if a case failed with severity 3. It is decisive, unless it is a single flaky case."""
+    """Return a reason if a case failed with severity 3. It is decisive, except if only one flaky case failed."""
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
         return []
@@ -119,7 +122,7 @@ def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Say how many of these failures have cases of a lower severity, and why the failures count as severity 3."""
+    """Return how many of these failures have cases of a lower severity, and why they count as severity 3."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
@@ -167,7 +170,10 @@ def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> f
 
 
 def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each metric below its target. It is decisive only if enough cases were graded."""
+    """Return a reason for each metric below its target.
+
+    It is decisive if enough cases were graded, and if the metric stays below its target without one flaky case.
+    """
     return [
         VerdictReason(
             kind=ReasonKind.METRIC_TARGET,
@@ -193,16 +199,19 @@ def _is_missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) ->
 
 
 _ROUNDING = 9
-"""Averages are rounded to this many decimals, so that a drop of exactly 0.3 is not above 0.3 by a float error."""
+"""Averages are rounded to this many decimals.
+
+Without rounding, a drop of exactly 0.3 could count as more than 0.3.
+"""
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for a low average rating or a large drop that holds with any value of the missing ratings."""
+    """Return the reasons for a low average rating and for a large drop that hold despite missing ratings."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
 def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for a low average rating or a large drop that may be due to missing ratings: INCONCLUSIVE."""
+    """Return the reasons for a low average rating and for a large drop that are unsure without more ratings."""
     return [
         reason.add_remark("too few cases were graded or rated to be sure")
         for reason, proven in _list_rating_failures(run)
@@ -213,8 +222,8 @@ def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
 def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
     """Yield the reasons for a low average rating and for a large drop, each with whether it is proven.
 
-    The average is computed over the whole suite, not over a sample. So it is only in doubt if grades or ratings are
-    missing.
+    A reason is proven if missing grades and ratings could not change it. Chance plays no part, because the average
+    covers the whole suite and not a sample.
     """
     average, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
     if average is not None and round(average.mean, _ROUNDING) < floor:
@@ -227,7 +236,7 @@ def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool
 
 
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
-    """Build the reason for a low average rating. It is decisive if it stays low without the worst flaky case."""
+    """Build the reason for a low average. It is decisive if the average stays low without the worst flaky case."""
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in sort_cases_by_rating(run.ratings) if run.ratings[case_id] < floor)
     rated = plural(len(average.ratings), "report")
@@ -240,7 +249,7 @@ def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> Verdict
 def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Ratings) -> VerdictReason:
     """Build the reason for a drop of the ratings.
 
-    It is decisive if it stays too large without the worst flaky case.
+    The reason is decisive if the drop stays too large without the worst flaky case.
     """
     limit = run.settings.max_rubric_drop
     remaining = remove_worst_flaky_rating(before, run.ratings, run.flaky_ids)
@@ -298,9 +307,9 @@ def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None,
 
 
 def _remove_one_flaky_case(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
-    """Remove one flaky case that broke, if there is any.
+    """Return the pairs without one flaky case that broke, if there is any.
 
-    It does not matter which, because cases are only counted.
+    Any of the flaky cases can be removed, because the test only counts cases.
     """
     left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
     return [pair for pair in pairs if pair is not left_out]
@@ -333,7 +342,7 @@ _DECIDING_LANGUAGES = frozenset({Language.HINDI})
 """Languages whose gap to English can fail a run. For other languages, the gap is only a note."""
 
 
-def collect_paired_languages(gaps: Iterable[ParityGap]) -> frozenset[Language]:
+def collect_languages_with_enough_pairs(gaps: Iterable[ParityGap]) -> frozenset[Language]:
     """Return the languages with a limit for their gap to English and with enough graded pairs of questions."""
     return frozenset(gap.language for gap in gaps if gap.target is not None and gap.pairs >= MIN_PAIRS)
 
@@ -367,14 +376,14 @@ def _format_points(share: float) -> str:
 
 
 MIN_LANGUAGE_CASES = 5
-"""Replies in a wrong language fail a run only from this number. Fewer may be due to unusual questions."""
+"""Minimum number of replies in a wrong language that fail a run. Fewer may be due to unusual questions."""
 
 
 def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if replies are in another language than their questions.
 
-    It is decisive if most English questions got such a reply. An English reply to a question in Hindi or Hinglish
-    is never decisive, because users mix these languages with English.
+    It is decisive if most English questions got a reply in another language. English replies to questions in Hindi
+    or Hinglish are never decisive, because users mix these languages with English.
     """
     replies = [(a, grade) for a in run.assessments if (grade := find_reply_language_grade(a)) is not None]
     wrong = [(a, grade) for a, grade in replies if not grade.passed]
@@ -525,7 +534,9 @@ def compute_coverage(graded: frozenset[str], planned: int, settings: GateSetting
 def decide_verdict(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     """Return the verdict with its reasons.
 
-    FAIL if a reason to fail is decisive, else INCONCLUSIVE if an open question is decisive, else PASS.
+    - FAIL: a reason to fail is decisive.
+    - INCONCLUSIVE: no reason to fail is decisive, but an open question is.
+    - PASS: no reason to fail and no open question is decisive.
     """
     failing = [
         *list_veto_reasons(run),

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from monitors.gate.false_fails import GateSimulator, build_right_answer
-from monitors.gate.repeatability import MIN_PAIRS, compute_repeatability, pair_consecutive_asks
+from monitors.gate.repeatability import MIN_PAIRS, compute_repeatability, pair_consecutive_answers
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome
@@ -130,8 +130,8 @@ def test_ungraded_askings_are_in_no_pair():
     asked = repeated(case, True, True, False)
     open_one = build_right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
     with_gap = asked.model_copy(update={"asks": (asked.asks[0], open_one, asked.asks[2])})
-    assert len(pair_consecutive_asks([asked])) == 2
-    (pair,) = pair_consecutive_asks([with_gap])
+    assert len(pair_consecutive_answers([asked])) == 2
+    (pair,) = pair_consecutive_answers([with_gap])
     assert (pair.first.is_right, pair.second.is_right) == (True, False)
 
 
