@@ -37,7 +37,7 @@ class ChangedBy(StrEnum):
 class ChangedEntry(Record):
     """A case that differs between suite and dataset.
 
-    ``changes`` lists the values before, in the dataset, and after.
+    Each of the ``changes`` has the value in the dataset (``before``) and in the suite (``after``).
     """
 
     case: GoldCase
@@ -50,7 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that a person edited so that it is no longer a valid case, with its problems."""
+    """An entry of the dataset that is no longer a valid case after a person edited it, with its problems."""
 
     entry: Example
     case_id: str
@@ -70,13 +70,13 @@ class DatasetDiff(Record):
     added: tuple[GoldCase, ...] = ()
     """Cases that are only in the suite."""
     removed: tuple[RemovedEntry, ...] = ()
-    """Cases that Lookout pushed, only in the dataset."""
+    """Cases that Lookout pushed and that are now only in the dataset."""
     changed: tuple[ChangedEntry, ...] = ()
     broken: tuple[BrokenEntry, ...] = ()
     people: tuple[Example, ...] = ()
     """Entries that people added; Lookout never changes or deletes them."""
     copies: tuple[str, ...] = ()
-    """Ids of copied entries: their case belongs to another entry."""
+    """Ids of entries that a person copied. Their cases belong to other entries."""
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
     """Cases that are equal on both sides, but whose stored hash is from an older push."""
     same: int = 0
@@ -177,7 +177,7 @@ def format_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
     )
     lines += _format_group("Copies of cases in the dataset: delete them there", diff.copies, max_entries)
     same = plural(diff.same, "case")
-    return [*lines, f"The same {same}." if diff.is_empty else f"{same} the same"]
+    return [*lines, f"No difference in {same}." if diff.is_empty else f"{same} without a difference"]
 
 
 def _format_group(title: str, entries: Sequence[str], max_entries: int) -> Iterable[str]:

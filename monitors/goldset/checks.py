@@ -1,7 +1,7 @@
 """Check a suite and report every problem with its line and the fix.
 
-`load_suite` rejects a suite with a bad line. These checks continue after a bad line, so that a person sees all
-problems at once.
+`load_suite` rejects a suite with a bad line. These checks continue after a bad line, and report all problems at
+once.
 
 The checks find:
 
@@ -42,7 +42,7 @@ from monitors.facts.similarity import (
     find_quote,
     fold_text,
 )
-from monitors.goldset.lines import Unusable, parse_case_line, resolve_guessed_languages
+from monitors.goldset.lines import Unusable, parse_case_line, refine_guessed_languages
 from monitors.goldset.load import BadLine, read_suite_text, read_text
 from monitors.mutations.mutants import Stance, find_stance, is_still_right
 from monitors.plural import plural
@@ -78,7 +78,7 @@ class Weight(StrEnum):
 
 
 class SuiteLocation(Record):
-    """A line number in the suite's file, from 1, and the id of its case, if it could be read."""
+    """A line in the suite's file, from 1, and the id of its case. ``case_id`` is ``None`` if it is not readable."""
 
     line: Annotated[int, Field(ge=1)]
     case_id: str | None = None
@@ -112,7 +112,10 @@ class NumberedCase:
 
 @dataclass(frozen=True)
 class NumberedSuite:
-    """The cases of a suite's file with their line numbers, and its bad lines. Ids may repeat here."""
+    """The cases of a suite's file with their line numbers, and its bad lines.
+
+    Several cases can have the same id.
+    """
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
@@ -143,7 +146,7 @@ def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
         else:
             cases.append(NumberedCase(number, parsed_line))
             good_lines.append(line)
-    resolved = resolve_guessed_languages([numbered_case.case for numbered_case in cases], good_lines)
+    resolved = refine_guessed_languages([numbered_case.case for numbered_case in cases], good_lines)
     numbered = (NumberedCase(numbered_case.line, case) for numbered_case, case in zip(cases, resolved, strict=True))
     return NumberedSuite(tuple(numbered), tuple(bad_lines))
 
@@ -198,7 +201,7 @@ def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator
 
 
 LANGUAGE_MIN_WORDS = 4
-"""The language of a text with fewer words is not checked, such as "₹60,000 per eye"."""
+"""Minimum number of words of a text whose language is checked. For example, "₹60,000 per eye" is too short."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -343,7 +346,7 @@ _MIN_WORD_LIKENESS = 0.9
 """
 
 _MIN_DISTINCT_LETTERS = 3
-"""Minimum number of letters of a word that makes two questions different. "Is", "of" and "me" do not."""
+"""Minimum number of letters of a word that makes two questions different. "Is", "of" and "me" are too short."""
 
 
 def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -397,9 +400,9 @@ def _build_same_question_finding(first: NumberedCase, second: NumberedCase) -> G
 
 
 def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about nearly equal questions.
+    """Yield findings about cases with nearly equal questions and the same gold.
 
-    Different numbers or different words make questions different.
+    If the questions differ by a number, or if each has a word that the other does not have, no finding is yielded.
     """
     for first_index, second_index, share in find_alike_pairs(
         [build_grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
@@ -412,10 +415,7 @@ def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[Gold
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
                 places=(first_case.place, second_case.place),
-                what=(
-                    f"two cases have nearly the same question ({share:.0%} of the letters in a row) and the same "
-                    "gold"
-                ),
+                what=(f"two cases have nearly the same question (an overlap of {share:.0%}) and the same gold"),
                 do="keep one of them, or change one question",
             )
 
@@ -425,6 +425,7 @@ def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]
 
 
 def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
+    """Whether each of the two questions has a long word that the other question does not have in any spelling."""
     first_words, second_words = (
         frozenset(fold_text(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
     )
@@ -443,7 +444,7 @@ def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""Maximum number of reported pairs of one question. Ten golds for one question would be forty-five pairs."""
+"""Maximum number of pairs reported for one question or field. Ten golds would be forty-five pairs."""
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -518,11 +519,11 @@ def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
 
 def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
     answered = second if first.expected_refusal else first
-    return f"one case expects a refusal, and another {answered.gold!r}"
+    return f"one case expects a refusal, and the other expects {answered.gold!r}"
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
-    """Whether one gold includes all of the other: a longer gold may state more."""
+    """Whether one gold says everything that the other gold says. It may say more."""
     stances = {find_stance(first.gold), find_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)

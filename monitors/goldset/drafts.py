@@ -111,7 +111,7 @@ _ANY_GOLD: Final = "?"
 
 
 def replace_masks_by_invented_data(text: str) -> str:
-    """Replace the masks in a redacted reply with invented data, so that graders find personal data again."""
+    """Replace the masks in a redacted reply with invented data. Graders can then find personal data again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 
@@ -126,8 +126,8 @@ class DraftCandidate(Record):
     same_as: tuple[Identifier, ...] = ()
     asked_by: Identifier | None = None
 
-    def note_case(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with the id of the case that has its question, or with ``None``."""
+    def with_asked_by(self, asked_by: Identifier | None) -> DraftCandidate:
+        """Return the candidate with another value of ``asked_by``."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
@@ -166,7 +166,7 @@ def derive_case_id(draft_id: Identifier) -> Identifier:
 def build_case_from_draft(
     draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
 ) -> GoldCase:
-    """Build the case that a person makes from a draft. It is not accepted yet."""
+    """Build a case from a draft and the values that a person chose. The case is not accepted yet."""
     return GoldCase(
         id=derive_case_id(draft.id),
         turns=draft.turns,

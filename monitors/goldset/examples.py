@@ -87,7 +87,7 @@ def find_case_id(example: Example) -> str | None:
 
 
 def read_pushed_sha256(example: Example) -> str | None:
-    """Return the hash of the case at the last push."""
+    """Return the hash of the case at the last push. ``None`` if the entry has no such hash."""
     pushed = (_read_lookout_metadata(example) or {}).get(PUSHED)
     return pushed if isinstance(pushed, str) else None
 

@@ -3,7 +3,7 @@
 A row is a question with its answer, or an issue with its known facts. A table can be separated by commas,
 semicolons or tabs. The names of its columns are keys of a suite.
 
-A row without a severity gets it from the caller. If two rows have the same id, the second one gets a suffix such as
+If a row has no severity, the caller chooses it. If two rows have the same id, the second one gets a suffix such as
 ``.2``, and the result lists the change.
 """
 
@@ -68,8 +68,8 @@ def import_cases(
 ) -> ImportedSuite:
     """Read a JSON array or a table.
 
-    ``severity_for`` returns the severity of a row without one, from its type and id. Raises `GoldSetError` that
-    names the row, the key, its value and the accepted values.
+    If a row has no severity, ``severity_for`` is called with the row's type and id, and returns the severity.
+    Raises `GoldSetError` that names the row, the key, its value and the accepted values.
     """
     cases: list[GoldCase] = []
     renamed: list[RenamedRow] = []
@@ -181,7 +181,7 @@ def _build_fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusa
 def _build_case(
     fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken_ids: set[str]
 ) -> GoldCase | Unusable:
-    """Build a case with a unique id, and with the severity of its row, else of the caller."""
+    """Build a case with a unique id. If the row has no severity, ``severity_for`` chooses it."""
     row_id = str(fields["id"])
     severity = fields.get("severity")
     if isinstance(severity, str) and severity.strip().isdecimal():

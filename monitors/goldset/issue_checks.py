@@ -90,14 +90,16 @@ def _find_wrong_files(task: TriageTask) -> Iterator[_Fault]:
         if path in files:
             continue
         problem, suggestion = _describe_non_path(written, path), _suggest_file(written, path, files)
-        advice = f"write {suggestion}" if suggestion else "write a path from the repository's root, as src/lock.py"
+        advice = (
+            f"write {suggestion}" if suggestion else "write a path from the repository's root, such as src/lock.py"
+        )
         if problem:
             finding = f"{written!r} in `relevant_files` {problem}, so no report can match it"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
         elif files:
             finding = (
-                f"{written!r} is in `relevant_files` but not in `repository_files`, so a report that names it "
-                "would count as invented"
+                f"{written!r} is in `relevant_files` but not in `repository_files`, so Lookout would "
+                "treat this file as invented"
             )
             file_advice = advice if suggestion else "add it to `repository_files`, or correct its path"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, file_advice)

@@ -94,7 +94,7 @@ _NESTED: Final[Mapping[str, type[Record]]] = {
     "reference": TriageReference,
     "when_asked": ScriptedAnswer,
 }
-"""Keys whose value is an object, or a list of objects, with its record."""
+"""Keys whose value is an object or a list of objects, and the record of such an object."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
 """All keys that a line may have. ``question`` is a short form of ``turns`` with one turn."""
@@ -117,7 +117,7 @@ def describe_bad_value(key: str, value: object) -> str:
     return f'"{key}" {format_value(value)} is not valid; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
-def describe_review_gap(pipeline: Pipeline) -> str:
+def describe_missing_review(pipeline: Pipeline) -> str:
     """Describe a case that no person has accepted."""
     return (
         f'"provenance.reviewed_by" is missing; a person must review a case of the pipeline "{pipeline.value}"; '
@@ -153,7 +153,7 @@ def _describe_validation_problem(detail: ErrorDetails) -> str:
 
 
 def _build_written_key_path(names: list[str]) -> list[str]:
-    """Return the key as the line has it: the keys of an issue are in the line itself, not in ``triage``."""
+    """Return the key as it is written in the line, where the keys of an issue are not inside ``triage``."""
     match names:
         case ["triage", "issue", name, *rest]:
             return [name if name == "repository_files" else f"issue_{name}", *rest]
@@ -221,7 +221,7 @@ def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
         return Unusable((*problems, *model_problems), case_id, from_issue)
     source = case.provenance
     if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
-        problems.append(describe_review_gap(source.pipeline))
+        problems.append(describe_missing_review(source.pipeline))
     return Unusable(tuple(problems), case_id, from_issue) if problems else case
 
 
@@ -238,7 +238,7 @@ def _prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, A
             problems.append(describe_bad_value("question", question))
         prepared["turns"] = [question]
     elif "turns" not in fields:
-        problems.append(describe_missing_key("question") + ', or "turns" with several')
+        problems.append(describe_missing_key("question") + ', or "turns" with several messages')
         prepared["turns"] = ["-"]
     for key, key_type in (("severity", int), ("expected_refusal", bool), ("month_is_30_days", bool)):
         if key in fields and type(fields[key]) is not key_type:
@@ -260,11 +260,11 @@ def _guess_case_language(turns: object, gold: object) -> Language:
 
 
 def has_language_key(line: str) -> bool:
-    """Whether a line has the key ``language``, so that the language is not guessed."""
+    """Whether a line has the key ``language``. If it does not, the language is guessed."""
     return '"language"' in line
 
 
-def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
+def refine_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
     """Return the cases of a suite, with better guesses for languages that are not given.
 
     If most guessed languages are neither English nor Hindi, short texts such as "Brot?" get the most common of the

@@ -1,7 +1,7 @@
 """Load suites from JSON lines. A suite with a bad line is rejected, with all bad lines in the error message.
 
-Also: the hash of a suite's contents, and finding the gold case that asks a user's question in the same words, apart
-from letter case, spaces and the final punctuation.
+This module also computes the hash of a suite, and finds the gold case that asks the same question as a user. Letter
+case, spaces and the final punctuation do not matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
-from monitors.goldset.lines import ID_ACCEPTED, Unusable, format_value, parse_case_line, resolve_guessed_languages
+from monitors.goldset.lines import ID_ACCEPTED, Unusable, format_value, parse_case_line, refine_guessed_languages
 from monitors.problems import suggest_nearest
 from monitors.records.cases import GoldCase, Suite
 
@@ -25,8 +25,8 @@ from monitors.records.cases import GoldCase, Suite
 def hash_cases(cases: Sequence[GoldCase]) -> str:
     """Return the SHA-256 hash that identifies a set of cases.
 
-    White space, the order of keys and lines, and omitted defaults do not change the hash. Anything that can change
-    a grade or a report does.
+    White space, the order of keys and lines, and omitted defaults do not change the hash. Everything that
+    can change a grade or a report changes the hash.
     """
     fields = [
         case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)
@@ -39,7 +39,7 @@ MAX_BAD_LINES_SHOWN = 20
 """Maximum number of bad lines that an error message shows."""
 
 MAX_BAD_LINES = 1000
-"""Maximum number of bad lines. Then reading stops, because the file is probably not a suite."""
+"""After this many bad lines, reading stops, because the file is probably not a suite."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class BadLine:
 def load_suite(path: Path, name: str | None = None) -> Suite:
     """Read a suite from a UTF-8 file of JSON lines.
 
-    The name of the suite is ``name``, default the file's name without its suffix. Raises `GoldSetError` that names
+    If ``name`` is ``None``, the suite gets the file's name without its suffix. Raises `GoldSetError` that names
     the file and the first twenty bad lines with their faults.
     """
     return parse_suite_lines(read_suite_text(path).split("\n"), name=name or path.stem, source=str(path))
@@ -85,7 +85,7 @@ def read_suite_text(path: Path) -> str:
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
     """Parse JSON lines into a suite.
 
-    Error messages call the lines ``source``. Raises `GoldSetError` for bad lines.
+    ``source`` is the name that error messages use for the lines. Raises `GoldSetError` for bad lines.
     """
     cases: list[GoldCase] = []
     good_lines: list[str] = []
@@ -110,11 +110,11 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
             break
     if bad_lines:
         raise GoldSetError(describe_bad_lines(source, bad_lines, unit="line"))
-    return build_suite(resolve_guessed_languages(cases, good_lines), name=name, source=source)
+    return build_suite(refine_guessed_languages(cases, good_lines), name=name, source=source)
 
 
 def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
-    """Build a suite from valid cases. Raises `GoldSetError` without cases, or if the name is invalid."""
+    """Build a suite from valid cases. Raises `GoldSetError` if there are no cases, or if the name is invalid."""
     if not cases:
         raise GoldSetError(f"{source} has no cases; write one JSON object on each line, or choose another suite")
     try:
@@ -174,7 +174,7 @@ class AskedQuestions:
     def find_case(self, turns: Sequence[str]) -> GoldCase | None:
         """Return the case whose questions are ``turns``, the user's messages so far.
 
-        ``None`` without such a case.
+        ``None`` if there is no such case.
         """
         return self._cases.get(_normalise_turns(turns))
 

@@ -30,7 +30,7 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""Maximum number of words of a gold that is a name or term, which a correct reply must contain unchanged."""
+"""A gold with at most this many words counts as a term, which a correct reply must contain unchanged."""
 
 
 class MustSayDraft(Record):
@@ -43,7 +43,10 @@ class MustSayDraft(Record):
 
 
 def propose_must_say(case: GoldCase) -> MustSayDraft | None:
-    """Propose what every correct reply to ``case`` must contain. ``None`` if its gold has no number and no name."""
+    """Propose what every correct reply to ``case`` must contain.
+
+    ``None`` if the gold has no number and no name and is not short. Also ``None`` for issues and expected refusals.
+    """
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:
         patterns = [name for name in _NAME.findall(case.gold) if name not in case.question]
@@ -122,9 +125,9 @@ class _SuiteLine(BaseModel):
 
 
 def apply_must_say_drafts(suite: Path, path: Path) -> int:
-    """Write the proposals in the file ``path`` into the cases of the suite. Return their number.
+    """Write the proposals in the file ``path`` into the cases of the suite. Return the number of changed cases.
 
-    Raises `GoldSetError` for an unknown case or an invalid pattern. Then nothing is written.
+    Raises `GoldSetError` for an unknown case or an invalid pattern. In this case, nothing is written.
     """
     drafts: Mapping[str, MustSayDraft] = {draft.id: draft for draft in read_must_say_drafts(path)}
     with lock_parent_folder(suite):

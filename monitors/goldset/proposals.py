@@ -35,10 +35,10 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Maximum number of characters of a proposed text. Longer texts are not a question, short answer or clause."""
+"""Maximum number of characters of a proposed text. A longer text is not a question, a short answer or a clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
-"""Maximum length of a whole reply: more than forty long drafts."""
+"""Maximum length of a whole reply, in characters. Forty long drafts are shorter than this."""
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+){0,3}")
 
@@ -74,7 +74,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The schema of a model's reply. It has no length limits: these are checked after the reply."""
+"""The schema of a model's reply. Length limits are not in the schema. They are checked after the reply."""
 
 
 class _Strict(BaseModel):
@@ -129,12 +129,12 @@ Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
 def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
-    """Parse the proposed questions in a reply. Raises `ValueError` if it is not the requested object."""
+    """Return the valid and the rejected questions in a reply. Raises `ValueError` if the reply has another form."""
     return _parse_proposals(text, "drafts", TypeAdapter(ProposedDraft))
 
 
 def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
-    """Parse the proposed translations in a reply. Raises `ValueError` if it is not the requested object."""
+    """Return the valid and the rejected translations in a reply. Raises `ValueError` as for questions."""
     return _parse_proposals(text, "translations", TypeAdapter(ProposedTranslation))
 
 
@@ -167,7 +167,7 @@ def shorten_to_one_line(text: str, max_characters: int = 90) -> str:
 
 def _describe_form_problem(error: ValidationError) -> str:
     places = sorted(
-        {".".join(map(str, detail["loc"])) or "the whole" for detail in error.errors(include_url=False)}
+        {".".join(map(str, detail["loc"])) or "the whole proposal" for detail in error.errors(include_url=False)}
     )
     return f"{', '.join(places)} is missing, too long or of the wrong form"
 
@@ -267,9 +267,9 @@ def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clau
         return f"the gold states {', '.join(unfounded)}, but the quoted clause does not"
     language = identify_language(proposed.question)
     if language is not defaults.language:
-        return f"it is in {language.value}; expected {defaults.language.value}"
+        return f"the question is in {language.value}; expected {defaults.language.value}"
     personal = find_private_data(f"{proposed.question}\n{proposed.gold}", defaults.account_patterns)
-    return f"it contains personal data ({personal[0].kind.value})" if personal else ""
+    return f"the proposal contains personal data ({personal[0].kind.value})" if personal else ""
 
 
 def _build_case_from_proposal(
@@ -320,5 +320,5 @@ def explain_bad_translation(question: str, gold: str, original: GoldCase, langua
     if detected is not language:
         return f"the question is in {detected.value}; expected {language.value}"
     if find_private_data(f"{question}\n{gold}") and not find_private_data(f"{original.question}\n{original.gold}"):
-        return "it adds personal data"
+        return "the translation adds personal data"
     return ""

@@ -7,8 +7,8 @@ There are three kinds of variants:
 - A typo changes letters of one or two words. It never changes a number, a unit or a name.
 
 A variant must have the same numbers as the original, and no new personal data, and must be in the expected
-language. The words come from ``variants.json``. A seed makes the random choices, so the same seed gives the same
-variants.
+language. The words come from ``variants.json``. A seed decides the random choices. The same seed always gives
+the same variants.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def reword_question(question: str, language: Language, pick: SeededChoice) -> st
     """Return another wording of the question, or ``None`` if no rule applies."""
     methods = pick.shuffle(["order", "synonym", "frame"])
     for method in methods:
-        variant = {"order": _move_name_first, "synonym": _replace_synonym, "frame": _add_frame}[method](
-            question, language, pick
-        )
+        variant = {"order": _move_name_first, "synonym": _replace_synonym, "frame": _add_surrounding_sentence}[
+            method
+        ](question, language, pick)
         if variant is not None and variant != question:
             return variant
     return None
@@ -148,7 +148,7 @@ def _replace_synonym(question: str, language: Language, pick: SeededChoice) -> s
     return None
 
 
-def _add_frame(question: str, language: Language, pick: SeededChoice) -> str | None:
+def _add_surrounding_sentence(question: str, language: Language, pick: SeededChoice) -> str | None:
     asks = question.rstrip().endswith("?")
     frames = (load_variant_words().frames if asks else load_variant_words().greetings).get(language.value)
     if not frames:
@@ -180,7 +180,7 @@ def mix_languages(question: str, language: Language, pick: SeededChoice) -> str 
 
 
 def _mix_hindi_into_english(question: str, pick: SeededChoice) -> str | None:
-    """Write the last sentence in Hinglish if a pattern matches, else put a Hindi sentence around the question.
+    """Write the last sentence in Hinglish if a pattern matches, or put a Hindi sentence around the question.
 
     Return ``None`` for a text that is not a question and matches no pattern.
     """

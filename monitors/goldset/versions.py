@@ -127,7 +127,9 @@ class RenewReport:
 
 
 def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
-    """Replace the template cases of the file with ``cases``. All other cases stay unchanged, after the new cases.
+    """Replace the template cases of the file with ``cases``.
+
+    All other cases stay, and come after the new cases.
 
     Raises `GoldSetError` if the file does not load, or if a case that is not from a template has the id of a new
     case.
@@ -290,7 +292,7 @@ class CaseChange(Record):
 
     @property
     def severity(self) -> KeyChange | None:
-        """The change of its severity, if any."""
+        """The change of the case's severity. ``None`` if the severity did not change."""
         return next((change for change in self.changes if change.key == "severity"), None)
 
 
@@ -309,7 +311,7 @@ class SuiteDiff(Record):
 
 
 def compare_suites(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
-    """Compare two versions of a suite case by case. The order of the cases does not matter. Pure."""
+    """Compare two versions of a suite case by case. The order of the cases does not matter."""
     before, after = ({case.id: case for case in cases} for cases in (old, new))
     both = [case for case in new if case.id in before]
     changed = [
@@ -361,7 +363,7 @@ def format_suite_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
         "Added", [_format_case(change) for change in _sort_severest_first(diff.added)], max_cases
     )
     same = plural(diff.same, "case")
-    lines.append(f"The same {same}." if diff.is_empty else f"{same} as before")
+    lines.append(f"No difference in {same}." if diff.is_empty else f"{same} as before")
     return lines
 
 

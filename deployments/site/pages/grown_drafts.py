@@ -102,7 +102,7 @@ def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> Dr
     """
     with suppress(GoldSetError):
         candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
-        return candidate.note_case(candidates[0].asked_by)
+        return candidate.with_asked_by(candidates[0].asked_by)
     return candidate
 
 

@@ -1,4 +1,4 @@
-"""Build gold cases from fact sheets and question templates. Pure: the same input gives the same cases.
+"""Build gold cases from fact sheets and question templates. The same input always gives the same cases.
 
 A fact sheet lists the facts of one document. A template turns one fact into a question with its answer, the gold.
 
@@ -27,8 +27,8 @@ from monitors.goldset.build.values import (
     UnusableFact,
     Value,
     YesNo,
+    parse_usable_fact_value,
     phrase_value,
-    read_fact_value,
 )
 from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Language, Record, Severity
@@ -67,9 +67,12 @@ CitationForm = Annotated[str, Field(min_length=1), _build_placeholder_validator(
 class Phrasing(Record):
     """The question and its answers in one language.
 
-    ``gold`` is the answer with a value. ``yes`` and ``no`` are the answers about cover. ``zero`` are the answers if
-    the amount is zero, such as "0%" and "There is no co-payment". ``silent`` is the reason to refuse if the
-    document does not state the value. If the answer that is needed is missing, no case is built.
+    - ``gold`` is the answer with a value.
+    - ``yes`` and ``no`` are the answers if the value is true or false, for example whether something is covered.
+    - ``zero`` are the answers if the amount is zero, such as "0%" and "There is no co-payment".
+    - ``silent`` is the reason to refuse if the document does not state the value.
+
+    If the answer that is needed is missing, no case is built.
     """
 
     question: Fillable
@@ -83,8 +86,8 @@ class Phrasing(Record):
 class Template(Record):
     """One question about one field of the fact sheets.
 
-    ``type_no`` is the type of cases with a negative answer, and ``severity_silent`` the severity of expected
-    refusals, if they differ.
+    ``type_no`` is the type of cases with a negative answer. ``severity_silent`` is the severity of expected
+    refusals. Both are set only if they differ from ``type`` and ``severity``.
     """
 
     id: Identifier
@@ -162,7 +165,7 @@ def _list_template_problems(template: Template, schema: FactSchema) -> list[str]
         return [f'the schema {schema.name} has no field "{template.field}"']
     required_keys = ("yes", "no") if field.kind is FieldKind.COVER else ("gold",)
     return [
-        f"{language}.{key} is missing, and {template.field} is of kind {field.kind}"
+        f"{language}.{key} is missing; {template.field} is of kind {field.kind} and needs it"
         for language in PHRASED_LANGUAGES
         if (phrasing := template.find_phrasing(language)) is not None
         for key in required_keys
@@ -180,7 +183,7 @@ class Source:
     value: Value
     field: FactField
     ambiguous: bool
-    """Whether another publisher has a policy of this name, so that the question must name the publisher."""
+    """Whether another publisher has a policy of this name. The question must then name the publisher."""
 
 
 @dataclass(frozen=True)
@@ -279,7 +282,7 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
 
 
 def _fill_first_citation_form(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """Fill the first form whose placeholders are all known. Return ``None`` without such a form."""
+    """Fill the first form whose placeholders are all known. ``None`` if there is no such form."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)
@@ -355,7 +358,9 @@ def _build_policy_cases(
     source = Source(policy[0].id, sheet, fact, value, schema.fields[template.field], ambiguous=ambiguous)
     built = [build_case(source, template, language, book.citation, languages) for language in languages]
     cases = [case for case in built if case is not None]
-    return [*left_out, *cases] if cases else [*left_out, NotAsked(sheet.id, template.field, "it has no phrase")]
+    if not cases:
+        left_out.append(NotAsked(sheet.id, template.field, "the template has no words for this value"))
+    return [*left_out, *cases]
 
 
 Reading = tuple[FactSheet, GivenFact, Value | UnusableFact]
@@ -365,7 +370,7 @@ def _read_field_values(
     policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy
 ) -> list[Reading]:
     return [
-        (sheet, fact, read_fact_value(fact, schema.fields[field], accept))
+        (sheet, fact, parse_usable_fact_value(fact, schema.fields[field], accept))
         for sheet in policy
         for fact in sheet.facts
         if fact.field == field
@@ -375,7 +380,10 @@ def _read_field_values(
 def _find_value_all_documents_agree_on(
     readings: list[Reading],
 ) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
-    """Return the value that all documents of a policy agree on. ``None`` if no document has a usable value."""
+    """Return the value that all documents of a policy agree on, with its sheet and fact.
+
+    Return an `UnusableFact` if the documents state different values. Return ``None`` if no value is usable.
+    """
     stated: list[tuple[FactSheet, GivenFact, Value]] = []
     silent: list[tuple[FactSheet, GivenFact, Value]] = []
     for sheet, fact, value in readings:

@@ -58,9 +58,11 @@ class DurationUnit(StrEnum):
 class FactField(Record):
     """The definition of one field.
 
-    ``unit`` is the unit of its numbers, unless a fact has its own unit. ``many`` allows a list of values. ``bound``
-    says whether its number is a limit: ``at_most`` becomes "up to" in the answer. ``aliases`` are other names of
-    the field. ``currency`` is the ISO 4217 code of its amounts. Without it, the quote must name the currency.
+    - ``unit`` is the unit of the field's numbers. A fact can have its own unit instead.
+    - ``currency`` is the ISO 4217 code of the field's amounts. Without ``currency``, the quote must name it.
+    - ``bound`` says whether the number is a limit. For example, ``at_most`` becomes "up to" in the answer.
+    - ``many`` allows a list of values.
+    - ``aliases`` are other names of the field.
     """
 
     kind: FieldKind
@@ -138,7 +140,7 @@ _UNITS = {
 """Units that change how a number is read. Other units ("INR", "%", "boolean") only repeat the field's kind."""
 
 
-# Shares its fields with GivenFact because it is another program's format; its values are not checked yet.
+# GivenFact has the same fields. This class is the format of another program, and its values are not checked yet.
 class FactRow(BaseModel):
     """One row of a ``.jsonl`` file of facts. Other keys are ignored."""
 
@@ -182,8 +184,8 @@ def _parse_fact_row(line: str, place: str) -> FactRow:
             or "the row"
         )
         raise GoldSetError(
-            f"{place}: {bad_keys} are not valid; a row must have policy_id, policy_name and field, and may have "
-            "value, unit, quote, clause, confidence, insurer and document"
+            f"{place}: missing or not valid: {bad_keys}; a row must have policy_id, policy_name and field, and "
+            "may have value, unit, quote, clause, confidence, insurer and document"
         ) from error
     except ValueError as error:
         raise GoldSetError(f"{place}: {error}") from error
@@ -219,8 +221,8 @@ class GivenFact(Record):
     """One fact of a sheet, as its source states it.
 
     ``silent`` means that the document does not state the value. ``unit`` and ``bound`` are set if they differ from
-    those of the field. ``clause`` is the number of the clause, and ``quote`` its words. ``place`` is the line in
-    the source file.
+    those of the field. ``clause`` is the number of the clause, and ``quote`` has the words of the clause. ``place``
+    is the line in the source file.
     """
 
     field: Text
@@ -239,7 +241,7 @@ class GivenFact(Record):
 
 
 class FactSheet(Record):
-    """All facts of one document about one policy. ``names`` are its name in other languages."""
+    """All facts of one document about one policy. ``names`` are the policy's names in other languages."""
 
     id: Identifier
     name: Text

@@ -26,8 +26,9 @@ from monitors.records.base import Language, Record
 class AcceptPolicy(Record):
     """The rules for which facts may become gold cases.
 
-    ``confidence`` is the minimum confidence. ``unproven`` accepts amounts that the quote does not state.
-    ``silence`` builds an expected refusal if the document does not state the value.
+    - ``confidence`` is the minimum confidence.
+    - If ``unproven`` is true, amounts that the quote does not state are accepted.
+    - If ``silence`` is true, an expected refusal is built if the document does not state the value.
     """
 
     confidence: Confidence = Confidence.UNRATED
@@ -84,8 +85,8 @@ Value = Single | Several | NotStated
 _ORDER = tuple(Confidence)
 
 
-def read_fact_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
-    """Return the value of ``fact``, or the reason why it is unusable. Pure."""
+def parse_usable_fact_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
+    """Return the value of ``fact``, or the reason why it is unusable."""
     if fact.silent:
         return (
             NotStated()
@@ -145,7 +146,10 @@ def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
 
 
 def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
-    """Return the currency of the field, else of the quote. They must not contradict each other."""
+    """Return the currency of the field or, if the field has none, the currency of the quote.
+
+    Return an `UnusableFact` if the two contradict each other, or if no currency is known.
+    """
     quoted = {
         quantity.unit
         for quantity in collect_quantities(fact.quote or "", Locale(currency=field.currency))
@@ -172,13 +176,10 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
     return number.quantize(Decimal(1)) if number == number.to_integral_value() else number
 
 
-# --- proof ----------------------------------------------------------------------------------------------------
-
-
 def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
-    """Return the value if its quote states all its amounts, else an `UnusableFact`.
+    """Return the value if the fact's quote states all its amounts. Otherwise, return an `UnusableFact`.
 
-    Values without amounts only need a quote, which a person can check.
+    A value without amounts only needs a quote, which a person can check.
     """
     if not fact.quote:
         return UnusableFact("the fact has no quote, so its source cannot be checked")

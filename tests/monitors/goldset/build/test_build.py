@@ -27,8 +27,8 @@ from monitors.goldset.build.values import (
     Several,
     UnusableFact,
     YesNo,
+    parse_usable_fact_value,
     phrase_value,
-    read_fact_value,
 )
 from monitors.goldset.lines import format_case_line
 from monitors.records.base import Language
@@ -152,17 +152,17 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
 def test_a_fact_is_read_by_its_fields_kind(field, given, found):
     """Or it is left out, with the reason."""
     one = FactSheet.model_validate(sheet(facts=[fact(field, **given)])).facts[0]
-    assert read_fact_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
+    assert parse_usable_fact_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
 
 
 def test_accepted_values_are_configured():
     """Low confidence and unproven values can be taken, silence can be left."""
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)
-    assert isinstance(read_fact_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
+    assert isinstance(parse_usable_fact_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
     silent = FactSheet.model_validate(sheet(facts=[fact(value=None, silent=True)])).facts[0]
     assert isinstance(
-        read_fact_value(silent, SCHEMA.fields["co_payment_pct"], AcceptPolicy(silence=False)), UnusableFact
+        parse_usable_fact_value(silent, SCHEMA.fields["co_payment_pct"], AcceptPolicy(silence=False)), UnusableFact
     )
 
 
