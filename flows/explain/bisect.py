@@ -313,7 +313,7 @@ class BuildBisection:
             asked_before=len(before),
             failed_after=sum(after),
             asked_after=len(after),
-            elsewhere=min(1.0, self._search.compute_elsewhere_probability(case)),
+            elsewhere=min(1.0, self._search.compute_other_cause_probability(case)),
         )
 
     def _explain_open_search(self, best: BisectCandidate) -> str:

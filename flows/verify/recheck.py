@@ -23,8 +23,8 @@ from monitors.errors import ConfigError, MonitorError
 from monitors.explain.recheck import (
     RecheckPlan,
     build_previous_address,
-    check_build_proof,
     count_rechecks,
+    identify_previous_build,
     is_same_build,
     list_named_builds,
     plan_recheck,
@@ -184,7 +184,7 @@ class Rechecker:
             name for answer in self._answers if answer.place is RecheckPlace.PREVIOUS for name in answer.builds
         ]
         commit = self._previous.commit if self._previous else None
-        return check_build_proof([*([serving] if serving else []), *named], commit, self._run.commit)
+        return identify_previous_build([*([serving] if serving else []), *named], commit, self._run.commit)
 
     def _open_asker(self, address: str) -> AbstractAsyncContextManager[CaseAsker]:
         context = self._run.context

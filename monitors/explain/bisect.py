@@ -1,13 +1,14 @@
 """Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
-Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the first bad build. Two more
-hypotheses are that the good build is already bad, and that no build is bad. The failure rates of a case, before the
-first bad build and from that build on, are also unknown. They are estimated together with the build, on a grid of
-rates (`KINDS`). A case may also fail at random on all builds, or have broken at another build.
+The builds are in order. The first build is assumed to be good, and the last build is assumed to be bad. Each
+hypothesis names one build as the first bad build. Two more hypotheses are that the first build is already bad, and
+that no build is bad. The failure rates of a case, before the first bad build and from that build on, are also
+unknown. They are estimated together with the build, on a grid of rates (`KINDS`). A case may also fail at random on
+all builds, or have broken at another build than the other cases.
 
-The next question is the one that is expected to give the most information about the first bad build (D. V. Lindley,
-On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic, the search is a
-binary search.
+The next question is always the question that is expected to give the most information about the first bad build
+(D. V. Lindley, On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic,
+the search is a binary search.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ from typing import Final, NamedTuple
 SETTLED_PROBABILITY: Final = 0.95
 """The search ends if one hypothesis has at least this probability."""
 END_PRIOR: Final = 0.02
-"""The prior probability that the build given as good is bad, and also that the one given as bad is good."""
+"""The prior probability that the build given as good is bad.
+
+It is also the prior probability that the build given as bad is good.
+"""
 OTHER_CAUSE_PRIOR: Final = 0.03
 """The prior probability that a case broke at another build than the other cases."""
 RANDOM_FAILURE_PRIOR: Final = 0.08
 """The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
-"""Minimum expected information of a question in bits. The search ends if all questions are below it."""
+"""Minimum expected information of a question in bits. The search ends if no question reaches it."""
 STAY_SHARE: Final = 0.97
-"""Ask the same build again if its best question has at least this share of the most expected information.
+"""The same build is asked again if its best question gives at least this share of the best expected information.
 
-No other page must be opened then.
+Lookout then need not open another page.
 """
 
 
@@ -73,7 +77,7 @@ class SuiteKind(NamedTuple):
     is_broken: bool = True
 
 
-def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
+def _build_suite_kinds(random: float) -> tuple[SuiteKind, ...]:
     sometimes = {1 - rate: weight for rate, weight in _INTERMITTENT_RATES.items()}
     at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM_SUITE_RATES)) for rate in _RANDOM_SUITE_RATES)
     return (
@@ -84,14 +88,14 @@ def _build_kinds(random: float) -> tuple[SuiteKind, ...]:
     )
 
 
-KINDS: Final = _build_kinds(RANDOM_FAILURE_PRIOR)
+KINDS: Final = _build_suite_kinds(RANDOM_FAILURE_PRIOR)
 """The possible kinds of suites. The answers to one case are also evidence about the other cases of the suite.
 
 From the first bad build on, cases always fail or sometimes pass. Before that build, cases may sometimes fail. Or
 cases fail at random, and no build is bad. The answers matter more than these weights. The weights were set so that
-for suites whose cases all sometimes pass, the posterior is as often right as it says.
+the posterior is calibrated for suites whose cases all sometimes pass.
 """
-SINGLE_CASE_KINDS: Final = _build_kinds(0.0)
+SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
 """The kinds for a single case, without random failures."""
 
 
@@ -106,10 +110,13 @@ class BuildQuestion(NamedTuple):
 class BuildSearch:
     """The search over ``builds`` builds with ``cases`` failing cases.
 
-    The first build is assumed good, the last bad.
+    The first build is assumed to be good, and the last build is assumed to be bad. The hypotheses have numbers:
 
-    Hypothesis 0 is that the first build is already bad, hypothesis ``builds`` that none is, and hypothesis k
-    between them that build k is the first bad one. Raises `ValueError` for fewer than two builds, or no case.
+    - 0: the first build is already bad.
+    - k, from 1 to ``builds`` - 1: build k is the first bad build.
+    - ``builds``: no build is bad.
+
+    Raises `ValueError` if there are fewer than two builds, or no cases.
     """
 
     def __init__(self, builds: int, cases: int) -> None:
@@ -127,7 +134,7 @@ class BuildSearch:
         self._last_build = build
 
     def exclude_build(self, build: int) -> None:
-        """Exclude a build that cannot be reached or gives no answers. It may still be the first bad one."""
+        """Exclude a build that cannot be reached or gives no answers. It can still be the first bad build."""
         self._excluded.add(build)
 
     @property
@@ -174,9 +181,9 @@ class BuildSearch:
         return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
 
     def choose_question(self) -> BuildQuestion | None:
-        """Return the question with the most expected information.
+        """Return the question with the most expected information. ``None`` if no question is worth asking.
 
-        ``None`` if it is below `MIN_INFORMATION_BITS`.
+        A question on the last build is preferred if it is nearly as good (`STAY_SHARE`).
         """
         by_kind = self._joint_posterior
         questions = [
@@ -191,7 +198,7 @@ class BuildSearch:
         stay = max(same_build, key=lambda question: question.information, default=best)
         return stay if stay.information >= STAY_SHARE * best.information else best
 
-    def compute_elsewhere_probability(self, case: int) -> float:
+    def compute_other_cause_probability(self, case: int) -> float:
         """Return the probability that this case fails at random, or broke at another build than the other cases."""
         answers = self._answers[case]
         return sum(
@@ -246,7 +253,7 @@ class _CaseAnswers:
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
-        """The likelihood of the answers; a case with another cause may have broken at any build."""
+        """The likelihood of the answers. A case with another cause may have broken at any build."""
         return tuple(self._mix_with_other_cause([fit.likelihood for fit in fits]) for fits in self._fits)
 
     @cached_property

@@ -68,9 +68,10 @@ class BisectCase(Record):
 class BisectReport(Record):
     """The result of a bisection. ``candidates`` are all hypotheses, likeliest first.
 
-    ``asked`` is the number of questions asked now, ``stored`` the number of earlier answers that were used.
-    ``left_out`` has the unreachable builds with the reason. ``why_open`` says why no hypothesis is likely enough;
-    otherwise it is empty.
+    - ``asked`` is the number of questions that were asked now.
+    - ``stored`` is the number of earlier answers that were used.
+    - ``left_out`` has the builds that could not be reached, with the reasons.
+    - ``why_open`` says why no hypothesis is likely enough. It is empty if one hypothesis is.
     """
 
     target: Identifier

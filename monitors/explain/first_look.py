@@ -2,14 +2,19 @@
 
 A group consists of all cases that share the value of one attribute, or the values of two attributes. Fisher's exact
 test (R. A. Fisher, The Design of Experiments, 1935, chapter 2) gives the p-value of the failures in a group.
-Hundreds of overlapping groups are tried, so the p-value is corrected by permuting the failures and comparing with
-the most surprising of *all* groups (P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993, the
-minP procedure). A further cause must be surprising among the cases outside of the causes found so far. Then all
-causes are chosen again together, by how well they explain the failures, because two overlapping causes can look
-like a third cause between them. At the end each cause must be surprising in addition to the others. If some are
-not, the weakest cause is dropped first.
+Hundreds of overlapping groups are tried, so the p-value must be corrected. For this, the failures are permuted many
+times, and the group is compared with the most surprising of *all* groups in each permutation (P. H. Westfall and
+S. S. Young, Resampling-Based Multiple Testing, 1993, the minP procedure).
 
-The selection of groups depends only on their size, never on the failures.
+The search has these steps:
+
+1. Find a first cause, which is the most surprising group.
+2. Find a further cause. It must be surprising among the cases outside of the causes found so far.
+3. Choose all causes again together, by how well they explain the failures. Two overlapping causes could otherwise
+   look like a third cause between them. Then go back to step 2.
+4. Drop causes that are not surprising in addition to the others, the weakest cause first.
+
+Which groups are tried depends only on their size, never on the failures.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ MIN_CASES: Final = 3
 MIN_PAIR_CASES: Final = 4
 """Minimum number of cases in a group with two values.
 
-Thousands of pairs have three cases; they would hide the rest.
+Thousands of pairs have only three cases. They would hide the larger pairs.
 """
 MIN_FAILURES: Final = 3
 """Minimum number of failed cases. With fewer, no common cause can be shown."""
@@ -39,7 +44,7 @@ ALPHA_NEXT: Final = 0.05
 """The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
 MAX_PAIRS: Final = 6_000
-"""Maximum number of pairs of values. The smallest further pairs are ignored, so that a search ends within 1 s."""
+"""Maximum number of pairs of values. The smallest further pairs are ignored. A search then takes less than 1 s."""
 PERMUTATIONS: Final = 999
 PERMUTATIONS_NEXT: Final = 399
 """The number of permutations for a further cause, which is enough to test at the level `ALPHA_NEXT`."""
@@ -68,8 +73,8 @@ class _CaseGroup(NamedTuple):
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
     """Return the causes that these cases support, the most surprising first; at most three.
 
-    ``failed`` has one value for each of ``cases``, true if it failed. Omit ungraded cases. Raises `ValueError` if
-    the lengths differ. The result does not depend on the order of the attributes.
+    ``failed`` says for each of ``cases`` whether the case failed. Ungraded cases must be omitted. Raises
+    `ValueError` if the lengths differ. The result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
     causes = sorted(search.find_causes(), key=search.compute_surprise)
@@ -126,7 +131,7 @@ class _CauseSearch:
         """Return the logarithm of the corrected p-value of a cause: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
-    def _subtract_causes(self, causes: Sequence[_CaseGroup]) -> int:
+    def _select_cases_outside(self, causes: Sequence[_CaseGroup]) -> int:
         uncovered = self._all
         for cause in causes:
             uncovered &= ~cause.members
@@ -140,7 +145,7 @@ class _CauseSearch:
         Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
         them.
         """
-        uncovered = self._subtract_causes(causes)
+        uncovered = self._select_cases_outside(causes)
         test = _ExactTest(uncovered, self.failed)
         if test.failures < MIN_FAILURES or test.failures == test.cases:
             return None
@@ -197,9 +202,13 @@ class _CauseSearch:
             for index in range(len(causes)):
                 others = causes[:index] + causes[index + 1 :]
                 options = [
-                    group for group in self._list_candidates(self._subtract_causes(others)) if group not in others
+                    group
+                    for group in self._list_candidates(self._select_cases_outside(others))
+                    if group not in others
                 ]
-                best = max([causes[index], *options], key=lambda group: self._compute_explanation([*others, group]))
+                best = max(
+                    [causes[index], *options], key=lambda group: self._compute_explanation_score([*others, group])
+                )
                 causes = [*causes[:index], best, *causes[index + 1 :]]
             if causes == previous:
                 break
@@ -207,13 +216,13 @@ class _CauseSearch:
 
     def _find_best_pair(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Replace the causes with the best pair of causes, if that pair explains the failures better."""
-        needed = self._compute_explanation(causes) + (MIN_PAIR_LOG_ODDS if len(causes) == 1 else 0)
+        needed = self._compute_explanation_score(causes) + (MIN_PAIR_LOG_ODDS if len(causes) == 1 else 0)
         pairs = combinations(self._list_candidates(self._all), 2)
-        best = max(pairs, key=self._compute_explanation, default=None)
-        return list(best) if best is not None and self._compute_explanation(best) > needed else causes
+        best = max(pairs, key=self._compute_explanation_score, default=None)
+        return list(best) if best is not None and self._compute_explanation_score(best) > needed else causes
 
     def _drop_weak_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Drop the weakest cause that is not surprising in addition to the others. Choose again, and repeat.
+        """Drop causes that are not surprising in addition to the others. Choose the others again after each drop.
 
         Causes are dropped one at a time, because each of two causes that share their failures looks weak in
         addition to the other.
@@ -229,10 +238,10 @@ class _CauseSearch:
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
         """Return how surprising a cause is among the cases outside of the other causes."""
-        inside = self._subtract_causes([other_cause for other_cause in causes if other_cause is not cause])
+        inside = self._select_cases_outside([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
-    def _compute_explanation(self, causes: Sequence[_CaseGroup]) -> float:
+    def _compute_explanation_score(self, causes: Sequence[_CaseGroup]) -> float:
         """Return the log-likelihood of causes, minus the logarithm of the number of choices."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
@@ -257,7 +266,7 @@ class _ExactTest:
     def find_needed_failures(self, members: int, log_p: float) -> int | None:
         """Return the number of failures for which these members have at most the p-value ``log_p``.
 
-        ``None`` if impossible.
+        ``None`` if no number of failures is enough.
         """
         tail = self._get_log_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)

@@ -28,7 +28,7 @@ _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
 """Headers that contain the name of the server software, not of the application's build."""
 _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-"""A hexadecimal commit; a number without letters may be a build number."""
+"""A hexadecimal commit. A number without letters does not match, because it may be a build number."""
 
 
 class SevereCase(NamedTuple):
@@ -40,7 +40,10 @@ class SevereCase(NamedTuple):
 
 
 class RecheckPlan(NamedTuple):
-    """The cases to recheck, worst first. Each is asked ``times`` at each place. ``left_out`` exceed the budget."""
+    """The cases to recheck, worst first. Each case is asked ``times`` times at each place.
+
+    ``left_out`` is the number of cases that are not asked, because they exceed the budget.
+    """
 
     cases: tuple[SevereCase, ...]
     times: int
@@ -50,7 +53,7 @@ class RecheckPlan(NamedTuple):
 def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereCase, ...]:
     """Select failed cases of severity 3 or 2: worst first, then by id.
 
-    The order is fixed, so that a resumed run selects the same cases.
+    The order is fixed, because a resumed run must select the same cases.
     """
     failures: dict[str, SevereCase] = {}
     for result in results:
@@ -68,9 +71,9 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereCase, .
 
 
 def plan_recheck(failed: Sequence[SevereCase], *, times: int, max_questions: int, places: int) -> RecheckPlan:
-    """Plan as many cases as ``max_questions`` allow at all ``places``.
+    """Plan to ask as many cases as ``max_questions`` allows, each ``times`` times at each of the ``places``.
 
-    If even the worst case needs too many questions, it is asked fewer times.
+    If even one case needs more questions, it is asked fewer times.
     """
     times = min(times, max_questions // places)
     case_count = max_questions // (times * places) if times else 0
@@ -120,10 +123,10 @@ def _count_answers(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKin
 def build_previous_address(template: str, commit: str | None, verified_commit: str | None) -> str:
     """Return the address of the previous build with ``commit``.
 
-    Raises ``ValueError`` with the reason if there is none.
+    Raises ``ValueError`` with the reason if the address is unknown.
 
-    ``verified_commit`` is the commit that was verified. A commit comes from a deploy notice: only letters, digits,
-    ``_`` and ``-`` become part of an address.
+    ``verified_commit`` is the commit that this run verified. Commits come from deploy notices and are not trusted.
+    They may contain only letters, digits, ``_`` and ``-``.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
         raise ValueError(
@@ -147,10 +150,11 @@ def list_named_builds(exchange: Exchange) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in names if value))
 
 
-def check_build_proof(names: Iterable[str], commit: str | None, verified_commit: str | None) -> PreviousBuild:
-    """Check whether the build names of the answers prove the build ``commit``.
+def identify_previous_build(names: Iterable[str], commit: str | None, verified_commit: str | None) -> PreviousBuild:
+    """Return the previous build, with the proof whether it or another build gave the answers.
 
-    ``verified_commit`` is the commit that was verified. Only a commit proves or disproves a build, not a version.
+    ``names`` are the build names in the answers. ``verified_commit`` is the commit that this run verified. A commit
+    can prove or disprove that the build ``commit`` answered. A version proves nothing.
     """
     unique_names = tuple(dict.fromkeys(names))
     verified_name = next(

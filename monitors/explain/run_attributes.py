@@ -27,14 +27,14 @@ DECIDED_OUTCOMES: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
     """Find what the failed cases of a run have in common.
 
-    A case failed if any of its repeats did; ungraded repeats are ignored. ``redact`` masks personal data in the
-    stored values, such as a source or a version, which are the application's own texts.
+    A case counts as failed if any of its repeats failed. Ungraded repeats are ignored. ``redact`` masks personal
+    data in the stored values, such as a source or a version, which are the application's own texts.
     """
-    asks: dict[str, list[CaseResult]] = defaultdict(list)
+    results_by_case: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
         if result.assessment.outcome in DECIDED_OUTCOMES:
-            asks[result.case.id].append(result)
-    chosen = [min(same, key=_is_correct) for same in asks.values()]
+            results_by_case[result.case.id].append(result)
+    chosen = [min(same, key=_is_correct) for same in results_by_case.values()]
     look = find_shared_causes(
         [collect_attributes(result) for result in chosen], [not _is_correct(result) for result in chosen]
     )

@@ -1,4 +1,4 @@
-"""Build the snapshot of a run: facts about its exchanges, except the grades, counted over the answers."""
+"""Build the snapshot of a run: facts about its answers and pages, with counts and without grades."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def build_snapshot(
     citation_patterns: Sequence[str],
     redact: Callable[[str], str],
 ) -> RunSnapshot:
-    """Add the facts of a run's exchanges to ``setup``.
+    """Return ``setup`` with the facts about the run's answers and pages.
 
-    ``citation_patterns`` find the sources named in a text. ``redact`` masks personal data in what an application
-    writes: a snapshot is stored for longer than its answers.
+    ``citation_patterns`` find the sources that a text names. ``redact`` masks personal data in texts of the
+    application, because a snapshot is stored for longer than the answers.
     """
     redact = lru_cache(maxsize=1024)(redact)
     values = _ValueCounts(redact)
@@ -48,24 +48,24 @@ def build_snapshot(
     under_way: list[int] = []
     for result in results:
         if result.result.evidence.page is not None:
-            values.add_page(result.result.evidence.page)
+            values.count_page(result.result.evidence.page)
         if isinstance(result.result, Exchange):
             mark = build_answer_mark(result, result.result, citation_patterns, redact)
-            values.add_exchange(result.result, mark.cited)
+            values.count_exchange(result.result, mark.cited)
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
                 marks.append(mark)
     return setup.with_application_facts(
-        versions=values.count_named("versions"),
-        models=values.count("models"),
-        fingerprints=values.count("fingerprints"),
+        versions=values.get_counts_by_name("versions"),
+        models=values.get_counts("models"),
+        fingerprints=values.get_counts("fingerprints"),
         pages=values.pages,
-        titles=values.count("titles"),
-        frameworks=values.count("frameworks"),
-        bundles=values.count("bundles"),
-        shells=values.count("shells"),
-        documents=values.count("documents"),
-        document_versions=values.count_named("document_versions"),
+        titles=values.get_counts("titles"),
+        frameworks=values.get_counts("frameworks"),
+        bundles=values.get_counts("bundles"),
+        shells=values.get_counts("shells"),
+        documents=values.get_counts("documents"),
+        document_versions=values.get_counts_by_name("document_versions"),
         answers=tuple(sorted(marks, key=lambda mark: mark.case_id)),
         concurrency=max(under_way, default=None),
     )
@@ -74,7 +74,7 @@ def build_snapshot(
 def build_answer_mark(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
-    """Build the mark of an answer, which later runs compare with their answers."""
+    """Build the stored facts about an answer. Later runs compare their answers with these facts."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
@@ -114,7 +114,7 @@ class _ValueCounts:
         self._named: dict[str, dict[str, Counter[str]]] = {"versions": {}, "document_versions": {}}
         self.pages = 0
 
-    def add_page(self, page: PageInfo) -> None:
+    def count_page(self, page: PageInfo) -> None:
         """Count a page load."""
         self.pages += 1
         self._add("titles", self._redact(page.title))
@@ -124,7 +124,7 @@ class _ValueCounts:
             self._add("bundles", bundle)
         self._add_all("versions", page.versions)
 
-    def add_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
+    def count_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
         """Count an answer."""
         payload = exchange.wire
         build = payload.build if payload else None
@@ -142,11 +142,11 @@ class _ValueCounts:
         for document in cited:
             self._add("documents", document)
 
-    def count(self, field: str) -> dict[str, int]:
+    def get_counts(self, field: str) -> dict[str, int]:
         """Return the number of occurrences of each value of a field."""
         return dict(self._plain.get(field, {}))
 
-    def count_named(self, field: str) -> dict[str, dict[str, int]]:
+    def get_counts_by_name(self, field: str) -> dict[str, dict[str, int]]:
         """Return the number of occurrences of each value, by name."""
         return {name: dict(values) for name, values in self._named[field].items()}
 

@@ -3,13 +3,14 @@
 The method is delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002)
 over the parts of a question, large parts first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006):
 turns, sentences, clauses, words. Only complete words are left out, and the remaining words keep their order. At
-each level the end is cut, then the beginning, both by bisection, so that the remaining text begins and ends with a
-needed part. The middle is cut last.
+each level the end is cut first, then the beginning, both by bisection. The remaining text then begins and ends with
+a needed part. The middle is cut last.
 
-An application may fail intermittently. The failure rate of the case is estimated from the answers, and a shorter
-question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or
-the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). The result of a level is asked again. If it
-does not fail, each later question needs one more failure.
+An application may fail intermittently. The failure rate of the case is estimated from the answers. A shorter
+question is asked repeatedly until one of two hypotheses is ten times likelier than the other (A. Wald, Sequential
+Tests of Statistical Hypotheses, 1945): either the question fails as often as the case, or it fails only by chance.
+The result of a level is asked again. If it does not fail, it is discarded, and each later question needs one more
+failure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from monitors.records.base import Record
 
 Turns = tuple[str, ...]
 AskQuestion = Callable[[Turns], Awaitable[bool | None]]
-"""Ask a question once; return whether it fails in the same way, or ``None`` without a gradable answer."""
+"""Asks a question once, and returns whether it fails like the case. ``None`` if the answer was not graded."""
 
 CHANCE_FAILURE_RATE: Final = 0.05
 """The assumed failure rate of a question without the cause."""
@@ -38,7 +39,7 @@ MAX_ASKS: Final = 5
 MAX_UNANSWERED: Final = 3
 """The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""The prior for the case: 3.8 failures in 4 asks, a failure rate of 95 %."""
+"""The prior for the case: 3.8 failures of 4 questions, which is a failure rate of 95 %."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """A word, or one character in Chinese and Japanese, which have no spaces."""
@@ -93,14 +94,15 @@ class ShrinkEnd(StrEnum):
     PASSES = "passes"
     """The whole case does not fail, or fails too rarely."""
     SILENT = "silent"
-    """No answer was gradable."""
+    """No answer could be graded."""
 
 
 class ShrunkQuestion(Record):
     """The smallest failing question that was found, and how often it failed.
 
-    ``probes`` is the total number of asks. The whole case failed ``first_failed`` of ``first_asked`` times.
-    ``length`` is the number of words of the question, ``length_before`` that of the whole case.
+    ``probes`` is the total number of times that a question was asked. The whole case failed ``first_failed`` of
+    ``first_asked`` times. ``length`` is the number of words of the question, ``length_before`` that of the whole
+    case.
     """
 
     turns: Turns
@@ -133,9 +135,9 @@ class _AnswerCount:
 
 
 async def shrink_question(turns: Sequence[str], ask: AskQuestion, *, budget: int) -> ShrunkQuestion:
-    """Return the smallest question that fails like ``turns``, with at most ``budget`` asks.
+    """Return the smallest question that was found to fail like ``turns``. At most ``budget`` questions are asked.
 
-    The result is always a question that has failed, in the worst case the whole case.
+    If no shorter question fails, or if the whole case passes, the result is the whole case.
     """
     search = _QuestionSearch(tuple(split_words(turns)), ask, budget)
     try:
@@ -164,7 +166,7 @@ class _QuestionSearch:
     async def run(self) -> None:
         self.best = self.confirmed = self.words
         self.failing.add(join_words(self.words))
-        await self._require_failing_case()
+        await self._ask_whole_case_or_end_search()
         while True:
             previous = self.confirmed
             for level in range(len(ShrinkLevel)):
@@ -172,7 +174,7 @@ class _QuestionSearch:
             if self.confirmed == previous and await self._confirm_failures(CONFIRMING_FAILURES):
                 return
 
-    async def _require_failing_case(self) -> None:
+    async def _ask_whole_case_or_end_search(self) -> None:
         """Ask the whole case, more often if it passes. End the search if it fails at most half the time."""
         count = self._get_count(self.words)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
@@ -197,7 +199,7 @@ class _QuestionSearch:
             self.best = self.confirmed
 
     async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
-        """Find by bisection how many parts can be cut from one side so that the rest still fails."""
+        """Return the parts that remain if as many as possible are cut from one side and the rest still fails."""
         low, high = 1, len(parts)
 
         def select_parts(count: int) -> list[tuple[_Word, ...]]:
@@ -219,7 +221,7 @@ class _QuestionSearch:
         *,
         is_needed: bool,
     ) -> list[tuple[_Word, ...]]:
-        """Return the needed parts of the middle. ``is_needed``: at least one part is known to be needed."""
+        """Return the needed parts of the middle. ``is_needed`` is true if at least one part is needed."""
         if not middle or (not is_needed and await self._ask_whether_fails([*before, *after])):
             return []
         if len(middle) == 1:

@@ -1,9 +1,10 @@
 """Find the differences between a run and the last accepted run from recorded facts, the most relevant first.
 
-A fact that one of the two runs lacks is unknown: neither "the same" nor "changed". Behaviour (answers, refusals,
-latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that both
-runs answered, and above a minimum size. If another change is recorded, a shift of behaviour is shown as its
-consequence.
+If one of the two runs did not record a fact, the fact is unknown. It counts neither as "the same" nor as "changed".
+
+Behaviour (answers, refusals, latency) varies from run to run. A change of behaviour is reported only if it is large
+enough, and if an exact test over the cases that both runs answered shows that it is more than chance. If other
+changes are recorded too, a change of behaviour is shown as a possible effect of them.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def find_run_changes(
 ) -> WhatChanged:
     """Return the differences between a run and ``since``, the last accepted run.
 
-    Without a snapshot, say why unknown.
+    If there is no such run, or if it has no snapshot, the result says that the differences are unknown.
 
     ``comparison`` lists the cases that got worse since its baseline. It is used only if its baseline is ``since``.
     """
@@ -100,7 +101,7 @@ def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
         return
     if rated is not None and rated.change < 0:
         evidence = (
-            f"reports on the {plural(rated.shared, 'same issue')} are rated lower: "
+            f"the reports on {plural(rated.shared, 'shared issue')} are rated lower: "
             f"{rated.now:.2f} on average, {rated.before:.2f} before"
         )
         yield _build_change(ChangeKind.UNKNOWN, evidence)
@@ -113,9 +114,10 @@ def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
 
 
 def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
-    """List the changed settings (`ADDRESS_PART`, ``probe``) since run ``since``, if only settings changed.
+    """Return which of the settings `ADDRESS_PART` and ``probe`` changed since the run ``since``.
 
-    Empty if the application changed too, or another version of Lookout ran, which may have other defaults.
+    Empty if the application changed too. Also empty if another version of Lookout ran, because it may have other
+    defaults.
     """
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
@@ -236,9 +238,10 @@ def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Val
 
 
 def _has_changed_values(before: Values, now: Values) -> bool:
-    """Whether values changed: the only value was replaced, or more values are new or missing than by chance.
+    """Whether the values of a fact changed.
 
-    Values that differ for nearly every answer are probably ids, so they are ignored.
+    True if the only value was replaced by another, or if more values are new or missing than chance explains. False
+    if nearly every answer has its own value, because such values are probably ids.
     """
     if not before or not now or any(_are_ids(values) for values in (before, now)):
         return False
@@ -258,7 +261,7 @@ def _has_changed_values(before: Values, now: Values) -> bool:
 
 def _are_ids(values: Values) -> bool:
     total = sum(values.values())
-    return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - of two nobody can say
+    return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - two answers prove nothing
 
 
 def _compute_one_sided_probability(count: int, side: int, total: int) -> float:
@@ -302,7 +305,7 @@ class _Pair(NamedTuple):
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property
-    def answered(self) -> bool:
+    def has_two_answers(self) -> bool:
         """Whether neither answer is a refusal."""
         return not (self.before.refused or self.now.refused)
 
@@ -350,9 +353,11 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 
 
 def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
-    """Return for each answer whether it changed: by its words if most are identical, else by its figures.
+    """Return for each answer whether it changed.
 
-    An added or missing figure may be a rewording. If figures are replaced or all are missing, the answer changed.
+    If at least half of the answers have the same words in both runs, each other answer has changed. If fewer have,
+    an answer has changed if it became a refusal or is no longer one, or if its figures were replaced or are all
+    missing. A single added or missing figure may be a rewording.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):
@@ -369,8 +374,8 @@ def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
         total = sum(pair.before.language is old for pair in pairs)
         yield _build_change(
             ChangeKind.MODEL,
-            f"it answers in {_LANGUAGE_NAMES[new]}: {count:,} of {plural(total, 'answer')} that "
-            f"{'old' if total == 1 else 'were'} in {_LANGUAGE_NAMES[old]}",
+            f"the application answers in {_LANGUAGE_NAMES[new]}: {count:,} of {plural(total, 'answer')} that "
+            f"{'was' if total == 1 else 'were'} in {_LANGUAGE_NAMES[old]}",
         )
 
 
@@ -404,7 +409,7 @@ def _format_share(count: int, total: int) -> str:
 
 
 def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    answered = [pair for pair in pairs if pair.answered]
+    answered = [pair for pair in pairs if pair.has_two_answers]
     dropped = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
     added = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
     if answered and compute_mcnemar_p_value(dropped, added) < ALPHA:
@@ -460,7 +465,7 @@ def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSn
 
 
 def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    answered = [pair for pair in pairs if pair.answered]
+    answered = [pair for pair in pairs if pair.has_two_answers]
     old, new = ([getattr(pair, side).characters for pair in answered] for side in ("before", "now"))
     direction = _find_shift_direction(old, new, ratio=LENGTH_RATIO, min_difference=LENGTH_CHARACTERS)
     if direction is not None:

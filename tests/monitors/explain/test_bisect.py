@@ -82,7 +82,7 @@ def test_a_case_broken_by_another_build_is_separated():
             search.record_answer(build, case, failed=build >= (6 if case == 3 else 3))
     posterior = search.compute_posterior()
     assert posterior.index(max(posterior)) == 3
-    doubts = [search.compute_elsewhere_probability(case) > 0.5 for case in range(4)]
+    doubts = [search.compute_other_cause_probability(case) > 0.5 for case in range(4)]
     assert doubts == [False, False, False, True]
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from monitors.explain.recheck import (
     build_previous_address,
-    check_build_proof,
     count_rechecks,
+    identify_previous_build,
     list_named_builds,
     plan_recheck,
     select_severe_failures,
@@ -135,7 +135,7 @@ def test_no_address_is_made_up(commit, own, why):
 )
 def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
     """A commit proves and disproves, a version number neither; the verified build is never the one before."""
-    found = check_build_proof(names, commit, NOW)
+    found = identify_previous_build(names, commit, NOW)
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 
