@@ -136,7 +136,7 @@ class TargetConfig(BaseModel):
 
     @field_validator("experiments")
     @classmethod
-    def _parse_dataset(cls, written: str | None) -> str | None:
+    def _normalise_dataset_address(cls, written: str | None) -> str | None:
         try:
             return None if written is None else str(parse_dataset_address(written))
         except ConfigError as error:
