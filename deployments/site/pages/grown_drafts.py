@@ -100,6 +100,7 @@ def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> Dr
 
     If the suite cannot be read, return the candidate unchanged.
     """
+    # A suite that cannot be read must not hide the draft.
     with suppress(GoldSetError):
         candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
         return candidate.with_asked_by(candidates[0].asked_by)
