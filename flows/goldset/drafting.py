@@ -75,7 +75,7 @@ class MeteredModel:
         """
         with self.account.reserve(self.model.name, prompt):
             reply = await self.model.request_reply(prompt)
-            self.account.pay(self.model.name, reply.usage)
+            self.account.charge_reply(self.model.name, reply.usage)
         if reply.stop is Stop.REFUSED:
             raise JudgeRefused(f"{reply.answered_by} declined this request")
         if reply.stop is Stop.CUT:

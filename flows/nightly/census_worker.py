@@ -64,7 +64,7 @@ class CensusScanner:
     def scan(self, written: bytes) -> CensusResult:
         """Classify one conversation, which is given as JSON."""
         conversation = Conversation.model_validate_json(written)
-        census = self._panel.take_census(conversation)
+        census = self._panel.find_first_failure_of_each_kind(conversation)
         findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
         return CensusResult(
             find_stratum(conversation, self._facts),

@@ -28,7 +28,7 @@ from monitors.judge.precheck import (
     build_judge_case,
     build_request_id,
     grade_by_rule,
-    is_first_verdict_necessary,
+    is_judge_required_for_ungraded,
     is_replaced_by,
 )
 from monitors.judge.prompt import Subject, Task, build_subject, load_instructions
@@ -339,7 +339,9 @@ def is_open(turn: GradedTurn) -> bool:
     """Return whether only a judge can grade the reply, and no judge was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
-    waits = is_first_verdict_necessary(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
+    waits = (
+        is_judge_required_for_ungraded(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
+    )
     return waits and not asked
 
 

@@ -25,7 +25,7 @@ from monitors.judge.precheck import (
     PRECHECK,
     build_judge_case,
     grade_by_rule,
-    is_first_verdict_necessary,
+    is_judge_required_for_ungraded,
     is_replaced_by,
     needs_judge,
 )
@@ -210,7 +210,7 @@ class JudgeStage:
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
-        by_rule = grade_by_rule(case, exchange) if is_first_verdict_necessary(assessment) else None
+        by_rule = grade_by_rule(case, exchange) if is_judge_required_for_ungraded(assessment) else None
         if by_rule is not None:
             await self._save(case, exchange, add_grade(grades, by_rule))
         elif self._queue is None:
@@ -257,7 +257,7 @@ class JudgeStage:
             by_rule += sum(grade.grader == PRECHECK for grade in result.assessment.grades)
             spoken += len(judge_grades)
             judged += sum(isinstance(grade, Judged) for grade in judge_grades)
-            waiting += is_first_verdict_necessary(result.assessment) and not judge_grades
+            waiting += is_judge_required_for_ungraded(result.assessment) and not judge_grades
             if (
                 judge_grades
                 and assess_case(result.case, result.result, _select_rule_grades(result)).outcome

@@ -34,7 +34,7 @@ from monitors.gate.assess import assess_case
 from monitors.judge.consensus import Cost, Ruling, build_judge_grade
 from monitors.judge.judge import Account
 from monitors.judge.model import build_price_function
-from monitors.judge.precheck import is_first_verdict_necessary
+from monitors.judge.precheck import is_judge_required_for_ungraded
 from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
@@ -241,7 +241,7 @@ class Rechecker:
 
     async def _save_or_queue_for_judge(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
         unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
-        if not (unasked or (is_first_verdict_necessary(result.assessment) and is_judged(result))):
+        if not (unasked or (is_judge_required_for_ungraded(result.assessment) and is_judged(result))):
             await asyncio.to_thread(self._store_and_count_answer, place, result, result.assessment)
 
     @asynccontextmanager

@@ -43,18 +43,19 @@ class TriageSettings(BaseModel):
 
     min_files_f1: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="minimum F1 of the files, or functions, that a report names. At 0.5, one right file among at "
-        "most three, or two of three, is enough; a list of all files of a repository is far below it",
+        description="minimum F1 of the files or functions that a report names. With 0.5 and one relevant file, "
+        "a report that names this file passes with at most three files. A list of all files of a repository "
+        "has an F1 far below 0.5",
     )
     min_keywords: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="minimum share of the `expected_keywords` that a report must contain; the others may be "
-        "synonyms",
+        description="minimum share of the `expected_keywords` that a report must contain. For the other keywords, "
+        "the report may use synonyms",
     )
     max_steps_factor: Annotated[float, Field(ge=1)] = Field(
         default=2,
         description="maximum number of steps for a case without `max_steps`, as a multiple of its "
-        "`shortest_path`; with 2 the agent may take twice the shortest path",
+        "`shortest_path`. With 2, the agent may take twice as many steps as the shortest path",
     )
 
 
@@ -65,24 +66,24 @@ class GraderSettings(BaseModel):
 
     citation_required: bool = Field(
         default=False,
-        description="whether every answer except an expected refusal must name its source; `lookout doctor` "
-        "proposes it if answers name sources",
+        description="whether every answer except an expected refusal must name its source. `lookout doctor` "
+        "proposes this setting if it finds sources in answers",
     )
     citation_patterns: tuple[CitationPattern, ...] = Field(
         default=DEFAULT_PATTERNS,
         min_length=1,
         description="how answers name a source: names of [forms](words.md#citations), or regular expressions with "
-        "a group `source` around the name; `lookout doctor` proposes the form that it found",
+        "a group `source` around the name. `lookout doctor` proposes the form that it finds in answers",
     )
     locale: Annotated[str, AfterValidator(validate_locale)] | None = Field(
         default=None,
-        description="language and region for the app's number format (en-IN, de-DE), which decides how to read "
-        "1.500; without it, the shape of the number and the language of the case decide",
+        description="language and region of the app (en-IN, de-DE). They decide whether 1.500 is 1500 or 1.5. "
+        "Without this setting, the form of the number and the language of the case decide",
     )
     currency: Annotated[str, AfterValidator(validate_currency)] | None = Field(
         default=None,
-        description="ISO 4217 code for amounts without a currency or with an ambiguous one ($, Rs); default: the "
-        "currency of the locale's region. A written currency is never changed",
+        description="currency (ISO 4217) of amounts without a currency or with an ambiguous sign ($, Rs). Default: "
+        "the currency of the locale's region. A currency that a text names is never changed",
     )
     account_patterns: tuple[Pattern, ...] = Field(
         default=(),
@@ -94,14 +95,14 @@ class GraderSettings(BaseModel):
         description="phone numbers, addresses and mailboxes that the app may publish",
     )
     triage: TriageSettings = Field(
-        default=TriageSettings(), description="the limits above which a report on an issue is right"
+        default=TriageSettings(), description="the thresholds at which a report on an issue passes"
     )
 
 
 class Grader(Protocol):
-    """Grade one aspect of one exchange, or abstain. A grader never guesses. It never raises an error.
+    """Grade one aspect of one exchange, or abstain. A grader never guesses and never raises an error.
 
-    ``version`` must change if the same input could get another verdict.
+    ``version`` must change if a new rule can change the verdict on an exchange.
     """
 
     @property
@@ -120,12 +121,12 @@ class Grader(Protocol):
         ...
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade ``exchange.graded_text`` against ``case``."""
+        """Return a verdict on ``exchange.graded_text`` for ``case``, or an abstention with its reason."""
         ...
 
 
 def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
-    """Return a grader's verdict. It is passed if ``kind`` is ``None``."""
+    """Return a grader's verdict. The exchange passes if ``kind`` is ``None``."""
     return Judged(
         grader=by.name,
         version=by.version,
@@ -156,16 +157,16 @@ SENTENCE = "the gold is a sentence, not a phrase"
 """Reason why only a judge can grade a gold of many words. A reply that repeats the gold word for word passes."""
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""The part of a reply that rules cannot read in an unsupported language, if the gold has no amount."""
+"""What the rules cannot read in an unsupported language if the gold has no amount."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """Return an abstention with its reason. ``blame`` is the party that caused it."""
+    """Return an abstention with its reason. ``blame`` is the party that caused the abstention."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
 def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
-    """Return an abstention of a grader that does not apply. The reply can be correct without its grade."""
+    """Return an abstention of a grader that does not apply to a case. The reply can pass without its grade."""
     return abstain(by, reason).model_copy(update={"needed": False})
 
 

@@ -1,6 +1,6 @@
-"""Read the claims of a gold (its figures with their labels) and the reply's statements about each.
+"""Read the claims of a gold (figures with their labels), and find the figures of a reply for each claim.
 
-This module only reads; `monitors.graders.factual` decides.
+This module only collects the figures. `monitors.graders.factual` decides whether they are right.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from monitors.graders.statements import (
     find_asked_units,
     find_roles,
     has_time_before_event,
-    is_always_open_denied,
+    is_always_open_negated,
     is_document_reference,
     is_limit_negated,
     is_negated,
@@ -49,7 +49,7 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """The status of a figure in a reply: a current fact (`CURRENT`), or the reason why it is none."""
+    """Whether a reply states a figure as a current fact (`CURRENT`), or the reason why not."""
 
     __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
@@ -69,7 +69,7 @@ class Status(StrEnum):
 class Claim:
     """A figure of the gold that the reply must state.
 
-    ``label`` has the words of the gold that belong only to this figure.
+    ``label`` contains the words of the gold that belong only to this figure.
     """
 
     figure: Figure
@@ -82,7 +82,7 @@ class Claim:
     description: str
     """The figure in words, for the reason of a grade: "up to ₹40,000"."""
     in_asked_unit: Figure | None = None
-    """A bare number of the gold with the unit that the question asks for: months for "how many months"."""
+    """If the gold is a bare number: the number with the unit of the question, months for "how many months"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Mention:
     likeness: Likeness
     status: Status
     key: Words
-    """Words of the claim's label and subject near the figure."""
+    """The words near the figure that are in the label or the subject of the claim."""
     strange: Words = field(default_factory=frozenset[str])
     """Words near the figure that are neither in the gold nor in the question."""
 
@@ -125,18 +125,18 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 @lru_cache(maxsize=256)
 def read_gold_passage(text: str, locale: Locale) -> Passage:
-    """Split a gold or a question into clauses; cached, because a suite repeats the same few texts."""
+    """Split a gold or a question into clauses. Cached, because a suite repeats a few texts."""
     return read_passage(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
-    """Split a reply into clauses; cached for the graders of one case."""
+    """Split a reply into clauses. Cached, because several graders read one reply."""
     return read_passage(scan_reply(text, locale))
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
-    """Return the stems of all words between two tokens. "check-in" also gives the stem of "checkin"."""
+    """Return the stems of all words between two tokens. For "check-in", the stem of "checkin" is included."""
     tokens = passage.scan.reader.tokens[first:after]
     joined = {
         stem
@@ -154,7 +154,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
         question.scan.reader.tokens, question.figures
     ) - _find_measure_adjectives(question)
     question_terms |= format_figure_names(question.figures)
-    figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
+    figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_part_of_answer(gold, figure)]
     clauses = [gold.find_clause(figure) for figure in figures]
     own_terms = [
         _collect_terms_beside(figure, clause) if clause is not None else frozenset[str]()
@@ -227,12 +227,12 @@ _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.
 
 
 def _apply_lower_bound(figure: Figure, passage: Passage) -> Figure:
-    """Return a figure after "from" (``from 115 cm``) as a lower bound."""
+    """Return the figure. If "from" precedes it (``from 115 cm``), it is returned as a lower bound."""
     lower = passage.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
 
 
-def _is_stated(gold: Passage, figure: Figure) -> bool:
+def _is_part_of_answer(gold: Passage, figure: Figure) -> bool:
     if is_document_reference(gold.scan.reader, figure.low):
         return False
     if figure.said_often and len(gold.figures) > 1:
@@ -245,7 +245,7 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
 
 
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
-    """Return the words in the clause of a figure. Figures of other kinds count as words: "20 l" beside a price."""
+    """Return the words in the clause of a figure. Figures of other kinds count as words ("20 l" beside a price)."""
     others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
     terms = clause.words | clause.names | others
     has_names = any(term[0] in "#=" for term in terms)
@@ -261,7 +261,7 @@ MAX_PLAIN_ORDINAL: Final = 3
 
 
 def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
-    """Find the figures of the reply that can be compared with a claim's figure, in reply order."""
+    """Return the figures of the reply that can be compared with the figure of a claim, in their order."""
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
     wanted = claim.label | claim.subject
@@ -293,7 +293,7 @@ def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, do
 
 
 def _complete_figure_from_clause(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
-    """Return a figure of the reply with the bound, period or counted noun that its clause or table states."""
+    """Return a figure of the reply with the bound, period or counted noun that its clause or table contains."""
     if claim.figure.bound is Bound.AT_MOST:
         figure = _apply_lower_bound(figure, reply)  # "from 80" beside "up to 80"
     if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
@@ -322,7 +322,7 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
     if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
         likeness = Likeness.OTHER_BOUND
     if likeness is Likeness.OTHER_BOUND and asked.before and figure.kind is FigureKind.DURATION:
-        return Likeness.NEAR  # up to 48 hours before is no later than two days before
+        return Likeness.NEAR  # "up to 48 hours before" means "no later than two days before"
     if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
         return Likeness.NEAR
     is_counted_on = figure.said_often and _is_counting_continued(figure, clause, reply)
@@ -332,7 +332,7 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
 
 
 def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
-    """List the numbers that can stand for a figure without its unit: 55 for 55 minutes, 3 for 3 pm."""
+    """Return the numbers that a reply may give instead of a figure with a unit: 55 for 55 minutes, 3 for 3 pm."""
     if figure.kind is FigureKind.TIME:
         times = (figure.low.value, figure.low.other_value)
         return {time / _HOUR_MINUTES for time in times if time is not None}
@@ -352,7 +352,7 @@ _BIRTHDAYS: Final = parse_keys("turn turns birthday geburtstag geburtstags anniv
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply names the birthday that ends an age limit: "until they turn seven" means up to 6."""
+    """Whether the reply states an age limit by the next birthday: "until they turn seven" means up to 6."""
     reader = reply.scan.reader
     beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
     ends = {(end.original_value or end.value) for end in (wanted.low, wanted.high) if end is not None}
@@ -378,7 +378,7 @@ _AGAIN_REACH: Final = 8
 
 
 def _is_coin_in_words(figure: Figure, reply: Passage) -> bool:
-    """Whether an amount is the smallest coin, written in words, to deny a price: "not a penny"."""
+    """Whether an amount is a coin in words that only denies a price: "not even a penny"."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
@@ -389,13 +389,13 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Maximum number of characters between an amount and "for the lot" that belongs to the amount."""
+"""Maximum number of characters after an amount that are searched for words such as "for the lot"."""
 _MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
 _MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the clause states the opposite bound. "The largest order is 40" is not "at least 40"."""
+    """Whether the clause states the opposite bound: "The largest order is 40" for a gold of "at least 40"."""
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
         return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
@@ -403,7 +403,7 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
 
 
 def _takes_unit_of_earlier_figure(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
-    """Whether a number has the unit of an earlier figure: "a trial lasts 25 minutes, a lesson 55"."""
+    """Whether a number has the unit of an earlier figure: 55 in "a trial lasts 25 minutes, a lesson 55"."""
     wanted = claim.figure
     is_hour = wanted.kind is FigureKind.TIME and reply.scan.reader.token(figure.first - 1).key in _BEFORE_HOURS
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year:
@@ -428,7 +428,7 @@ _ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "�
 
 
 def _is_price_for_several(claim: Claim, clause: Clause) -> bool:
-    """Whether the clause has the price of several items ("two cans are ₹35"), and the gold the price of one."""
+    """Whether the clause has the price of several items ("two cans are ₹35"), but the gold that of one item."""
     return any(
         other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
         for other in clause.figures
@@ -440,7 +440,7 @@ _AFTER_BEHIND: Final = parse_keys("baad बाद")
 
 
 def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply says "after three days" while the gold says "within three days"."""
+    """Whether the reply says "after three days", but the gold says "within three days"."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
@@ -449,7 +449,7 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Return the unit that the reply adds to a gold without a unit: days, for "27 days" and the gold "27"."""
+    """Return the unit that the reply adds to the number of the gold: days for the gold "27" and "27 days"."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -472,7 +472,7 @@ _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or
 
 
 def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
-    """Whether the question itself contains this value."""
+    """Whether the question contains this value."""
     if not asked.question.figures:
         return False
     plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
@@ -480,7 +480,7 @@ def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
 
 
 def _has_other_role_than_claim(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
-    """Whether a figure of the reply has another role than the claim: a grace period instead of a waiting period."""
+    """Whether a figure has another role than the claim: a grace period instead of a waiting period."""
     reader = reply.scan.reader
     if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
@@ -525,7 +525,7 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
 
 
 def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
-    """Return the amount of a reply, if it has exactly one above zero and the gold says that there is none."""
+    """Return the only amount of a reply if it is above zero, and the gold says that there is no amount."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if (
         len(figures) != 1
@@ -556,7 +556,7 @@ def _find_words_not_in_question_or_gold(clause: Clause, asked: Asked, reply: Pas
 
 
 def _find_negation_of_topic(topic: Words, passage: Passage) -> int | None:
-    """Return the position of a negation right before a word of ``topic``; ``None`` without one."""
+    """Return the index of a negation shortly before a word of ``topic``; ``None`` if there is no such negation."""
     tokens = passage.scan.reader.tokens
     near = (
         at
@@ -578,7 +578,7 @@ _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "t
 def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
-    """Return whether a figure is a current statement, or the reason why not."""
+    """Return whether the reply states a figure as a current fact, or the reason why not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
@@ -592,7 +592,7 @@ def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
         return Status.DENIED
     if claim.figure.bound is not Bound.EXACT and is_limit_negated(reader, figure.low):
         return Status.DENIED
-    if figure.low.date == ALWAYS and is_always_open_denied(reader, figure.low):
+    if figure.low.date == ALWAYS and is_always_open_negated(reader, figure.low):
         return Status.DENIED
     about = any(mark & Mark.APPROXIMATE and after == figure.first for _, after, mark in reply.marks)
     if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks):
@@ -618,7 +618,7 @@ _OURS: Final = parse_keys("ours")
 
 
 def _belongs_to_other_company(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether a figure belongs to another company: "The alley across town has 14 lanes; ours has 10"."""
+    """Whether a figure belongs to another company: 14 in "The alley across town has 14 lanes; ours has 10"."""
     tokens = reply.scan.reader.tokens
     own = [
         own_clause
@@ -655,7 +655,7 @@ def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) ->
 
 
 def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Whether a figure is for another value than that in the question: "€980 for ten years", not for twenty."""
+    """Whether a figure belongs to another value than the question's: "€980 for ten years" if it asks for twenty."""
     if not asked.question.figures:
         return False
     plain = Leeway()
@@ -671,7 +671,7 @@ def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked)
 
 
 def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
-    """Whether a figure is outside the limit of the question: "10 to 15" for a question about children under 10."""
+    """Whether a figure is outside of the limit in the question: "10 to 15" if it asks about children under 10."""
     if (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
         return False
     if other.high is None:
@@ -692,7 +692,7 @@ def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
 
 
 def is_gold_hedged(asked: Asked) -> bool:
-    """Whether the gold itself is uncertain, for example says "perhaps"."""
+    """Whether the gold is uncertain, for example because it says "perhaps"."""
     return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
 
 
@@ -707,7 +707,7 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 
 
 def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Whether a phrase with one of the ``wanted`` marks shortly precedes a figure, with no figure between them."""
+    """Whether a phrase with the mark ``wanted`` shortly precedes a figure, without another figure in between."""
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -760,7 +760,7 @@ _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "y
 
 
 def find_clause_part_about_figure(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
-    """Return the tokens of a clause that are about a figure, without additions such as "and you …"."""
+    """Return the span of the tokens in a clause that are about a figure, without additions such as "and you …"."""
     reader = reply.scan.reader
     after = clause.after
     for at in range(max(figure.last, figure.per_last) + 1, clause.after):
@@ -821,7 +821,7 @@ def find_bound_that_question_asks(question: str) -> Bound:
 
 
 def list_periods(passage: Passage) -> Words:
-    """List the periods in a text: "annual" means a year."""
+    """Return the periods that a text names: ``year`` for "annual"."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 
@@ -830,7 +830,7 @@ _MAX_NAME_WORDS: Final = 8
 
 
 def is_gold_about_figures(asked: Asked) -> bool:
-    """Whether the figures of a gold are its answer. In a name such as "Apollo 11" they are not."""
+    """Whether the figures of a gold are the answer. False if they belong to a name such as "Apollo 11"."""
     figures = [claim.figure for claim in asked.claims]
     if not figures:
         return False
@@ -853,5 +853,5 @@ def is_gold_about_figures(asked: Asked) -> bool:
 
 
 def list_period_stems(figure: Figure) -> Words:
-    """Return words that mean the period of a figure: "annual" for "£6 a year"."""
+    """Return the stems of words that mean the period of a figure: "annual" for "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

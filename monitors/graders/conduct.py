@@ -30,12 +30,12 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class CitationGrader:
-    """Require a citation in every answer. A refusal needs none.
+    """Require a citation in every answer. A refusal needs no citation.
 
-    The grader searches the visible text, the wire payload's text and the citations in the payload, because pages
-    hide parts of the payload. If citations are not required (``required`` is false), nothing is checked, even if an
-    answer has citations. If the case names a source, one of the citations must contain one of its names, or the
-    text must contain its document and clause.
+    - If the case names sources, the answer must cite one of them, or its text must name the document and clause.
+    - If the case names no source and ``required`` is False, nothing is checked.
+    - The visible text, the text of the wire payload and the citations in the payload are searched, because a page
+      may hide parts of the payload.
     """
 
     name = "citations"
@@ -92,7 +92,7 @@ def _format_source_count(sources: int) -> str:
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
-"""Matches citations, which are ignored because they are in the language of the documents."""
+"""A citation. It is ignored, because it is in the language of the documents."""
 _MIN_TOKENS = 4
 """Minimum number of words. The language of a shorter reply, such as "₹60,000", is not graded."""
 
@@ -103,8 +103,8 @@ _MAX_QUOTED_CHARACTERS = 60
 class LanguageGrader:
     """Compare the language of the reply with the language of the case.
 
-    The grader abstains on cases in a language that it does not distinguish from others, and if the words of
-    question and reply do not show their language.
+    The grader abstains if it does not know the language of the case, and if the words of question and reply do not
+    show their language.
     """
 
     name = "language"
@@ -152,7 +152,7 @@ GOES_ON = "it declined, but gives content after the refusal"
 
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:
-    """Whether a reply that declines contains an amount, name, time, place or code that was asked for."""
+    """Whether a reply that declines contains a value of the kind that the question asks for, such as a name."""
     asked = find_asked_kinds(" ".join(case.turns))
     known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
     readings = [reading for reading in scan_reply(text, PLAIN).readings if reading.value not in known_values]
@@ -186,7 +186,7 @@ _MAX_SHORT_REPLY_WORDS = 3
 
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
-    """Whether the rules could recognize a refusal in the language of this reply."""
+    """Whether the rules can recognise a refusal in the language of this reply."""
     match classify_language_evidence(text):
         case LanguageEvidence.READ:
             return True
@@ -202,29 +202,34 @@ def _is_refusal_readable(case: GoldCase, text: str) -> bool:
 
 
 def _is_needless_refusal(case: GoldCase) -> bool:
-    """Whether a refusal is wrong, because the gold is an answer."""
+    """Whether the reply to a case must not be a refusal, because the gold is an answer."""
     return not case.expected_refusal and not read_refusal(case.gold).refused
 
 
 def _has_words_of_gold(case: GoldCase, text: str) -> bool:
-    """Whether a reply has words that only the gold has, so that it may be an answer."""
+    """Whether a reply contains a word of the gold that is not in the question. Then it may be an answer."""
     asked, stated = (set(map(str.casefold, _WORD.findall(part))) for part in (" ".join(case.turns), text))
     gold = {token.text.casefold() for token in scan_gold(case.gold).reader.tokens if token.key not in LIGHT}
     return any(len(word) >= _MIN_TELLING_LETTERS and word in stated for word in gold - asked)
 
 
 _MIN_TELLING_LETTERS = 4
-"""Minimum number of letters of a word of the gold. Most replies contain shorter words."""
+"""Minimum number of letters of a word of the gold. Shorter words are in most replies."""
 
 
 class RefusalGrader:
-    """Grade refusals. For an expected refusal this is also the factual match.
+    """Grade whether a reply refuses, as the case expects. For an expected refusal, this is also the factual match.
 
-    A reply that declines and then gives a value of the requested kind fails. A reply that continues without such a
-    value stays ungraded. If no refusal is expected, a reply that helps with a caveat counts as an answer. A reply
-    that seems to decline but has words of the gold stays ungraded. If the gold itself states that the documents are
-    silent, a reply that states the same answers the question. In an unsupported language, only an expected refusal
-    in words of English, German or Hindi is graded; a judge decides whether another reply declines.
+    If a refusal is expected, a reply that declines and then gives a value of the requested kind fails. A reply that
+    declines and then continues without such a value stays ungraded.
+
+    If no refusal is expected:
+
+    - A reply that helps with a caveat is an answer.
+    - A reply that seems to decline, but contains words of the gold, stays ungraded.
+    - If the gold says that the documents do not mention something, a reply that says so too is an answer.
+
+    In an unsupported language, only an expected refusal in English, German or Hindi words is graded.
     """
 
     name = "refusals"
@@ -266,7 +271,7 @@ class RefusalGrader:
 
 
 class ErrorLeakGrader:
-    """Fail replies that show an error: HTTP 429, a stack trace, an error body. An answer about an error passes."""
+    """Fail replies that show an error, such as HTTP 429 or a stack trace. An answer about an error passes."""
 
     name = "error_leak"
     version = "4"

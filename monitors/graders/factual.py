@@ -1,8 +1,12 @@
 """Decide whether a reply states the facts of the gold. All rules for the factual match are here.
 
-Each figure of the gold is a claim. A claim passes if the reply states the figure for its subject and no condition
-near it changes its meaning. A claim fails if the reply states another figure for its subject. Otherwise the case
-stays ungraded, with the reason. Separate readers handle yes and no, names and lists.
+Each figure of the gold is a claim.
+
+- A claim passes if the reply states the figure for the subject of the claim, and no condition changes its meaning.
+- A claim fails if the reply states another figure for the subject.
+- Otherwise, the case stays ungraded, and the grade has the reason.
+
+Yes-or-no answers, names and lists have other rules.
 """
 
 from __future__ import annotations
@@ -73,9 +77,9 @@ from monitors.graders.golds import FLOOD, scan_reply
 from monitors.graders.polarity import (
     NEITHER,
     PolarityFinding,
+    compare_with_gold_polarity,
     has_condition_in_reply,
     lacks_limit_of_golds,
-    read_polarity,
 )
 from monitors.graders.statements import NO_WORDS
 from monitors.graders.verbatim import find_word_for_word
@@ -124,7 +128,7 @@ class ClaimDecision:
     turned: bool = False
     """Whether the reply contains the gold, but with other words that change its meaning.
 
-    Then a literal match does not pass either.
+    Then the reply does not pass, even if it contains the gold word for word.
     """
 
 
@@ -140,7 +144,10 @@ class FactualGrader:
         self._domain = domain
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade the reply: an expected refusal abstains, figures are compared first, then words."""
+        """Grade the figures of the reply, and its words if the gold has no figures.
+
+        Abstain on an expected refusal.
+        """
         reply = exchange.graded_text
         if case.expected_refusal:
             return abstain(self, "an expected refusal has no facts to grade")
@@ -162,7 +169,7 @@ class FactualGrader:
         return grade
 
     def _find_reply_language(self, case: GoldCase, reply: str) -> str:
-        """Return the language of the reply, ``other`` for an unsupported one. Empty for English and Hindi."""
+        """Return the language code of the reply: empty for English and Hindi, ``other`` if it is unsupported."""
         shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -189,7 +196,7 @@ class FactualGrader:
     def _grade_by_claims(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
-        """Grade by the figures of each accepted gold. Return ``None`` if no gold has figures."""
+        """Grade the figures of the reply by each accepted gold. Return ``None`` if no gold has figures."""
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
@@ -226,7 +233,7 @@ class FactualGrader:
     def _grade_by_claims_and_polarity(
         self, best: ClaimDecision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
-        polarity = self._read_polarity(case, exchange, locale)
+        polarity = self._compare_polarity_of_exchange(case, exchange, locale)
         if polarity.agrees is False:
             return self._grade_polarity(polarity, exchange, reply)
         if best.passed is None:
@@ -249,7 +256,7 @@ class FactualGrader:
             return stated or (
                 self._grade_terms(decision, exchange) if decision.passed else abstain(self, _explain_unread(case))
             )
-        polarity = self._read_polarity(case, exchange, locale)
+        polarity = self._compare_polarity_of_exchange(case, exchange, locale)
         if polarity.agrees is not None:
             if (
                 polarity.agrees
@@ -287,11 +294,11 @@ class FactualGrader:
             else self._grade_terms(decision, exchange)
         )
 
-    def _read_polarity(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
+    def _compare_polarity_of_exchange(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
         if locale.is_unread:
             return PolarityFinding(None, NEITHER)
         golds = (case.gold, *case.alternatives)
-        return read_polarity(case.question, golds, exchange.graded_text, self._domain, locale)
+        return compare_with_gold_polarity(case.question, golds, exchange.graded_text, self._domain, locale)
 
     def _grade_polarity(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
         folded = reply.scan.normalised
@@ -344,13 +351,13 @@ _ADDS: Final = re.compile(
 
 
 def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
-    """Whether the gold is a list and the reply adds an item: "entry and train, plus a boat ride"."""
+    """Whether the gold is a list and the reply may add an item: "entry and train, plus a boat ride"."""
     known_text = "\n".join((*case.turns, case.gold))
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
 
 def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
-    """Whether the gold and the reply both name months or weekdays, but the reply lacks one of the gold."""
+    """Whether the gold and the reply name months or weekdays, and the reply does not name all those of the gold."""
     wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
     return bool(wanted and stated and wanted - stated)
 
@@ -366,7 +373,7 @@ def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
 
 
 def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
-    """Whether the reply says "without" or "even if", but neither the question nor the gold does."""
+    """Whether the reply says "without" or "even if", but neither the question nor the gold says so."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
     waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)
     return bool(waives or (_WITHOUT.search(text) and not _WITHOUT.search(known_text)))
@@ -386,7 +393,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
 
 def _is_statement_about_present(place: int, reply: Passage) -> bool:
-    """Whether the clause at ``place`` states a present fact, not a past one, a guess or one of another company."""
+    """Whether the clause at ``place`` is about the present and the own company, and is not a guess."""
     tokens = reply.scan.reader.tokens
     clause = next(
         (
@@ -417,7 +424,7 @@ _FIGURE: Final = re.compile(r"\d")
 
 
 def _is_plain_refusal(reply: str) -> bool:
-    """Whether a reply declines without a figure and without saying where the answer is."""
+    """Whether a reply declines, has no figure and does not say where to find the answer."""
     shown = _CITATION.sub(" ", reply)
     return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
 
@@ -430,9 +437,10 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 def decide_gold(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
-    """Decide a gold by its claims. All must pass. One failed claim fails the gold. Otherwise it stays ungraded.
+    """Decide whether the reply states all claims of a gold.
 
-    ``accepted`` are the figures of all golds of the case; they do not contradict each other.
+    The gold passes if all claims pass, and fails if one claim fails. Otherwise, it stays ungraded. ``accepted`` are
+    the figures of all golds of the case. They do not contradict each other.
     """
     decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
     failed = next((decision for decision in decisions if decision.passed is False), None)
@@ -492,7 +500,9 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
             mention for mention in competing if _is_right_for_another_claim(mention, claim, asked, reply, leeway)
         ]
         is_update = any(mention.status in _REPLACED and mention.likeness.is_different for mention in mentions)
-        return _decide_stated(claim, live, competing, elsewhere, asked, reply, is_update=is_update)
+        return _decide_claim_with_stated_figure(
+            claim, live, competing, elsewhere, asked, reply, is_update=is_update
+        )
     different = [
         mention
         for mention in competing
@@ -532,7 +542,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
-"""Statuses of a figure that another figure of the reply replaces."""
+"""The statuses of a figure that the reply replaces with another figure."""
 
 
 _EVERY: Final = re.compile(
@@ -540,7 +550,7 @@ _EVERY: Final = re.compile(
     r"(?:day|week|month|quarter|year|tage?|wochen?|monate?|quartal|jahre?|jours?|semaines?|mois|días?|semanas?|mes|din|hafte)",
     re.IGNORECASE,
 )
-"""A frequency in words, which is not a figure: "every quarter" for four times a year."""
+"""A frequency in words: "every quarter" for four times a year. It is not read as a figure."""
 
 
 _DIFFERENCES: Final = parse_keys(
@@ -581,7 +591,7 @@ def _is_right_for_another_claim(
     )
 
 
-def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row for each reason
+def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is decided by, one row for each reason
     claim: Claim,
     live: Sequence[Mention],
     competing: Sequence[Mention],
@@ -591,9 +601,10 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     *,
     is_update: bool,
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply states. ``elsewhere``: the ``competing`` figures of other claims.
+    """Decide a claim whose figure the reply states.
 
-    ``is_update``: the figure replaces an old one, which shows its subject.
+    ``competing`` are the other figures that may be for the subject. ``elsewhere`` are those of them that belong to
+    another claim. ``is_update`` is True if the figure replaces an old figure, which shows its subject.
     """
     gold = claim.description
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
@@ -655,7 +666,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     rival = _find_competing_time_or_date(claim, best, competing, reply)
     if rival is not None:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
-    # A time belongs to an event: "we close at 4:15, so the last visitors come in at 3:30".
+    # Two times may belong to two events: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
         and bool(claim.subject - best.key)
@@ -664,7 +675,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     if not labelled and _is_for_another_sort_of_subject(best, competing, asked, reply):
         other = describe_figure(competing[0].figure)
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
-    # "Children's tickets are ₹150, adults' ₹300": the question named neither of them.
+    # "Children's tickets are ₹150, adults' ₹300": the question mentions neither children nor adults.
     is_contrast = any(find_opposite(best.strange, mention.strange) for mention in competing)
     unsure = of_another_event or is_contrast or any(not mention.key < best.key for mention in competing)
     of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
@@ -682,7 +693,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the clause of a figure has the opposite of a word of the question: "early" for "late"."""
+    """Whether the clause of a figure contains the opposite of a word of the question: "early" for "late"."""
     stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
     return find_opposite(asked.question_terms, stems) is not None
 
@@ -694,9 +705,9 @@ def _list_weekdays(mention: Mention) -> Words:
 def _find_competing_time_or_date(
     claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage
 ) -> Mention | None:
-    """Return another time in the same clause, or another date next to a deadline.
+    """Return another time or date of the reply that may be the answer; ``None`` if there is none.
 
-    Example: "register until 9 July; the truck comes on 16 July" against a gold with a day and no deadline.
+    For the gold "9 July", "register until 9 July; the truck comes on 16 July" has the competing date 16 July.
     """
     if claim.figure.kind in _MOMENTS:
         later = next((mention for mention in competing if _is_about_same_subject(mention, best, reply)), None)
@@ -714,7 +725,7 @@ def _find_competing_time_or_date(
 def _is_for_another_sort_of_subject(
     best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> bool:
-    """Whether the figure is for another sort of the subject, and others are too: "an express pass costs …"."""
+    """Whether the figure and a competing figure are for special sorts of the subject: "an express pass costs …"."""
     tokens = reply.scan.reader.tokens
     is_sort = any(
         STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
@@ -747,7 +758,10 @@ _PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il el
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether several words near a figure are in the script of the question but not in the question."""
+    """Whether the figure may be about another subject: several words near it are not in the question.
+
+    Only words in the script of the question count.
+    """
     if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
         return False  # "It lasts 24 months" is about the subject of the question
     is_latin = all(word.isascii() for word in asked.question_terms)
@@ -755,7 +769,7 @@ def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> 
 
 
 def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether nothing shows which figure of the gold a figure of the reply is: no label and no order."""
+    """Whether neither a label nor the order shows to which claim a figure of the reply belongs."""
     in_order = _is_in_order(asked, reply)
     if claim.label or _has_hyphenated_word(asked.gold):
         return not (claim.label and in_order)
@@ -773,7 +787,7 @@ def _has_hyphenated_word(gold: Passage) -> bool:
 
 
 def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure follows the label of another figure: "week: 60 km" for 60 km a day."""
+    """Whether the label of another claim precedes a figure: "week: 60 km" for a gold of 60 km a day."""
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -815,13 +829,13 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
-    """Whether ``other`` begins the sentence of ``best``: "A haircut is €24 for women and €19 for men"."""
+    """Whether ``other`` begins the sentence of ``best``: €24 in "A haircut is €24 for women and €19 for men"."""
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
 def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return only the mention that has all subject words of the other mentions; all mentions if there is none."""
+    """Return the mention with all key words of the others. If there is no such mention, return all mentions."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
@@ -843,7 +857,7 @@ def _find_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, r
             if not {token.key for token in tokens[start:end]} <= _collect_word_keys_of_case(asked):
                 return TURNED.format(gold=gold, word=word)
     stems = collect_all_stems(reply, best.clause.first, best.clause.after)
-    # "Is it early or late?" has both words; then the gold's own word counts.
+    # If the question has both words ("Is it early or late?"), the word of the gold decides.
     opposite = find_opposite(asked.known_stems, stems) or find_opposite(collect_all_stems(asked.gold), stems)
     if opposite is None and asked.gold.scan.reader.token(claim.figure.first - 1).text == "+":
         opposite = find_opposite({STEMS["increase"]}, stems)
@@ -887,7 +901,7 @@ _OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a")
 
 
 def _is_interval_between_events(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
-    """Whether a duration says how often: "every 40 minutes"."""
+    """Whether a duration is the time between two events: "every 40 minutes"."""
     key = passage.scan.reader.token(figure.first - 1).key
     return figure.kind is FigureKind.DURATION and key in words
 
@@ -913,7 +927,7 @@ def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the letters after a code of the reply, if they differ from the letters in the gold."""
+    """Return the letters after a code in the reply if they differ from those in the gold. Otherwise, return ""."""
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
     is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
@@ -921,12 +935,12 @@ def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: P
 
 
 _MAX_CODE_END: Final = 4
-"""Maximum number of capital letters that end a code. More letters are a word."""
+"""Maximum number of capital letters at the end of a code. More letters are a word."""
 _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,
 )
-"""Words for a time that depends on another time: "the auction a day later"."""
+"""Words for a time that is relative to another time: "the auction a day later"."""
 
 
 def _collect_word_keys_of_case(asked: Asked) -> set[str]:
@@ -939,7 +953,7 @@ def _is_part_of_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
 
 
 def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """Return the word of the reply that replaces a word of the question, or an empty text."""
+    """Return the word of the reply in the place of a missing word of the question, or an empty text."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -962,13 +976,13 @@ def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Aske
 
 
 MIN_SHARE: Final = 3
-"""Another figure contradicts the gold only if at least one in this many question words is near it."""
+"""Another figure contradicts the gold only if at least a third of the words of the subject is near it."""
 
 
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply lacks, by the figure that is nearest to the subject."""
+    """Decide a claim whose figure is not in the reply. The figure that is nearest to the subject decides."""
     gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -984,8 +998,8 @@ def _decide_by_other_figures(
     is_ambiguous = bool(claim.label) and any(
         other.label & best.clause.words for other in asked.claims if other is not claim
     )
-    # Three kinds of figure are about the subject, with any words near them: the gold's own number in another
-    # unit, an identifier of the same shape, and a new value beside the old one that the reply calls old.
+    # Three kinds of figures are about the subject, whatever words are near them: the number of the gold in another
+    # unit, an identifier, and a new value that replaces the value of the gold.
     alone = best.likeness.has_number_with_other_meaning or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose) and not is_ambiguous:
         return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
@@ -1005,7 +1019,10 @@ _CONDITIONS: Final = parse_keys("if unless only except without provided when onc
 def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
-    """Return the reason why other words, days or conditions of the gold leave the case open, or an empty text."""
+    """Return why the case stays ungraded although all figures agree: because of words, days or conditions.
+
+    Return an empty text if there is no such reason.
+    """
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
     stated_days, gold_days = find_day_ranges(text), find_day_ranges(gold_text)
@@ -1069,7 +1086,7 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
 
 
 def _has_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
-    """Whether a number of the gold belongs to a name that the reply lacks: "Ardena" in "Ardena 3"."""
+    """Whether a number of the gold belongs to a name that is not in the reply: "Ardena" in "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
         figure.kind is FigureKind.NUMBER
@@ -1087,12 +1104,12 @@ _EXTRA_COST: Final = re.compile(
 
 
 def _adds_extra_cost(known_text: str, text: str) -> bool:
-    """Whether the reply says that something costs extra, but the question and the gold do not."""
+    """Whether the reply says that something costs extra, but neither the question nor the gold says so."""
     return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 
 def _is_about_other_weekday(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
-    """Whether the clause of a stated figure names other days than the gold: "Tuesdays 3 to 5 pm"."""
+    """Whether the clause of a stated figure names other weekdays than the gold: "Tuesdays 3 to 5 pm"."""
     expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
     if not expected:
         return False
@@ -1109,7 +1126,7 @@ def _collect_words(passage: Passage) -> Words:
 
 
 MIN_LIST: Final = 3
-"""Minimum number of items of a list, if the gold has a figure. "Yes, after 24 months" is not a list."""
+"""Minimum number of items of a list in a gold with a figure. "Yes, after 24 months" is not a list."""
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
@@ -1132,7 +1149,7 @@ _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", 
 
 
 def _map_prepositions(passage: Passage) -> dict[str, str]:
-    """Map each word to the preposition before it: "of the booking" maps "booking" to "of"."""
+    """Return the preposition before each word, by the stem of the word: "of" for "booking" in "of the booking"."""
     prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
@@ -1158,7 +1175,7 @@ def _find_text_of_stated_clause(decisions: Sequence[ClaimDecision], reply: Passa
 # --- names, phrases, lists --------------------------------------------------------------------------------------
 
 MAX_PHRASE_TERMS: Final = 8
-"""Maximum number of words of a phrase. A gold with more words is a sentence, and is not compared word by word."""
+"""Maximum number of words of a phrase. A longer gold is a sentence and is not compared word by word."""
 MAX_NAME_TERMS: Final = 5
 """Maximum number of words of a name. A reply may state a longer gold in other words."""
 
@@ -1201,7 +1218,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
         expected, word = opposite
         return ClaimDecision(None, OPPOSITE.format(gold="the gold", known=expected, word=word), turned=True)
     if live is not None and _is_under_other_label(live, reply, asked):
-        return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
+        return ClaimDecision(None, "the reply contains the gold under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
         return ClaimDecision(
             True, "the reply contains the gold", span=_find_original_span_of_tokens(reply, live.first, live.after)
@@ -1219,12 +1236,12 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if not is_name or not has_other_names(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
-        False, "the reply names another thing, and no word of the gold", kind=FailureKind.MISSING_FACT
+        False, "the reply names another thing and has no word of the gold", kind=FailureKind.MISSING_FACT
     )
 
 
 def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold: str) -> tuple[str, str] | None:
-    """Return a word of question or gold and its opposite in the clause of the phrase: "closed" and "open"."""
+    """Return a word of the question or gold ("closed") and its opposite in the clause of the phrase ("open")."""
     clause = next((part for part in reply.clauses if part.first <= place.first < part.after), None)
     if clause is None:
         return None
@@ -1236,7 +1253,7 @@ _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
 
 
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
-    """Whether the label of another line fits the question better than the label of the phrase: "dryer: C"."""
+    """Whether the label of another line ("dryer:") fits the question better than the label of the phrase."""
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
     own, others = -1, [0]
@@ -1250,13 +1267,13 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Whether a reply may mean the days of the gold by naming all other days: "open from Monday to Saturday"."""
+    """Whether a reply may state the closed day of the gold with a range: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
     return has_day and bool(find_day_ranges(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Whether a phrase extends over several lines of the reply, so that its words are items of a list."""
+    """Whether a phrase extends over several lines of the reply. Then its words are items of a list."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
@@ -1264,7 +1281,11 @@ def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
 ) -> ClaimDecision | None:
-    """Decide a list. All items must be stated, none denied and none added, in order if the question asks for it."""
+    """Decide whether the reply states a list. Return ``None`` if the reply contains no item of the list.
+
+    The list passes if all items are stated, no item is denied or added, and the order is right if the question asks
+    for an order.
+    """
     item_places = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
@@ -1324,7 +1345,7 @@ _SEQUENCE: Final = re.compile(
     r"|dernier|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
     re.IGNORECASE,
 )
-"""Words that change the order of a list, such as "before". "Then" and "next" do not."""
+"""Words that change the order of a list, such as "before". "Then" and "next" do not change the order."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
 """Signs that are not the bullet of a list item."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})

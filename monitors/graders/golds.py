@@ -18,26 +18,26 @@ from monitors.facts.text import WORD, Token, parse_keys, read_tokens, replace_sp
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
-"""Matches a source in square brackets. Page numbers in it are not facts of the reply."""
+"""A source in square brackets. Page numbers of a source are not facts of the reply."""
 
 
 @lru_cache(maxsize=256)
 def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
-    """Scan a gold text or question; cached, because a suite repeats the same few texts."""
+    """Return the quantities and tokens of a gold or a question. Cached, because a suite repeats a few texts."""
     return scan(text, locale=locale)
 
 
 @lru_cache(maxsize=8)
 def scan_reply(text: str, locale: Locale) -> Scan:
-    """Scan a reply without the text of its citations. Positions count the characters of the reply.
+    """Return the quantities and tokens of a reply without its citations. Positions count characters of the reply.
 
-    Cached for each locale, because some graders use the locale of the app and some do not.
+    Cached for each locale, because some graders use the locale of the app and other graders do not.
     """
-    return apply_locale(_scan_open_reply(text, locale.writing), locale)
+    return apply_locale(_scan_reply_without_locale(text, locale.writing), locale)
 
 
 @lru_cache(maxsize=8)
-def _scan_open_reply(text: str, writing: Writing) -> Scan:
+def _scan_reply_without_locale(text: str, writing: Writing) -> Scan:
     read = read_tokens(text, REPLY_LIMITS.tokens)
     citations = [
         match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)
@@ -50,9 +50,10 @@ def _scan_open_reply(text: str, writing: Writing) -> Scan:
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
-"""Limits of a reply: ten pages of text.
+"""The maximum size of a reply that is graded: about ten pages of text.
 
-A longer reply is not graded, because it may list all numbers. The time is measured by tests/bench/bench_grading.py.
+A longer reply may contain every number and is not graded. tests/bench/bench_grading.py measures the time for a
+reply of this size.
 """
 
 FLOOD = "the reply has too many words or quantities to be an answer"
@@ -64,7 +65,7 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 @lru_cache(maxsize=256)
 def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
-    """Return the first letters of the content words of a gold, without quantities and their roles."""
+    """Return the first letters of the content words of a gold. Quantities and words for roles are excluded."""
     gold = scan_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
@@ -76,7 +77,7 @@ def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> 
 
 
 def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """Return the first letters of content words. Each day of the week has one name."""
+    """Return the first letters of the content words. All names of a weekday have one stem."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens

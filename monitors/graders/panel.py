@@ -19,7 +19,7 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """Build the graders for a target: safety first, reports last. They need neither a key nor the network."""
+    """Return the graders for a target: safety first, reports last. They need neither an API key nor the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
@@ -33,11 +33,11 @@ def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grade
 
 
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
-    """Return every grader's grade, in the panel's order. A grader that raises abstains.
+    """Return the grade of each grader of the panel that applies to the case, in the order of the panel.
 
-    A report on an issue is graded by the panel's safety graders and by the graders of reports, not by the graders
-    of answers. The reason of an abstention after an error contains only the error's type, because its text may
-    quote the answer.
+    The safety graders apply to all cases. The graders of reports apply only to reports on issues, the other graders
+    only to answers. If a grader raises an error, its grade is an abstention. Its reason contains only the type of
+    the error, because the message may quote the answer.
     """
     return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 

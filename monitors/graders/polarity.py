@@ -1,7 +1,7 @@
 """Read whether a gold and a reply answer yes or no, with or without these words.
 
-"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" mean no; "is covered", "कवर है" mean yes. "Not
-covered until 24 months" and "not for the first two years" mean neither: cover begins later.
+"Is covered" and "कवर है" mean yes. "Is not covered", "कवर नहीं है", "cover nahi hota" and "excluded" mean no. "Not
+covered until 24 months" and "not for the first two years" mean neither, because cover begins later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from monitors.graders.statements import (
 )
 
 NEITHER = "the gold is neither yes nor no"
-"""Reason for an abstention: the gold has no yes or no to compare."""
+"""The reason for an abstention if the gold is not the answer to a yes-or-no question."""
 
 
 class Polarity(StrEnum):
@@ -51,7 +51,7 @@ class Polarity(StrEnum):
 
 
 class PolarityReading(NamedTuple):
-    """Yes, no or neither, with the place of the words that say so."""
+    """Yes, no or neither, with the tokens that say so."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
@@ -73,19 +73,19 @@ class _Clause(NamedTuple):
 
 
 _GRANT_WORDS = PREDICATES["offer"] | parse_keys("accept accepts accepted take takes")
-"""Words that refuse permission when negated: "Can I pay by instalments?" "We do not offer instalments."."""
+"""Words that refuse permission if they are negated: "Can I pay by instalments?" "We do not offer instalments."."""
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
 """A reply of at most two sentences counts as an answer, even without a word of the question."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """English words that a negation may follow: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
-"""Negation after a modal verb. "without" does not negate: you may come in without a ticket."""
+"""Negations after a modal verb. "Without" does not negate the verb: "You may come in without a ticket"."""
 _ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
 _ONLY = parse_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Maximum number of tokens from a word to a negation before it, to one after it, and to "until …" after it."""
+"""Maximum numbers of tokens from a word to a negation before it, a negation after it, and "until" after it."""
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +104,10 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
 
 
 def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
-    """Return the words of a text without plural endings, and ``co-payment`` as ``copay``, to compare topics."""
+    """Return the words of a text in the form in which topics are compared.
+
+    Plural endings are removed, and ``co-payment`` becomes ``copay``.
+    """
     words: list[str] = []
     for place, token in enumerate(tokens):
         key = token.key
@@ -120,7 +123,7 @@ def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
-    """Whether a question is a yes-or-no question, by its first words."""
+    """Whether a text is a yes-or-no question. The first words decide, or the word "kya" in Hindi."""
     keys = [token.key for token in scan_gold(text, locale).reader.tokens]
     if not keys:
         return False
@@ -130,7 +133,10 @@ def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
 
 
 def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
-    """Return the yes or no at the beginning: ``Yes, …``, ``जी हां``, ``**No**``; not "No cover is …"."""
+    """Return the yes or no at the beginning (``Yes, …``, ``जी हां``, ``**No**``), or ``None``.
+
+    The "no" of "No cover is …" is not an answer.
+    """
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
             return PolarityReading(Polarity.YES, (token,))
@@ -149,8 +155,8 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """Return the answer of a text to ``question``, with the tokens that express it.
 
-    An opening yes or no decides, unless the rest contradicts it. Without an opening, the clause that shares most
-    words with the question decides, unless another clause with the same number of shared words contradicts it.
+    A yes or no at the beginning decides. Without it, the clause that shares most words with the question decides.
+    The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts it.
     """
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None:
@@ -173,7 +179,10 @@ _BARE_DENIALS: Final = parse_keys("aren't isn't don't doesn't can't won't didn't
 
 
 def _skip_opening_yes_or_no(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
-    """Return the tokens after an opening yes or no. The "no" of "No, it is excluded" does not negate "excluded"."""
+    """Return the tokens after a yes or no at the beginning.
+
+    In "No, it is excluded", the "no" does not negate "excluded".
+    """
     place = tokens.index(opener)
     is_opening = place + 1 < len(tokens) and tokens[place + 1].kind == SIGN
     return tokens[place + 2 :] if is_opening else tokens
@@ -206,7 +215,7 @@ def _read_polarity_of_clauses(tokens: Sequence[Token], question: YesNoQuestion, 
 
 
 def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split a text into sentences. A question that a sentence follows is omitted: "Compulsory? Not here"."""
+    """Split a text into sentences. A question before a sentence is omitted: "Compulsory?" in "Compulsory? No."."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
         if token.key in _CLAUSE_ENDS or (token.key == ":" and not tokens[at - 1].text.isdecimal()):
@@ -219,7 +228,10 @@ def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
-    """Return the yes or no of a clause, from its first word that can answer and a negation near that word."""
+    """Return the yes or no of a clause, or ``None``.
+
+    The first word that can answer the question decides, together with a negation near this word.
+    """
     keys = [token.key for token in clause]
     may = PREDICATES["allow"] <= question.predicates
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
@@ -261,7 +273,7 @@ def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:
 
 
 def _is_verb_about_part(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb describes only a part of the sentence: "anything that can burn", "…, petrol included, …"."""
+    """Whether a verb describes only a part of the sentence: "can" in "anything that can burn"."""
     is_aside = keys[place + 1 : place + 2] == [","] and "," in keys[:place]
     return is_aside or (place > 1 and keys[place - 1] in {"that", "which", "who"})
 
@@ -283,7 +295,7 @@ def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
 
 
 def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
-    """Whether a negation after the word negates it: in Hindi, after a modal verb, and after "there is"."""
+    """Whether a negation after a word negates the word: in Hindi, after a modal verb, and after "there is"."""
     if key in MODALS:
         return not forbidden and not _NOT.isdisjoint(behind[:2])
     return not (NEGATIONS if key in _EXISTENCE else NEGATIONS_BEHIND).isdisjoint(behind)
@@ -291,7 +303,7 @@ def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> b
 
 @lru_cache(maxsize=512)
 def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
-    """Return whether a gold means yes or no: by its first words, or by what it says about the question."""
+    """Return whether a gold means yes or no. Its first words decide, or the words that answer the question."""
     opened = find_opening_yes_or_no(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
@@ -307,7 +319,7 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-""""Not stated" answers the question only within this many first characters. Later it is about a detail."""
+"""Number of characters at the beginning in which "not stated" is an answer. Later, it is about a detail."""
 
 
 _MAX_BARE_WORDS: Final = 3
@@ -339,7 +351,7 @@ _EXCEPTIONS: Final = parse_keys("except excluding only unless if without के�
 
 
 def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether each gold has an exception or a condition, and the reply has no word of it."""
+    """Whether each gold has a word such as "only" or "except", and the reply has none of these words."""
     keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [
         frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
@@ -353,34 +365,35 @@ _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5
 _WITHOUT: Final = parse_keys("without बिना bina")
-"""Words of a question that may reverse its answer. To "Can I come without a ticket?", "You need none" means yes."""
+"""Words that may reverse the answer. For "Can I come without a ticket?", "You need no ticket" means yes."""
 
 
 def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
-    """Whether a text answers its own question, which may be reversed: "Pay for parking? Certainly not."."""
+    """Whether a text asks a question and answers it. The question may be reversed: "Pay for parking? No."."""
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
     return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
 
 
 _BUT: Final = parse_keys("but however though must has need aber lekin par लेकिन")
-"""Words that limit an answer, as "only" does in a gold."""
+"""Words that limit an answer, like "only" in a gold."""
 
 
 class PolarityFinding(NamedTuple):
-    """Whether a reply agrees with the gold; ``agrees`` is ``None`` if undecided, with the reason."""
+    """Whether a reply agrees with the gold, and the reason. ``agrees`` is ``None`` if the rules cannot decide."""
 
     agrees: bool | None
     reason: str
     tokens: tuple[Token, ...] = ()
 
 
-def read_polarity(
+def compare_with_gold_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Compare the yes or no of a reply with that of the golds.
+    """Return whether the yes or no of a reply agrees with that of a gold.
 
-    The result is undecided if the reply or the gold says neither yes nor no.
+    The result is undecided if the reply or all golds say neither yes nor no, and if a condition may change the
+    answer.
     """
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
@@ -422,14 +435,20 @@ def read_polarity(
 def _collect_gold_stems(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
-    """Return the words that only the golds have. With them, "Pay in cash" may agree with "No, cash only"."""
+    """Return the stems of words that only the golds contain.
+
+    A reply with such a word may agree with the gold: "Pay in cash" with "No, cash only".
+    """
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
     own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
     return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """Return whether two answers agree, or ``None``. "Not at first" counts as yes only if the gold has a limit."""
+    """Return whether two answers agree; ``None`` if that is unknown.
+
+    "Not at first" agrees with yes only if the gold has a quantity (``limited``).
+    """
     if polarity is Polarity.OPEN:
         return None
     if polarity in wanted:

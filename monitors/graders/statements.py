@@ -1,8 +1,8 @@
 """Read the statement around a quantity: its role, and whether the sentence negates it.
 
-"36 months prior to diagnosis" does not answer "waiting period 36 months". The domain pack has the words for each
-role. A quantity has the role whose words are nearest in its own clause, or none. Two quantities have different
-roles if both have roles and no role in common.
+A time before an event and a waiting period are different roles: "36 months prior to diagnosis" does not answer
+"waiting period 36 months". The domain pack contains the words for each role. The nearest words for a role in the
+clause of a quantity decide. Two quantities have different roles if both have roles, but no role in common.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FILLERS = parse_keys("ji जी well so oh in short answer the sir madam * # _ >
 
 _OUTSIDE = parse_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
-"""Two words that exclude something after a word for cover: "cover se bahar"."""
+"""Pairs of words that mean "out of". After a word for cover, they exclude something: "cover se bahar"."""
 _OF_A_PLACE = parse_keys("के ke")
 
 
 def is_excluding_word(key: str, before: str, domain: Domain) -> bool:
-    """Whether a word excludes something from cover; ``before`` is the word before it.
+    """Whether a word excludes something from cover. ``before`` is the word before it.
 
-    भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
+    True for बाहर in कवर से बाहर ("out of cover"), but not in भारत के बाहर ("outside of India").
     """
     return key in domain.no and not (key in _OUTSIDE and before in _OF_A_PLACE)
 
@@ -61,7 +61,7 @@ MODALS = parse_keys("can could may might must able")
 FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
 """Single words that forbid an action."""
 SPEAKERS = frozenset({"i", "we"})
-"""Words before "cannot" that show that it is not an answer: "I cannot say", "we cannot help"."""
+"""Words after which "cannot" is not an answer: "I cannot say", "we cannot help"."""
 
 LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
 """Words that limit the time of a "no": "not until 24 months"."""
@@ -87,7 +87,7 @@ QUESTION_WORDS = parse_keys(
 LOOK_BACK: Final = "look-back"
 """The role of a time before an event: "36 months prior to diagnosis"."""
 REFERENCE: Final = "reference"
-"""The role of a number that names a place in a document: "Section 4.2"."""
+"""The role of a number that refers to a place in a document: "Section 4.2"."""
 
 _LOOK_BACK = (
     ("prior", "to"),
@@ -129,7 +129,7 @@ def list_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
 
 
 def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
-    """Return the roles of a quantity: look-back if the text says so, otherwise the nearest in its clause."""
+    """Return the roles of a quantity: `REFERENCE`, `LOOK_BACK`, or the nearest roles in its clause."""
     if is_document_reference(reader, reading):
         return frozenset({REFERENCE})
     if reading.kind is FactKind.DURATION and is_time_before_event(reader, reading.last + 1, domain):
@@ -147,9 +147,10 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
 
 
 class _Side(NamedTuple):
-    """A role on one side of a quantity.
+    """The nearest role before or after a quantity.
 
-    ``beyond_joint``: an "and" is between the role and the quantity, so the role probably belongs to the next one.
+    ``beyond_joint`` is True if an "and" is between the role and the quantity. Then the role probably belongs to
+    another quantity.
     """
 
     distance: int
@@ -174,7 +175,10 @@ def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Doma
 
 
 def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
-    """Whether a time is before an event ("36 months prior to diagnosis"). The events of the domain do not count."""
+    """Whether the words at ``at`` make a time end at an event: "prior to" in "36 months prior to diagnosis".
+
+    False for the events of the domain pack.
+    """
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:
             continue
@@ -189,7 +193,7 @@ _BEFORE = parse_keys("prior before preceding previous advance पहले pehle
 
 
 def has_time_before_event(reader: NumberReader) -> bool:
-    """Whether a text mentions a time before an event."""
+    """Whether a text contains a word such as "before" or "prior"."""
     return any(token.key in _BEFORE for token in reader.tokens)
 
 
@@ -204,7 +208,7 @@ def is_document_reference(reader: NumberReader, reading: QuantityReading) -> boo
 
 
 def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``; "not more than 24 months" is a bound."""
+    """Whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``. "Not more than 24 months" is a bound."""
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
         before = reader.token(reading.first - 2)
@@ -213,8 +217,8 @@ def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_counted_noun_negated(reader, reading)
 
 
-def is_always_open_denied(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether "always" is negated: ``never available 24/7``; false for "not only by day but around the clock"."""
+def is_always_open_negated(reader: NumberReader, reading: QuantityReading) -> bool:
+    """Whether "24/7" is negated: ``never available 24/7``. False for "not only by day but around the clock"."""
     for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
         token = reader.token(at)
         if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
@@ -225,7 +229,7 @@ def is_always_open_denied(reader: NumberReader, reading: QuantityReading) -> boo
 
 
 _OPEN_REACH = 4
-"""Maximum number of words between a negation and "always": "not yet open for calls 24/7"."""
+"""Maximum number of words between a negation and "24/7": "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
 _IS_BEHIND = parse_keys("है हैं hai hain")
@@ -234,7 +238,7 @@ _LIMITS = parse_keys("up upto to within at most least maximum minimum of a the")
 
 
 def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether the counted noun is negated after the quantity: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
+    """Whether a negation follows the counted noun: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
     noun = reading.last + 1
     if reader.token(noun).key in _PER:
         noun += 1
@@ -246,7 +250,7 @@ def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> 
 def is_limit_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
-    Use only against a gold that is such a limit: "not within 30 days" describes a waiting period correctly.
+    Use this only if the gold is such a limit. A waiting period can correctly be called "not within 30 days".
     """
     place = reading.first - 1
     while reader.token(place).key in _LIMITS:
@@ -265,11 +269,11 @@ FUNCTION_WORDS = parse_keys(
 )
 _AGES = parse_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
 _RATES = parse_keys("per a an each every / प्रति हर har")
-"""Words before a unit that make it a rate: "how many claims a year"."""
+"""Words that make the next unit a rate: "how many claims a year"."""
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:
-    """Find the units that a question asks for: months for "how many months", years for an age, percent."""
+    """Return the units that a question asks for: months for "how many months", years for an age, percent."""
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

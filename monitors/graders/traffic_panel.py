@@ -1,8 +1,7 @@
-"""Grade replies to real users with the graders that need no gold: real questions have no expected answer.
+"""Grade replies to real users with the graders that need no gold, because real questions have no expected answer.
 
-The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between, as
-the census of every conversation of the nightly run. The graders find each finding of the census in the same
-conversation.
+The rules are used in two ways: as graders of sampled conversations, and for a fast census of all conversations of a
+nightly run. The graders also fail each reply that the census reports.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
 MIN_TOKENS: Final = 3
-"""Minimum number of words of a question to grade the language of its reply. Fewer words do not show a language."""
+"""Minimum number of words of a question. The language of the reply to a shorter question is not graded."""
 NOTHING_CAME: Final = "nothing came back"
 
 
@@ -39,23 +38,23 @@ class CensusFinding(NamedTuple):
 
 
 class CensusOfOne(NamedTuple):
-    """The census of one conversation: the kinds that could be graded, and the findings."""
+    """The census of one conversation: the kinds of failures that could be graded, and the first finding of each."""
 
     graded: frozenset[CensusKind]
     found: dict[CensusKind, CensusFinding]
 
 
 class UnseenCitations:
-    """Abstain if a log has no citations of the application, because the sources that users saw are unknown."""
+    """Abstain on the citations of a log that does not contain sources. It is unknown which sources users saw."""
 
     name = "citations"
     version = "1"
     aspect = Aspect.CITATION
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Abstained:
-        """Abstain."""
+        """Return an abstention."""
         del case, exchange
-        return abstain_as_not_needed(self, "not checked: the log does not hold the sources of answers")
+        return abstain_as_not_needed(self, "not checked: the log does not contain the sources of answers")
 
 
 class TrafficPanel:
@@ -79,7 +78,7 @@ class TrafficPanel:
         return (*self._always, *cites, *speaks)
 
     def shows_citations(self, conversation: Conversation) -> bool:
-        """Whether the source has a field for citations, or a reply names a source."""
+        """Whether the log of a conversation has a field for citations, or a reply names a source."""
         return any(
             turn.lists_citations
             or turn.citations
@@ -87,8 +86,8 @@ class TrafficPanel:
             for turn in conversation.turns
         )
 
-    def take_census(self, conversation: Conversation) -> CensusOfOne:
-        """Return the first finding of each kind that the rules make in a conversation."""
+    def find_first_failure_of_each_kind(self, conversation: Conversation) -> CensusOfOne:
+        """Return the first finding of each kind in a conversation, and the kinds that could be graded."""
         gradable, findings = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
         for number, turn in enumerate(turns):
@@ -112,7 +111,7 @@ class TrafficPanel:
         error = find_error_leak(reply, asked)
         if error is not None:
             findings.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
-        # An error has no language and declines nothing; a report mentions the issue's languages and limits.
+        # The language and refusals of an error or a report are not graded: both quote other texts.
         if error is not None or turn.is_report:
             return findings
         refusal, spoken = read_refusal(reply), identify_language(reply)

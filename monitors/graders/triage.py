@@ -1,7 +1,7 @@
 """Grade a report on an issue against the known facts of the issue, without a model.
 
-Each grader checks one part, and abstains if the reference lacks it. Text that a report copies from the issue does
-not count as a finding.
+Each grader checks one part of the report, and abstains if the reference does not have this part. Text that a report
+copies from the issue does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""Minimum number of words of a report that are not copied from the issue. A shorter report is useless."""
+"""Minimum number of words of a report that are not in the issue. A report with fewer own words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
 """Return the parts of a report. They are cached, so that each report is read once for all graders."""
@@ -138,7 +138,7 @@ class KnownFilesGrader(TriageGrader):
 
 
 class IssueSeverityGrader(TriageGrader):
-    """Grade the severity. The score is 1 if it is right, 0.5 if it is off by one step (passes), else 0."""
+    """Grade the severity. The score is 1 for the right severity, 0.5 for a neighbouring one (passes), or 0."""
 
     name = "issue_severity"
     aspect = Aspect.ISSUE_SEVERITY
@@ -162,7 +162,7 @@ class IssueSeverityGrader(TriageGrader):
 
 
 class KeywordsGrader(TriageGrader):
-    """Grade whether the report states the keywords that only an investigation finds. The score is their share."""
+    """Grade whether the report states the keywords that are not in the issue. The score is the share of them."""
 
     name = "keywords"
     aspect = Aspect.ROOT_CAUSE
@@ -187,7 +187,7 @@ class KeywordsGrader(TriageGrader):
 
 
 class StepsGrader(TriageGrader):
-    """Grade whether the agent took few steps. The score is the shortest possible number of steps / steps taken."""
+    """Grade whether the agent took few steps. The score is the length of the shortest path / the steps taken."""
 
     name = "steps"
     aspect = Aspect.EFFICIENCY
@@ -219,7 +219,7 @@ class StepsGrader(TriageGrader):
 
 
 class QuestionsGrader(TriageGrader):
-    """Grade whether the agent asked only for facts that the issue lacks.
+    """Grade whether the agent asked only for facts that are not in the issue.
 
     The score is the share of useful questions.
 
@@ -241,11 +241,13 @@ class QuestionsGrader(TriageGrader):
             return self._give_verdict_with_score(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
             return abstain(self, "it is unknown whether the issue answers the agent's questions")
-        return self._give_verdict_with_score(None, f"asked {useful}; the issue answers none of them", 1.0)
+        return self._give_verdict_with_score(
+            None, f"the agent asked {plural(useful, 'question')}; the issue answers none of them", 1.0
+        )
 
 
 def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
-    """Build the graders of a report, its form first."""
+    """Return the graders of a report. The grader of the form comes first."""
     return tuple(
         grader(settings)
         for grader in (
@@ -273,7 +275,7 @@ _DENIAL: Final = (
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
 )
-"""Words that deny the next word. After "not" one word must follow, because "not released" is a finding."""
+"""Words that deny the next word. After "not", a word such as "the" must follow: "not released" is a finding."""
 
 
 def _contains_stated_keyword(word: str, folded: str) -> bool:

@@ -14,11 +14,11 @@ from monitors.facts.text import parse_keys, to_word_key
 MIN_TOKENS: Final = 3
 """Minimum number of words of a gold. A reply may contain a shorter gold ("24", "Nein") by chance."""
 
-# A number with its separators is one word. A sign for money or a share must match too, but counts as no word.
+# A number with its separators is one word. Signs for currencies and percent must match too, but are not counted.
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")
 _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
-"""Maximum number of words between the gold and a negation before it, and between the gold and one after it."""
+"""Maximum number of words between the gold and a negation before the gold, and after the gold."""
 _MAX_READ_CHARACTERS = 20_000
 _NEGATIONS: Final = DENIALS | parse_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
@@ -31,10 +31,10 @@ class _Sentence(NamedTuple):
 
 
 def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple[int, int] | None:
-    """Return the places of a gold in a reply (code points), ignoring case, accent form and punctuation.
+    """Return the first span of a gold in a reply, in code points, or ``None``.
 
-    Golds of fewer than three words, and golds that the question contains, do not count. A negation right before
-    or after the gold in its sentence cancels it.
+    Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that
+    are in the question, are not searched for. A gold with a negation shortly before or after it does not count.
     """
     wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
     asked = _tokenize(question)
@@ -52,7 +52,7 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
 
 
 def _find_spans_or_negations(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """Return each place of the words in a sentence, or ``None`` for a place with a negation."""
+    """Return the span of each place of the words in a sentence; ``None`` for a place beside a negation."""
     places: list[tuple[int, int] | None] = []
     for start in _find_positions_of_words(sentence.tokens, tokens):
         end = start + len(tokens)

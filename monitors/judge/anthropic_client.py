@@ -1,7 +1,8 @@
-"""Ask Claude models for single verdicts or batches. The only module that imports Anthropic's SDK.
+"""Ask Claude models for single verdicts or batches. This is the only module that imports Anthropic's SDK.
 
-It uses ``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the
-record of the cost. The SDK's own retries are off, because the SDK honours any Retry-After without a limit.
+The module uses ``messages.create`` and not ``messages.parse``. The latter raises an error on a truncated or refused
+reply, and the cost of the reply is lost. The SDK's own retries are off, because the SDK waits as long as
+Retry-After says, without a limit.
 
 Replies are checked without trusting the SDK's types: a response with status 200 may contain a proxy's page or an
 error object, and the SDK builds a message from any body.
@@ -44,7 +45,7 @@ _STOP_REASONS: Final = {
 
 
 def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix, else `JudgeMisconfigured`."""
+    """Return `TryAgain` for an HTTP error that a retry may fix, and `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
     if is_retryable(status):
@@ -57,7 +58,7 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
 def parse_reply(message: Any) -> ModelReply:
     """Return the text of a message and its usage. Raises `TryAgain` if the body is not a message."""
     if getattr(message, "type", None) != "message":
-        raise_no_message(message)
+        raise_for_missing_message(message)
     texts = [str(block.text) for block in message.content or () if block.type == "text"]
     return ModelReply(
         text="".join(texts),
@@ -67,8 +68,8 @@ def parse_reply(message: Any) -> ModelReply:
     )
 
 
-def raise_no_message(body: Any) -> NoReturn:
-    """Raise `TryAgain` for a body that is not a message: a response with status 200 can contain an error."""
+def raise_for_missing_message(body: Any) -> NoReturn:
+    """Raise `TryAgain` for a body that is not a message. A response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply has no message, but {name}")
@@ -103,14 +104,14 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 API_ADDRESS: Final = "https://api.anthropic.com"
-"""The API's address. Set here so that the SDK does not read it from the environment."""
+"""The address of the API. Without it, the SDK would read the address from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use it as an async context manager, so that connections are reused."""
+    """A Claude model as a judge. Use it as an async context manager, which reuses the connections."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class AnthropicJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK in a thread: loading takes seconds, in which the event loop must handle open pages."""
+        """Load the SDK in a thread. Loading takes seconds, and the event loop must handle open pages meanwhile."""
         await asyncio.to_thread(_load_sdk)
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # slow: four seconds
 
@@ -160,7 +161,7 @@ class AnthropicJudge:
             await self._client.close()
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for one verdict, with retries."""
+        """Return the reply to one prompt. Retries are made for temporary errors."""
         params = self._build_request(prompt, self._cache_ttl)
         reply = await retry_until_deadline(
             lambda: _request_reply_once(lambda: self._sdk.messages.create(**params)),
@@ -175,7 +176,7 @@ class AnthropicJudge:
 
         async def attempt() -> str:
             batch = await _call_api(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
-            return str(getattr(batch, "id", "") or raise_no_message(batch))
+            return str(getattr(batch, "id", "") or raise_for_missing_message(batch))
 
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
@@ -184,12 +185,12 @@ class AnthropicJudge:
 
         async def attempt() -> bool:
             batch = await _call_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
-            return (getattr(batch, "processing_status", None) or raise_no_message(batch)) == "ended"
+            return (getattr(batch, "processing_status", None) or raise_for_missing_message(batch)) == "ended"
 
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or the error for each prompt in the results of the batch."""
+        """Return the reply or the error for each prompt of the batch, by the id of the prompt."""
 
         async def collect_results() -> dict[str, ModelReply | GradingError]:
             results = await self._sdk.messages.batches.results(batch_id)
@@ -213,7 +214,7 @@ class AnthropicJudge:
         return self._client
 
     def _build_request(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
-        """Build the request; the instructions are cached, because they are the same for every case of a task."""
+        """Build a request. The provider caches the instructions, because they are equal for all cases of a task."""
         system: TextBlockParam = {
             "type": "text",
             "text": prompt.instructions,
@@ -244,7 +245,7 @@ async def _request_reply_once(call: Any) -> ModelReply:
 
 
 async def _call_api(call: Any) -> Any:
-    """Return the result of ``call``; the SDK's errors become Lookout's, with only their status and kind."""
+    """Return the result of ``call``. SDK errors become errors of Lookout with the status and kind only."""
     import anthropic  # loaded by now
 
     try:

@@ -1,8 +1,8 @@
-"""Judge the answers of a nightly run with the provider's batch API: the same rules at half the price.
+"""Judge the answers of a nightly run with the provider's batch API, by the same rules and at half the price.
 
-Use batches for work that can wait until the morning: many prompts are sent at once, in the same groups and with the
-same canaries. If a prompt gets no reply (an error, an expired item, a refused batch, a missed deadline), it is sent
-alone afterwards. So a batch saves money and never loses a grade.
+Batches are for work that can wait until the morning. Many prompts are sent at once, with the usual groups and
+canaries. If a prompt gets no reply (an error, an expired item, a refused batch, a missed deadline), the prompt is
+sent alone afterwards. Therefore, a batch never loses a grade.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BatchPollPolicy(Record):
 
 
 class BatchReplies(Record):
-    """The replies of the batches. ``missing`` has the distinct reasons for missing replies."""
+    """The replies of the batches by the id of the prompt. ``missing`` has the reasons for missing replies."""
 
     replies: dict[RequestId, ModelReply]
     missing: tuple[str, ...] = ()
@@ -48,9 +48,10 @@ async def collect_batch_replies(
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchReplies:
-    """Submit ``prompts``, wait until the deadline, and collect the replies. Provider errors are not raised.
+    """Submit ``prompts`` in batches, wait until the deadline, and return the replies.
 
-    If the task is cancelled, the submitted batch is cancelled too.
+    Errors of the provider are not raised; they are returned as ``missing``. If the task is cancelled, the submitted
+    batch is cancelled too.
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
@@ -91,11 +92,11 @@ async def _run_batch(
 
 
 _POLLS_AFTER_CANCEL: Final = 3
-"""Polls after cancelling, to collect the verdicts given until then."""
+"""Number of polls after a batch is cancelled. The verdicts that are ready until then are collected."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """Whether the batch has ended. False if the poll fails, because then the batch continues."""
+    """Whether the batch has ended. False if the poll fails, because the batch continues then."""
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -122,7 +123,7 @@ NO_BATCHES: Final = (
 
 
 class BatchOutcome(NamedTuple):
-    """The judged groups. ``missing`` has the reasons why some prompts got no reply from a batch."""
+    """The judged groups. ``missing`` has the reasons why prompts got no reply from a batch."""
 
     groups: tuple[JudgedGroup, ...]
     missing: tuple[str, ...]
@@ -142,8 +143,8 @@ async def judge_by_batch(
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known_cases``.
 
     First opinions come from a batch. Second and third opinions, and replies that are missing from the batch, are
-    requested one by one. Groups are submitted in order, canaries first, so that a small budget omits complete
-    groups at the end.
+    requested one by one. Groups are submitted in order, each with its canaries first. If the budget is too small,
+    the last groups are omitted.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [

@@ -1,4 +1,4 @@
-"""Compute how reliable each judge and each grader is, from people's reviews of the same answers."""
+"""Compute how reliable each judge and each grader is. People's reviews of the same answers are the reference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 MIN_REVIEWS = 30
 """Minimum number of reviewed answers.
 
-With fewer, the intervals are too wide for decisions, and the figures say so.
+With fewer answers, the intervals are too wide for decisions. A note beside the figures says so.
 """
 _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
@@ -38,7 +38,7 @@ _ROUNDING = 0.0005
 
 
 MIN_RATE_REVIEWS = 5
-"""Minimal wrong (or right) answers for a rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+"""Minimum number of wrong (or right) answers for a rate. For 0 of 4, Wilson's interval would be 0 to 49 %."""
 _TOO_FEW_REVIEWS = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
@@ -68,11 +68,14 @@ class RateInterval(Record):
 class Calibration(Record):
     """The agreement of one judge with people, on one target.
 
-    People and the judge both graded ``both_graded`` answers, and agreed on ``agreed`` of them. These two are plain
-    counts. All other figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's kappa.
-    The rates are shares of the answers that people find wrong or right. ``pass_rate`` is the share of all
-    ``judged`` answers that the judge passed. ``corrected_pass_rate`` estimates the share that people would pass. A
-    figure that cannot be computed is absent.
+    - ``both_graded`` is the number of answers that people and the judge graded; on ``agreed`` of them, they agree.
+    - ``judged`` is the number of all answers that the judge graded, and ``pass_rate`` the share that it passed.
+    - ``kappa`` is Cohen's kappa.
+    - ``false_pass_rate`` is a share of the answers that people find wrong, ``false_fail_rate`` of the right ones.
+    - ``corrected_pass_rate`` estimates the share of answers that people would pass.
+
+    The last four figures are weighted by the sampling probability of the answer. A figure that cannot be computed
+    is ``None``.
     """
 
     target: Identifier
@@ -106,10 +109,10 @@ class Calibration(Record):
 
 
 class ErrorRate(Record):
-    """The error rate of a grader on answers of one kind: ``errors`` and ``reviewed`` are plain counts.
+    """The error rate of a grader on answers of one kind: on the wrong answers, or on the right answers.
 
-    ``rate`` is weighted by the sampling probability of each answer; ``None`` with fewer than `MIN_RATE_REVIEWS`
-    reviewed answers.
+    ``rate`` is weighted by the sampling probability of each answer. It is ``None`` for fewer than
+    `MIN_RATE_REVIEWS` reviewed answers. ``errors`` and ``reviewed`` are plain counts.
     """
 
     errors: Count
@@ -117,7 +120,7 @@ class ErrorRate(Record):
     rate: RateInterval | None = None
 
     def format_line(self, label: str, kind: str) -> str:
-        """Return the rate in words; ``label`` names the error and ``kind`` the answers."""
+        """Return the rate in words. ``label`` names the error, and ``kind`` the answers (wrong or right)."""
         if not self.reviewed:
             return f"{label}: unknown, no {kind} answer was reviewed"
         counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
@@ -129,12 +132,11 @@ class ErrorRate(Record):
 
 
 class GraderCheck(Record):
-    """The agreement of one grader without a model with people on a target.
+    """The agreement of one grader without a model with people, on one target.
 
-    ``verdicts`` is the number of verdicts that the grader gave.
-
-    A false pass is a wrong answer that the grader passed, a false fail a right answer that it failed. Wrong and
-    right are people's decisions about the question that this grader checks.
+    ``verdicts`` is the number of verdicts that the grader gave. A false pass is a wrong answer that the grader
+    passed. A false fail is a right answer that the grader failed. People decide whether an answer is wrong or right
+    in the aspect of this grader.
     """
 
     target: Identifier
@@ -158,14 +160,19 @@ class GraderCheck(Record):
         )
 
 
-def check_graders(reviewed: Sequence[ReviewedGrade], given: Sequence[VerdictCount]) -> tuple[GraderCheck, ...]:
-    """Check each grader without a model that gave any of the verdicts ``given``, by target and name."""
+def check_graders(
+    reviewed: Sequence[ReviewedGrade], verdict_counts: Sequence[VerdictCount]
+) -> tuple[GraderCheck, ...]:
+    """Compare each grader without a model with people, in the order of targets and names.
+
+    ``verdict_counts`` has the number of verdicts of each grader.
+    """
     grades: dict[tuple[str, str, str], list[ReviewedGrade]] = defaultdict(list)
     for grade in reviewed:
         grades[grade.target, grade.grader, grade.version].append(grade)
     return tuple(
         _check_grader(count, grades.get((count.target, count.grader, count.version), []))
-        for count in sorted(given, key=lambda count: (count.target, count.grader, count.version))
+        for count in sorted(verdict_counts, key=lambda count: (count.target, count.grader, count.version))
         if count.lineage is None
     )
 
@@ -187,7 +194,7 @@ def _check_grader(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> Grade
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Return the error rate on answers that people all found wrong, or all found right, at their effective size."""
+    """Return the error rate of a grader. People found either all these answers wrong, or all of them right."""
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
@@ -198,13 +205,18 @@ def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusi
     )
 
 
-def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount]) -> tuple[Calibration, ...]:
-    """Calibrate each judge of each target that gave any of the verdicts ``given``, most reviews first."""
+def calibrate(
+    reviewed: Sequence[ReviewedAnswer], verdict_counts: Sequence[VerdictCount]
+) -> tuple[Calibration, ...]:
+    """Compare each judge of each target with people. The judge with the most reviews comes first.
+
+    ``verdict_counts`` has the number of verdicts of each judge.
+    """
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedAnswer]] = defaultdict(list)
     for answer in reviewed:
         by_judge[answer.target, answer.lineage].append(answer)
     graded: dict[tuple[str, JudgeLineage], list[VerdictCount]] = defaultdict(list)
-    for count in given:
+    for count in verdict_counts:
         if count.lineage is not None and count.aspect is Aspect.FACTUAL_MATCH:
             graded[count.target, count.lineage].append(count)
     calibrations = [
@@ -222,14 +234,17 @@ def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount])
 
 
 class RatingCalibration(Record):
-    """The agreement of one judge's ratings of reports, from 1 to 5, with people's ratings, on one target.
+    """The agreement of one judge's ratings of reports (1 to 5) with people's ratings, on one target.
 
-    ``ratings`` is the number of people's ratings, ``reports`` the number of rated reports, ``same`` the number of
-    ratings that equal the judge's. These are plain counts. All other figures are weighted by the sampling
-    probability of a report. A report counts once, with any number of raters. ``kappa`` is Cohen's kappa with
-    quadratic weights. The differences are judge minus person: their average size, and their average, which is above
-    0 if the judge rates higher. Their intervals are clustered by case, because a case's reports are alike from run
-    to run. ``judged`` is the number of reports that this judge rated, ``average`` their average rating.
+    - ``judged`` is the number of reports that the judge rated, and ``average`` the average of these ratings.
+    - ``ratings`` is the number of people's ratings, and ``reports`` the number of reports that people rated.
+    - ``same`` is the number of people's ratings that equal the judge's rating.
+    - ``kappa`` is Cohen's kappa with quadratic weights.
+    - ``difference`` is the average of judge minus person, and ``absolute_difference`` the average size of the
+      difference. Their intervals are clustered by case, because the reports on a case are similar in all runs.
+
+    ``kappa`` and the differences are weighted by the sampling probability of a report. A report counts once, with
+    any number of raters.
     """
 
     target: Identifier
@@ -264,13 +279,18 @@ class RatingCalibration(Record):
 
 
 def calibrate_ratings(
-    reviewed: Sequence[ReviewedRating], given: Sequence[RatingCount]
+    reviewed: Sequence[ReviewedRating], rating_counts: Sequence[RatingCount]
 ) -> tuple[RatingCalibration, ...]:
-    """Calibrate each judge of each target that rated any of the reports ``given``, most reviews first."""
+    """Compare the ratings of each judge of each target with people's. The judge with the most reviews comes first.
+
+    ``rating_counts`` has the number of ratings of each judge.
+    """
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedRating]] = defaultdict(list)
     for rating in reviewed:
         by_judge[rating.target, rating.lineage].append(rating)
-    calibrations = [_calibrate_rating(count, by_judge.get((count.target, count.lineage), [])) for count in given]
+    calibrations = [
+        _calibrate_rating(count, by_judge.get((count.target, count.lineage), [])) for count in rating_counts
+    ]
     return tuple(sorted(calibrations, key=lambda rating: (-rating.reports, rating.target, rating.lineage.model)))
 
 
@@ -295,12 +315,15 @@ _MAX_DIFFERENCE = _RATINGS - 1
 
 
 def _compute_weight(rating: ReviewedRating) -> float:
-    """Return the weight of a rating: 1 / sampling probability of the report, shared by its raters."""
+    """Return the weight of a rating: 1 / (sampling probability of the report * number of its raters)."""
     return 1 / (rating.inclusion_probability * rating.people)
 
 
 def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
-    """Return the weighted table of ratings, judge by people, scaled to Kish's effective sample size."""
+    """Return the weighted counts of ratings, a row for each judge's rating and a column for each person's rating.
+
+    The counts are scaled to Kish's effective sample size.
+    """
     cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
     weights = [_compute_weight(pair) for pair in pairs]
     scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0

@@ -1,14 +1,19 @@
 """Decide whether to ask more judges, and combine their opinions into a verdict. Pure.
 
-The second judge is asked only in doubt: the first judge has an unsure score, the case has severity 3, or the first
-judge contradicts a grader without a model. The third judge is asked only if the first two disagree, because two
-judges that agree cannot be outvoted. If a share ``d`` of the answers is doubtful, and the second judge disagrees on
-a share ``q`` of these, this costs ``1 + d * (1 + q)`` calls per answer instead of 3. On doubtful answers the
-verdict is the same as with three judges. So no single judge decides the most important verdicts. A first judge that
-is wrong but sure is not detected here, but by canaries and spot checks.
+The second judge is asked only in doubt:
 
-A ruling is a decision, or the reason why there is none. A ruling is converted to a grade: a verdict with lineage,
-cost and evidence, or an abstention with the reason.
+- the first judge has an unsure score;
+- the case has severity 3;
+- the first judge contradicts a grader without a model.
+
+The third judge is asked only if the first two judges disagree, because two judges that agree cannot be outvoted.
+The verdict on a doubtful answer is the same as with three judges, and no single judge decides it. If a share ``d``
+of the answers is doubtful, and the second judge disagrees on a share ``q`` of them, an answer costs ``1 + d * (1 +
+q)`` calls instead of 3. A first judge that is wrong without doubt is not detected here, but by canaries and spot
+checks.
+
+A ruling is a decision of the judges, or the reason why there is no decision. A decision becomes a verdict with
+lineage, cost and evidence. A reason becomes an abstention.
 """
 
 from __future__ import annotations
@@ -39,14 +44,14 @@ from monitors.records.grades import (
 )
 
 UNSURE_SCORES = (0.3, 0.8)
-"""A score between these two values is unsure. Outside of them, judges that grade an answer twice agree."""
+"""A score between these two values is unsure. For other scores, a judge that grades an answer twice agrees."""
 
 QUORUM = 2
 """Minimum number of the three judges that must agree to pass a doubtful answer."""
 
 
 class Opinion(Record):
-    """The verdict of one judge. ``judge`` is the model that answered."""
+    """The verdict of one judge. ``judge`` is the id of the model that answered."""
 
     judge: str
     verdict: JudgeVerdict
@@ -62,12 +67,13 @@ class SecondOpinionReason(StrEnum):
 
 
 class JudgeDecision(Record):
-    """The decision of the judges. ``speaker`` is the opinion that is shown: the lowest score of the winning side.
+    """The decision of the judges. The winning side are the judges that voted for it.
 
-    ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are the failure kinds of the
-    winning side, the most frequent first. ``criteria`` are the lowest answers of the winning side. ``disagreement``
-    is empty if all agree. ``unconfirmed`` marks a failure from a single judge, if it would send an alert at once or
-    if the requested second opinion is missing.
+    - ``score``, ``rubric`` and ``criteria`` are the lowest values of the winning side.
+    - ``speaker`` is the opinion of the winning side with the lowest score. This opinion is shown.
+    - ``failure_kinds`` are the failure kinds of the winning side, the most frequent first.
+    - ``disagreement`` is empty if all judges agree.
+    - ``unconfirmed`` is True for a failure by a single judge that has severity 3 or needed a second opinion.
     """
 
     passed: bool
@@ -82,16 +88,16 @@ class JudgeDecision(Record):
 
 
 class Undecided(Record):
-    """No verdict: neither pass nor fail. ``reason`` is one sentence for the abstention."""
+    """The judges gave no verdict. ``reason`` is one sentence for the abstention."""
 
     reason: str
     asked: int
 
 
 def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
-    """Return why the first opinion is not enough; empty if it is enough.
+    """Return the reasons why the first opinion is not enough. Empty if one opinion is enough.
 
-    ``rules`` is the result of the graders without a model on the same question: passed, failed, or ``None``.
+    ``rules`` is the result of the graders without a model on the facts.
     """
     low, high = UNSURE_SCORES
     reasons = {
@@ -106,7 +112,10 @@ def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozen
 def is_next_opinion_necessary(
     opinions: Sequence[Opinion], doubts: frozenset[SecondOpinionReason], *, members_left: int
 ) -> bool:
-    """Whether to ask the next judge: always for the first opinion; after that only in doubt, until two agree."""
+    """Whether to ask the next judge.
+
+    The first judge is always asked. Another judge is asked only in doubt, and only until two judges agree.
+    """
     if members_left <= 0:
         return False
     if not opinions:
@@ -125,8 +134,8 @@ def decide_case(
 ) -> JudgeDecision | Undecided:
     """Combine the opinions into a decision. ``members`` is the number of configured judges, 1 or 3.
 
-    The majority decides and a tie fails. An answer that a rule failed never passes. With a panel of three and a
-    doubt, a pass needs two opinions.
+    The majority decides; in a tie, the answer fails. An answer that a rule failed never passes. If three judges are
+    configured and the answer is doubtful, two judges must pass it.
     """
     asked = len(opinions)
     if not opinions:
@@ -159,7 +168,7 @@ def decide_case(
 
 
 def _combine_criteria(winners: Sequence[Opinion]) -> CriteriaReading:
-    """Return the lowest answer to each criterion. If no judge answered them, return the problem of the speaker."""
+    """Return the lowest answer to each criterion. If no judge answered the criteria, return the problem."""
     ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
     answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
     lowest = tuple(min(same, key=lambda criterion: criterion.score) for same in answers)
@@ -190,7 +199,7 @@ def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
 
 
 class JudgeCase(Record):
-    """An answer that judges grade. ``rules`` is the result of the graders without a model on the same question."""
+    """An answer that judges grade. ``rules`` is the result of the graders without a model on the facts."""
 
     id: RequestId
     subject: Subject
@@ -227,7 +236,7 @@ class Cost(Record):
 
 
 def build_cost(usage: Usage, usd: Decimal) -> Cost:
-    """Return the cost of one call. Tokens written to the cache are input; tokens read from it count separately."""
+    """Return the cost of one call. Tokens that are written to the cache count as input."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
         calls=1,
@@ -250,7 +259,7 @@ class PanelRuling(Record):
 
 
 class NoRuling(Record):
-    """The judges made no decision: neither pass nor fail. ``budget`` is true if the budget was spent."""
+    """The judges made no decision: neither pass nor fail. ``budget`` is True if the budget is the reason."""
 
     status: Literal["unruled"] = "unruled"
     case: JudgeCase
@@ -266,11 +275,11 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 JUDGE_OFF: Final = "the judge is off"
-"""The beginning of every abstention that a judge might have settled."""
+"""The beginning of the reason of each abstention on a case that a judge could have graded."""
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
-    """Return the judge's grade for an assessment: a verdict, or an abstention without a ruling."""
+    """Return the judge's grade: a verdict for a decision, or an abstention if there is no decision."""
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
         return build_judge_abstention(ruling.reason, ruling.blame, task)
@@ -319,12 +328,12 @@ def format_judge_version(task: Task) -> str:
 
 
 def get_task_aspect(task: Task) -> Aspect:
-    """Return the aspect of a task: a report's rubric is usefulness, never correctness."""
+    """Return the aspect of a task. The rating of a report grades usefulness, not correctness."""
     return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
 
 
 def _find_quote(quote: str, exchange: Exchange) -> Span | None:
-    """Return the span of a quote in the original text; ``None`` if it is empty or differs after normalisation."""
+    """Return the span of a quote in the original text; ``None`` if the quote is empty or not in the text."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     place = re.search(pattern, exchange.graded_text) if pattern else None
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)

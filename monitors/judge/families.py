@@ -1,17 +1,16 @@
 """Find the family of a model from its id, and refuse judges of the target's family.
 
-A model that grades its own family inflates scores, so families are compared first, and an unknown family is refused
-like the same family. A model may have several families: a distilled or fine-tuned model writes like its teacher and
-has the weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama,
-so it belongs to both, and neither family may judge it.
+A model gives its own family higher scores. Therefore, a judge of the target's family is refused, and also a judge
+of an unknown family. A model may have several families: a distilled or fine-tuned model writes like its teacher and
+has the weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama.
+It belongs to both families, and neither of them may judge it.
 
-Each row of the table is a family and its words. A word must match a complete part of the id (between the start, the
-end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``; ``grok`` does not
-match the host ``groq``. A family may have several rows: a model that is built on the weights of another family,
-without its name, is in the rows of both families.
+Each row of the table has a family and its words. A word must match a complete part of the id, and digits may follow
+the word. ``gpt`` matches ``gpt-5`` and ``gpt4o``, but not ``gptq``; ``grok`` does not match the host ``groq``. If a
+model is built on the weights of another family without its name, the model is in the rows of both families.
 
 Sources: the model lists and model cards of the makers, read in November 2026. A comment gives the base of a model
-if the name does not contain it.
+if the name does not contain the base.
 """
 
 from __future__ import annotations
@@ -71,13 +70,13 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
     for family, pattern in (*((family, _build_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
-"""Families, each with a pattern that finds it in a lower-case model id."""
+"""The families, each with a pattern that finds the family in a lower-case model id."""
 
 NOT_MODELS = re.compile(
     r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
     r"|gptq|deepseek-ai(?=/)|glm-?ocr"
 )
-"""Tools and formats whose names look like a model's, and publishers that do not identify a family."""
+"""Tools and formats with names like those of models, and publishers that do not identify a family."""
 
 OTHER_NAMES = {
     "anthropic": "claude",
@@ -104,14 +103,14 @@ OTHER_NAMES = {
     "nvidia": "nemotron",
     "ai21": "jamba",
 }
-"""Other names of families: the maker, or the best-known model."""
+"""Other names of families: the name of the maker or of the best-known model."""
 
 
 Additions = Mapping[str, Sequence[str]]
 """Additional families, or models with custom names: family → patterns over the whole model id.
 
-A pattern may contain ``*`` and ``?``, and ignores letter case: ``acme-*`` matches ``acme-large``. Additions extend
-the table and remove nothing, so that a configuration cannot give Claude another family.
+A pattern may contain ``*`` and ``?``, and ignores letter case: ``acme-*`` matches ``acme-large``. Additions only
+extend the table. A configuration cannot give Claude another family.
 """
 
 NO_ADDITIONS: Additions = {}
@@ -120,10 +119,10 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 
 
 def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return all families that a model id names; empty if none is known.
+    """Return all families that a model id names. Empty if no family is known.
 
-    Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may
-    surround the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
+    The id may also contain a provider, a region, a publisher, a date, a version, or a suffix for fine-tuning or
+    quantisation: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
     """
     name = NOT_MODELS.sub(" ", model.strip().lower())
     named = {family for family, pattern in FAMILIES for _ in pattern.finditer(name)}
@@ -136,7 +135,7 @@ def list_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
 
 
 def resolve_family(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return the families for a family's name, its maker's name, or a model id; empty if unknown."""
+    """Return the families for the name of a family, the name of its maker, or a model id. Empty if unknown."""
     word = family.strip().lower()
     if word in list_families(additions):
         return frozenset({word})
@@ -153,13 +152,11 @@ def require_other_family(
     target_model: str | None = None,
     additions: Additions = NO_ADDITIONS,
 ) -> None:
-    """Refuse a judge that belongs, or may belong, to the target's family.
+    """Raise `ConfigError` if a judge belongs, or may belong, to the target's family.
 
-    Raises `ConfigError`, which names the fix.
-
-    ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one of
-    them is required, and each given value is checked. Call this for the configured judge model and also for the
-    model in the provider's reply.
+    ``target_family`` is the configured family, and ``target_model`` the id of a model that answered for the target.
+    At least one of them is required, and both are checked. Call this function for the configured judge model, and
+    for the model in the provider's reply.
     """
     judge = find_families(judge_model, additions)
     accepted = ", ".join(list_families(additions))

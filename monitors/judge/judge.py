@@ -1,10 +1,11 @@
-"""Run the judges. Each case gets as many opinions as needed; a whole group of cases is valid or void.
+"""Run the judges on groups of cases. Each case gets as many opinions as it needs.
 
-A group is judged together with canaries: known answers that a judge cannot distinguish from the others. If a canary
-is missed, all rulings of the group are void (neither pass nor fail), and the alert says that the judge failed.
+A group is judged together with canaries, which are known answers that a judge cannot distinguish from the others.
+If the judge misses a canary, all rulings of the group are void (neither pass nor fail), and an alert says that the
+judge failed.
 
-A panel member asks one model for an opinion, returns the opinion or the reason why there is none, and counts all
-tokens. The budget is checked before each call and charged after the call.
+A panel member asks one model for opinions and counts all tokens. The budget is checked before each call and charged
+after the call.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ Price = Callable[[str, Usage], Decimal]
 
 
 class Account:
-    """The judging budget of one run. Calls in progress count at their highest cost, so that the limit always holds.
+    """The judging budget of one run. Calls in progress count at their highest cost; the limit is never exceeded.
 
-    The replies of a batch are charged when they are collected, and then read one after the other.
+    The replies of a batch count as spent when they are collected. They are read later, one after the other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -96,7 +97,7 @@ class Account:
             self._reserved -= max_usd
 
     def count_affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
-        """Return how many of ``prompts`` a batch may contain before the limit, each at its highest cost."""
+        """Return how many of the first ``prompts`` a batch may contain within the limit, at their highest cost."""
         if self._limit is None:
             return len(prompts)
         left = self._limit - self._committed
@@ -108,15 +109,18 @@ class Account:
 
     @property
     def _committed(self) -> Decimal:
-        """The money that is spent, reserved by calls in progress, and spent by batches for replies not read yet."""
+        """The money that is spent (also for unread batch replies) or reserved for calls in progress."""
         return self.total.usd + self._reserved + self._unread_usd
 
     def add_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Count the price of a batch's replies as spent until each of them is read."""
+        """Add the price of the replies of a batch to the spent money, until each reply is read."""
         self._unread_usd += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
-    def pay(self, model: str, usage: Usage, *, is_from_batch: bool = False) -> Decimal:
-        """Count the cost of a reply, readable or not, and return it. ``is_from_batch``: no longer unread."""
+    def charge_reply(self, model: str, usage: Usage, *, is_from_batch: bool = False) -> Decimal:
+        """Add the cost of a reply to the total, and return the cost. An unreadable reply costs money too.
+
+        With ``is_from_batch``, the reply is no longer counted as unread.
+        """
         usd = self._price(model, usage)
         self._unread_usd -= min(usd, self._unread_usd) if is_from_batch else Decimal(0)
         self.total += build_cost(usage, usd)
@@ -124,7 +128,7 @@ class Account:
 
 
 def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
-    """Estimate the highest usage of a call: nothing is read from the cache, and the verdict has maximum length."""
+    """Return the highest possible usage of a call: no cached tokens, and a verdict of maximum length."""
     prompt_tokens = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
     if batch:
         return Usage(cache_write_1h_tokens=prompt_tokens, output_tokens=prompt.max_tokens, batch=True)
@@ -132,11 +136,11 @@ def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
 
 
 MAX_READINGS: Final = 2
-"""An unreadable verdict is requested once more, because models write differently each time."""
+"""Maximum number of requests for a verdict. An unreadable verdict is requested a second time."""
 
 
 class FamilyPolicy(Record):
-    """The families that no judge may belong to. ``additions`` are families of models with custom names."""
+    """The family that no judge may belong to. ``additions`` are the families of models with custom names."""
 
     target: str
     family: str | None = None
@@ -148,7 +152,7 @@ class FamilyPolicy(Record):
 
 
 class CaseCost:
-    """The running total of what one case has cost. Each reply adds to it."""
+    """The total cost of one case. The cost of each reply is added."""
 
     def __init__(self) -> None:
         self.total = Cost()
@@ -165,7 +169,7 @@ class PanelMember:
     async def ask_opinion(
         self, rendered: RenderedPrompt, case_cost: CaseCost, *, batch_reply: ModelReply | None = None
     ) -> Opinion:
-        """Ask this judge for an opinion. ``batch_reply`` is a reply that a batch already has.
+        """Return the opinion of this judge. If a batch already has the reply, pass it as ``batch_reply``.
 
         Raises `BudgetReached` before the budget is exceeded, and also `JudgeUnavailable`, `JudgeRefused`,
         `JudgeMisconfigured` and `VerdictUnreadable`.
@@ -180,11 +184,11 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return as many of the first ``prompts`` as the budget allows in one batch, at their highest cost."""
+        """Return the first ``prompts``, as many as the budget allows in one batch at their highest cost."""
         return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
     def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
-        """Count the cost of a batch's replies at once: the money is spent before the first reply is read."""
+        """Add the cost of all replies of a batch. The money is spent before the first reply is read."""
         self._account.add_unread_replies(self.model.name, replies)
 
     async def _get_reply(
@@ -199,13 +203,17 @@ class PanelMember:
         return reply
 
     def _charge(self, reply: ModelReply, case_cost: CaseCost, *, is_from_batch: bool = False) -> None:
-        """Charge the call, whether its reply is readable or not."""
+        """Charge the cost of a reply to the budget and to the case."""
         case_cost.total += build_cost(
-            reply.usage, self._account.pay(self.model.name, reply.usage, is_from_batch=is_from_batch)
+            reply.usage, self._account.charge_reply(self.model.name, reply.usage, is_from_batch=is_from_batch)
         )
 
     def _read_opinion(self, rendered: RenderedPrompt, reply: ModelReply) -> Opinion:
-        """Read the verdict of a reply. Raise `GradingError` if a model answered that may not judge."""
+        """Return the opinion in a reply.
+
+        Raises `GradingError` if another model answered that may not judge, or if the judge passed an answer of
+        which it read only a part.
+        """
         if reply.answered_by != self.model.name:
             self._require_allowed_model(reply.answered_by)
         verdict = read_verdict(reply, rendered.graded)
@@ -227,7 +235,7 @@ VOID_REASON: Final = "the judge missed known answers in the same batch, so its g
 
 
 class JudgedGroup(Record):
-    """The rulings on a group of cases. ``canaries`` has the result of its canaries; ``None`` without rulings."""
+    """The rulings on a group of cases. ``canaries`` is the result of its canaries, or ``None`` without rulings."""
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None
@@ -235,12 +243,12 @@ class JudgedGroup(Record):
 
     @property
     def is_void(self) -> bool:
-        """Whether the judge missed canaries, so that its rulings do not count."""
+        """Whether the rulings do not count, because the judge missed canaries."""
         return self.canaries is not None and self.canaries.void
 
 
 class Judge:
-    """One or three judges with their shared parts. ``nonce`` returns 16 to 64 new random hexadecimal digits."""
+    """A panel of one or three judges. ``nonce`` returns 16 to 64 new random hexadecimal digits."""
 
     def __init__(
         self, members: Sequence[PanelMember], settings: JudgeSettings, *, nonce: Callable[[], str]
@@ -251,7 +259,7 @@ class Judge:
         self._slots = asyncio.Semaphore(settings.concurrency)
 
     def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
-        """Render the prompt for a case, with a separate nonce."""
+        """Return the prompt for a case, with a new nonce."""
         return build_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
@@ -259,9 +267,9 @@ class Judge:
     def build_group_canaries(
         self, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
-        """Build the canaries of a group from known cases, with the steering sentences of the group's answers.
+        """Return the canaries of a group, made from known cases and the steering sentences in the group's answers.
 
-        An ``exam`` has one canary of each kind.
+        With ``exam``, there is one wrong canary of each kind.
         """
         count = count_canaries(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
         steering = [s for c in cases for s in check_answer(c.subject.answer, c.subject.turns[-1]).steering]
@@ -277,16 +285,16 @@ class Judge:
         prompts: Mapping[RequestId, RenderedPrompt] | None = None,
         replies: Mapping[RequestId, ModelReply] | None = None,
     ) -> JudgedGroup:
-        """Judge ``cases`` together with their canaries. Never raises for a judge that does not work.
+        """Judge ``cases`` together with their canaries. Errors of a judge are not raised.
 
-        ``replies`` are a batch's replies for ``prompts``. Canaries are asked first. If the budget is spent, cases
-        stay ungraded and are not graded by an unchecked judge.
+        ``replies`` are the replies of a batch for ``prompts``. The canaries are judged first. If the budget is
+        spent too early, cases stay ungraded, but the judge has been checked.
         """
         rendered_prompts, batch_replies = prompts or {}, replies or {}
 
         async def judge_case(case: JudgeCase, *, is_canary: bool) -> Ruling:
             async with self._slots:
-                return await self._rule_case(
+                return await self._request_ruling(
                     case, rendered_prompts.get(case.id), batch_replies.get(case.id), is_canary=is_canary
                 )
 
@@ -296,10 +304,13 @@ class Judge:
         )
         return _build_judged_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
-    async def _rule_case(
+    async def _request_ruling(
         self, case: JudgeCase, rendered: RenderedPrompt | None, batch_reply: ModelReply | None, *, is_canary: bool
     ) -> Ruling:
-        """Ask for as many opinions as the case needs; a canary gets one, from the first judge that answers."""
+        """Ask judges until the case has enough opinions, and return the ruling.
+
+        A canary gets only one opinion, from the first judge that answers.
+        """
         rendered = rendered or self.render_prompt(case)
         case_cost, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
@@ -339,7 +350,7 @@ class Judge:
 
 
 def build_canary_case(canary: Canary) -> JudgeCase:
-    """Build a case from a canary. It looks like all other cases."""
+    """Return a case for a canary. A judge cannot distinguish it from other cases."""
     return JudgeCase(
         id=canary.id,
         subject=build_subject(canary.case, canary.answer),
@@ -348,7 +359,7 @@ def build_canary_case(canary: Canary) -> JudgeCase:
 
 
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cost: CaseCost) -> NoRuling:
-    """Build the ruling without opinions; its reason is a spent budget, else the first failure."""
+    """Return the ruling of a case without opinions. The reason is a spent budget or the first failure."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=case_cost.total, budget=spent is not None)
@@ -357,7 +368,7 @@ def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cos
 def _build_judged_group(
     rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
 ) -> JudgedGroup:
-    """Build the group with its evaluated canaries; all rulings are void if canaries were missed."""
+    """Return the group with the result of its canaries. If canaries were missed, all rulings are void."""
     cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:

@@ -1,9 +1,9 @@
 """Decide whether the grades of two runs may be compared, from the judges that gave them.
 
-A new model, a new word in the prompt or a new rubric makes another judge with another pass rate. A "regression" may
-be caused only by this change. A comparison across such a change is refused until both judges have graded the same
-anchors, which are stored answers that no deploy changes. The shift between the two judges is then known, and is
-reported with the comparison.
+A judge with a new model, a new word in the prompt or a new rubric is another judge, with another pass rate. This
+change alone can look like a regression. Therefore, runs with different judges are not compared until both judges
+have graded the same anchors. Anchors are stored answers that no deploy changes. They show the shift between the two
+judges, which is reported with the comparison.
 """
 
 from __future__ import annotations
@@ -18,16 +18,13 @@ from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
 MIN_ANCHORS = 30
-"""Minimum number of anchors. With fewer, a shift of ten percentage points is not distinguishable from chance."""
+"""Minimum number of anchors. With fewer anchors, a shift of ten percentage points may be chance."""
 
 _HASH_CHARACTERS = 8
 
 
 class AnchorGrade(Record):
-    """The verdict of one judge on one anchor.
-
-    If there are several for the same anchor and judge, the last counts.
-    """
+    """The verdict of one judge on one anchor. If there are several verdicts, the last verdict counts."""
 
     anchor_id: Identifier
     lineage: JudgeLineage
@@ -35,7 +32,7 @@ class AnchorGrade(Record):
 
 
 class Shift(Record):
-    """The difference of two judges on the anchors that both graded."""
+    """The difference between two judges on the anchors that both judges graded."""
 
     anchors: Annotated[int, Field(ge=0)]
     passed_before: Annotated[int, Field(ge=0)]
@@ -52,9 +49,9 @@ class Shift(Record):
 
 
 class LineageComparison(Record):
-    """Whether grades may be compared.
+    """Whether the grades of two runs may be compared, and the reason.
 
-    ``differences`` are described in words; ``shift`` is set if it was measured.
+    ``differences`` are the differences between the judges in words. ``shift`` is ``None`` if it was not measured.
     """
 
     allowed: bool
@@ -81,10 +78,14 @@ def compare_lineages(
     *,
     min_anchors: int = MIN_ANCHORS,
 ) -> LineageComparison:
-    """Decide whether the grades of two runs may be compared, by all judges that graded in each.
+    """Decide whether the grades of two runs may be compared.
 
-    The same judges: yes. Others: only if at least ``min_anchors`` anchors were graded by a judge of each side.
-    A run without any judge's grade compares with any run, on the part that both graded without a judge.
+    ``before`` and ``now`` are the judges of the two runs. The grades may be compared in two cases:
+
+    - Both runs have the same judges, or no judges.
+    - Judges of both runs graded at least ``min_anchors`` of the same anchors.
+
+    If only one run has judges, compare only the answers that both runs graded without a judge.
     """
     old, new = set(before), set(now)
     if old == new:
@@ -137,7 +138,7 @@ def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequ
 
 
 def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
-    """Return the majority verdict of these judges on each anchor. A tie counts as a failure."""
+    """Return the majority verdict of the judges on each anchor, by its id. A tie counts as a failure."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:

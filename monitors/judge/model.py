@@ -1,6 +1,6 @@
-"""Define the judging model: its one method takes a prompt and returns the reply with its usage.
+"""Define the interface of judging models: a prompt goes in, and the reply with its usage comes out.
 
-The cost of a reply is tokens times price. The prices here have a date and a source.
+The cost of a reply is the number of tokens multiplied by the price. Each price has a date and a source.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 """The id of a prompt in a batch. The pattern is that of Anthropic's ``custom_id``."""
 
 BYTES_PER_TOKEN: Final = 3
-"""Bytes per token for estimates. A cautious value: English has about four bytes per token, Devanagari three."""
+"""Bytes per token in estimates. English has about four bytes per token, Devanagari about three."""
 
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """The number of tokens of a call, at most a billion.
 
-A larger count is an error, and its cost could not be stored.
+A larger count is an error of the provider, and the cost could not be stored.
 """
 
 
 class Usage(Record):
-    """The tokens of one reply as counted by the provider.
+    """The tokens of one reply, as counted by the provider.
 
-    ``input_tokens`` are neither written to nor read from the cache.
-
-    ``batch`` is true if the provider charged its batch price. ``estimated``: the provider reported no plausible
-    count, so the tokens are estimated from the texts (`estimate_usage`).
+    - ``input_tokens`` are neither written to nor read from the cache.
+    - ``batch`` is True if the provider charged its batch price.
+    - ``estimated`` is True if the provider reported no plausible count. `estimate_usage` then estimates the tokens.
     """
 
     input_tokens: Tokens = 0
@@ -49,7 +48,7 @@ class Usage(Record):
 
 
 def read_usage(**counts: object) -> Usage:
-    """Return the usage that a provider reports; mark it as to be estimated if a count is missing or implausible."""
+    """Return the usage that a provider reports. If a count is missing or implausible, ``estimated`` is True."""
     try:
         return Usage.model_validate(counts, strict=True)
     except ValidationError:
@@ -72,9 +71,9 @@ MAX_OUTPUT_TOKENS: Final = 8192
 class JudgePrompt(Record):
     """One question to a judge.
 
-    ``instructions`` are the same for many prompts; ``material`` is the fenced case data.
-
-    ``reply_schema`` is the JSON schema of the reply, and ``schema_name`` its name for the provider.
+    - ``instructions`` are the same for many prompts.
+    - ``material`` is the data of the case between fences.
+    - ``reply_schema`` is the JSON schema of the reply, and ``schema_name`` the name of the schema for the provider.
     """
 
     id: RequestId
@@ -86,7 +85,7 @@ class JudgePrompt(Record):
 
 
 class ModelReply(Record):
-    """The reply of a model. It is unchecked; `monitors.judge.verdict` checks it.
+    """The reply of a model, before `monitors.judge.verdict` checks it.
 
     ``answered_by`` is the model in the provider's reply, which may differ from the requested model.
     """
@@ -98,7 +97,7 @@ class ModelReply(Record):
 
 
 def estimate_usage(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
-    """Return the reply with its tokens estimated, if the provider did not count them."""
+    """Return the reply. If the provider did not count its tokens, they are estimated."""
     if not reply.usage.estimated:
         return reply
     asked, written = (
@@ -126,11 +125,10 @@ class JudgeModel(Protocol):
         ...
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for a reply.
+        """Return the reply of the model to a prompt.
 
-        Raises `JudgeUnavailable` if there is no reply within the deadline and the allowed tries.
-
-        Error texts contain no key and no address.
+        Raises `JudgeUnavailable` if there is no reply within the deadline and the allowed number of attempts. Error
+        messages contain neither the key nor the address.
         """
         ...
 
@@ -148,11 +146,11 @@ class BatchModel(Protocol):
         ...
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or the error for each prompt in the batch's results, by the id of the prompt."""
+        """Return the reply or the error for each prompt in the results of the batch, by the id of the prompt."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Cancel the prompts that have not started. Never raises, because a failure only costs money."""
+        """Cancel the prompts that have not started. Errors are not raised, because a failure only costs money."""
         ...
 
 
@@ -170,7 +168,8 @@ class PriceRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Annotated[str, Field(min_length=1)] = Field(
-        description="the model id, with * and ?; the first matching row counts, your rows before the built-in rows"
+        description="the model id, which may contain * and ?. The first matching row counts. Your rows come before "
+        "the built-in rows"
     )
     input: UsdPerMillion = Field(description="prompt tokens that are neither written to the cache nor read from it")
     output: UsdPerMillion = Field(description="tokens that the model writes, including thinking")
@@ -205,7 +204,7 @@ _PRICE_DATE = date(2026, 11, 22)
 def _build_claude_price(
     model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None
 ) -> PriceRow:
-    """Build a price row from prices in Anthropic's order: input, 5 m write, 1 h write, read, output."""
+    """Build a price row. ``prices``: input, cache write (5 minutes), cache write (1 hour), cache read, output."""
     put_in, write_5m, write_1h, read, put_out = map(Decimal, prices)
     return PriceRow(
         model=model,
@@ -239,7 +238,7 @@ Other clouds have other prices for the same models: set them in the configuratio
 
 
 def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
-    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is unknown."""
+    """Return the price row for a request, or ``None``. Rows of ``prices`` come before the built-in rows."""
     return next((row for row in (*prices, *BUILT_IN_PRICES) if row.applies_to(model, prompt_tokens)), None)
 
 
@@ -261,7 +260,10 @@ def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) 
 
 
 def build_price_function(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
-    """Return a function from a model and a usage to US dollars, with ``rows`` before the built-in prices."""
+    """Return a function that computes the price of a model's usage in US dollars.
+
+    The price rows ``rows`` come before the built-in rows.
+    """
     return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 

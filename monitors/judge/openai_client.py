@@ -1,7 +1,7 @@
-"""Ask models at any OpenAI-compatible API for verdicts. The only module that imports ``openai``.
+"""Ask models at any OpenAI-compatible API for verdicts. This is the only module that imports ``openai``.
 
-The SDK is an optional extra: without it, `ConfigError` names the command to install it. OpenAI-compatible endpoints
-differ, so replies are parsed without assumptions about their fields.
+The SDK is an optional extra. Without it, a `ConfigError` names the command to install it. OpenAI-compatible
+endpoints differ. Therefore, replies are parsed without assumptions about their fields.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STATUS_HINTS: Final = {
 
 
 def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix, else `JudgeMisconfigured`."""
+    """Return `TryAgain` for an HTTP error that a retry may fix, and `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
@@ -70,11 +70,11 @@ def _parse_usage(used: Any) -> Usage:
 
 
 API_ADDRESS: Final = "https://api.openai.com/v1"
-"""OpenAI's own; ``base_url`` configures vLLM, Ollama, OpenRouter, Together and others."""
+"""The address of OpenAI's own API. For vLLM, Ollama, OpenRouter, Together and others, set ``base_url``."""
 
 
 class OpenAIJudge:
-    """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager."""
+    """A model behind an OpenAI-compatible endpoint as a judge. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class OpenAIJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK in a thread: loading takes seconds, in which the event loop must handle open pages."""
+        """Load the SDK in a thread. Loading takes seconds, and the event loop must handle open pages meanwhile."""
         await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # slow import
 
@@ -118,7 +118,7 @@ class OpenAIJudge:
             await self._client.close()
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for one verdict, with retries."""
+        """Return the reply to one prompt. Retries are made for temporary errors."""
         return await retry_until_deadline(
             lambda: self._request_reply_once(prompt), self._retry_policy, provider=self._model
         )

@@ -1,13 +1,14 @@
 """Check an answer before a judge reads it.
 
 Judges may pass answers without content: a colon, "Solution", "Let's solve this step by step", the repeated
-question, a grading prompt. Such answers fail here by rule. Other answers address the judge, claim a severity or ask
-for an alert. The precheck reports this as a claim and does not act on it. So judges get only answers that the
-graders without a model leave ungraded and that do not fail by rule.
+question, a grading prompt. Such answers fail here by rule, and no judge is asked.
 
-The patterns for texts that try to influence a judge are data, over plain text in lower case. They cover the
-published kinds of attack (prompt injection, "master keys", null models) in English, Hindi and Hinglish. They match
-texts that address a judge, not texts about a subject: insurance answers often mention scores, notices and marks.
+Other answers address the judge, claim a severity or ask for an alert. The precheck reports this as a claim, and the
+claim has no effect on the grade.
+
+The patterns match normalised text in lower case. They cover the published kinds of attack (prompt injection,
+"master keys", null models) in English, Hindi and Hinglish. They match texts that address a judge. Texts about a
+subject do not match, although insurance answers often mention scores, notices and marks.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ ALERT_CLAIM = re.compile(
     r"\b(?:alerts?|incidents?|alarms?|pager)\b"
     r"|(?:^|\s)<?[@!](?:here|channel|everyone)\b"
 )
-"""A sentence that asks to send, or not to send, an alert. It has no effect on alerts."""
+"""A sentence that asks for an alert, or asks to suppress an alert. It has no effect on alerts."""
 
 OPENER = re.compile(
     r"(?:here(?:'s| is)|this is|below is|sure,? here(?:'s| is)|certainly,? here(?:'s| is))?\s*(?:the|my|a|our)?\s*"
@@ -122,11 +123,11 @@ FORGED_CASE = (
     re.compile(r"\b(?:outputs?|answers?|responses?) (?:from|of) the (?:models|assistants|candidates)\b"),
     re.compile(r"^(?:expected|reference|gold)(?: answer)?\s*:", re.MULTILINE),
 )
-"""Parts of a grading prompt. Two different parts in one answer prove a forged case."""
+"""Parts of a grading prompt. An answer with two different parts contains a forged grading prompt."""
 
 
 class TrivialAnswer(StrEnum):
-    """Why an answer fails without a judge."""
+    """The reason why an answer fails without a judge."""
 
     EMPTY = "empty"
     NO_WORDS = "no_words"
@@ -159,10 +160,8 @@ class GradingClaim(StrEnum):
 class PreCheck(Record):
     """The result of the precheck.
 
-    ``trivial`` is set if the answer fails by rule. ``steering`` are the sentences of the answer that address a
-    judge.
-
-    Canaries carry these sentences, so that judges are tested against current attacks.
+    ``trivial`` is the reason why the answer fails by rule, or ``None``. ``steering`` are the sentences of the
+    answer that address a judge. They are added to canaries, which test judges against current attacks.
     """
 
     trivial: TrivialAnswer | None = None
@@ -171,12 +170,12 @@ class PreCheck(Record):
 
     @property
     def reason(self) -> str:
-        """One sentence for the grade of a trivial answer; empty for others."""
+        """The reason for the grade of a trivial answer in one sentence. Empty for other answers."""
         return TRIVIAL_REASONS[self.trivial] if self.trivial else ""
 
 
 MAX_READ_CHARACTERS = 60_000
-"""Limit of characters that are searched for claims, more than a judge is shown."""
+"""Maximum number of characters that are searched for claims. A judge reads fewer characters."""
 
 _MAX_STEERING = 5
 _MAX_SENTENCE_CHARACTERS = 400
@@ -194,9 +193,10 @@ _CLAIMS = (
 
 
 def check_answer(answer: str, question: str, *, accepted: Sequence[str] = ()) -> PreCheck:
-    """Check an answer before a judge reads it. Never raises; reads at most 60,000 characters.
+    """Return whether an answer is trivial, and the claims in the answer. Errors are never raised.
 
-    ``accepted`` are the gold and its alternatives. An answer that equals one of them is never trivial.
+    ``accepted`` are the gold and its alternatives. An answer that equals one of them is never trivial. At most
+    60,000 characters are read.
     """
     text = normalise_untrusted(answer[:MAX_READ_CHARACTERS]).text
     sentences = [sentence.strip() for sentence in _SENTENCES.split(text) if _has_words(sentence)]
@@ -232,13 +232,13 @@ def _find_trivial(text: str, sentences: list[str], question: str) -> TrivialAnsw
 
 
 def _has_words(text: str) -> bool:
-    """Whether a text has a letter, a digit or an emoji, not only punctuation or currency signs."""
+    """Whether a text has a letter, a digit or an emoji, and not only punctuation or currency signs."""
     kinds = {unicodedata.category(c) for c in set(text) - {"\ufffd"}}
     return "So" in kinds or any(kind[0] in "LN" for kind in kinds)
 
 
 def _strip_openers(sentence: str) -> str:
-    """Return a sentence without leading openers such as "Answer:"; empty when nothing else is left."""
+    """Return a sentence without leading openers such as "Answer:". Empty if no words remain."""
     parts = sentence.split(":", _MAX_OPENERS)
     while parts and _is_opener(parts[0]):
         del parts[0]
@@ -271,12 +271,16 @@ PRECHECK: Final = "precheck"
 PRECHECK_VERSION: Final = "1"
 
 
-def is_first_verdict_necessary(assessment: Assessment) -> bool:
-    """Whether a judge must grade the answer: the rules left its facts ungraded, and the case is still open.
+def is_judge_required_for_ungraded(assessment: Assessment) -> bool:
+    """Whether a judge must grade the answer, because the rules left its facts ungraded.
 
-    A case that failed on safety, or lacks its citation, has already failed: a judge would only cost money. A case
-    without an answer cannot be judged. A reply that is a report is always rated, whatever the result of its
-    graders. A case that a judge has graded is not judged again.
+    False in these cases:
+
+    - A judge has already graded the answer.
+    - The case has already failed, for example on safety or without its citation.
+    - There is no answer.
+
+    A report on an issue is always rated, whatever the other graders say.
     """
     if any(isinstance(g, Judged) and g.grader == JUDGE for g in assessment.grades):
         return False
@@ -286,14 +290,18 @@ def is_first_verdict_necessary(assessment: Assessment) -> bool:
 
 
 def needs_judge(assessment: Assessment, scope: JudgeScope) -> bool:
-    """Whether a judge grades the answer: the rules left it open, or ``scope`` requires a second verdict."""
-    return is_first_verdict_necessary(assessment) or is_second_verdict_necessary(assessment, scope)
+    """Whether a judge must grade the answer, because the rules left it ungraded or because of ``scope``."""
+    return is_judge_required_for_ungraded(assessment) or is_judge_required_by_scope(assessment, scope)
 
 
-def is_second_verdict_necessary(assessment: Assessment, scope: JudgeScope) -> bool:
-    """Whether the rules have graded the answer and ``scope`` requires a judge's verdict too.
+def is_judge_required_by_scope(assessment: Assessment, scope: JudgeScope) -> bool:
+    """Whether ``scope`` requires a judge's verdict on an answer that the rules have graded.
 
-    False for disclosures, leaks and reports on issues, where the question is not about facts.
+    - With `OPEN`, never.
+    - With `SEVERE`, if the rules passed an answer with severity 3.
+    - With `ALL`, if the rules graded the facts. Failures by disclosures or error leaks are excluded.
+
+    False for reports on issues, and for answers that a judge has already graded.
     """
     if any(g.grader == JUDGE or g.aspect is Aspect.REPORT_FORM for g in assessment.grades):
         return False
@@ -310,14 +318,11 @@ def is_second_verdict_necessary(assessment: Assessment, scope: JudgeScope) -> bo
 
 
 _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "steps")
-"""Graders of reports whose reasons contain no words of the report, so that a judge may read them."""
+"""The graders of reports whose reasons a judge may read, because they contain no words of the report."""
 
 
 def grade_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
-    """Return the failing grade of a trivial answer, such as an empty answer or an echo.
-
-    ``None`` for other answers.
-    """
+    """Return the failing grade of a trivial answer (such as an empty answer), or ``None`` for any other answer."""
     if case.triage is not None:
         return None
     accepted = (case.gold, *case.alternatives)
@@ -336,7 +341,7 @@ def grade_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
 
 
 def _strip_sources(text: str) -> str:
-    """Return a text without its citations: "Solution" with a source is still not an answer."""
+    """Return a text without its citations. "Solution" with a source is not an answer."""
     if "[" not in text:
         return text
     for source in reversed(find_citations(text)):
@@ -349,8 +354,7 @@ def build_judge_case(
 ) -> JudgeCase:
     """Build the judge's case from a gold case and its answer. The answer cannot change the severity.
 
-    ``rules`` is the result of the graders without a model on the facts; the judge does not see the words of this
-    result.
+    ``rules`` is the result of the graders without a model on the facts. The judge does not read this result.
     """
     reasons = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
@@ -362,10 +366,10 @@ def build_judge_case(
 
 
 def build_request_id(*parts: str) -> str:
-    """Return an id that providers accept. The same parts give the same id."""
+    """Return an id that providers accept, as a hash of the parts. Equal parts give equal ids."""
     return f"k{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:40]}"
 
 
 def is_replaced_by(grade: Judged | Abstained, newer: Judged | Abstained) -> bool:
-    """Whether ``newer`` replaces ``grade``: the grader and the aspect are the same."""
+    """Whether ``newer`` replaces ``grade``, because the grader and the aspect are the same."""
     return (grade.grader, grade.aspect) == (newer.grader, newer.aspect)

@@ -1,4 +1,4 @@
-"""Build the prompt of a judge: instructions from a file, and fenced material.
+"""Build the prompt of a judge: instructions from a file, and the data of a case between fences.
 
 A hash identifies the instructions.
 """
@@ -39,7 +39,7 @@ Write your verdict on the graded answer."""
 
 
 class Task(StrEnum):
-    """The task of a judge; each has a file of instructions."""
+    """The task of a judge. Each task has a file with instructions."""
 
     FACTUAL = "factual"
     """Compare an answer with the approved answer."""
@@ -55,7 +55,7 @@ class Task(StrEnum):
 
 
 class Instructions(NamedTuple):
-    """The text of a task, and the SHA-256 over it, the layout of the material and the schema of the verdict."""
+    """The instructions of a task. The hash also covers the layout of the material and the schema of the verdict."""
 
     text: str
     sha256: str
@@ -65,7 +65,7 @@ class Instructions(NamedTuple):
 def load_instructions(task: Task) -> Instructions:
     """Load the instructions of a task from its file.
 
-    If any word changes, the hash changes, and so it is another judge.
+    If any word changes, the hash changes. A judge with another hash is another judge.
     """
     text = files("monitors.judge").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
     whole = "\0".join((text, _LAYOUT, json.dumps(task.reply_schema, sort_keys=True)))
@@ -73,9 +73,9 @@ def load_instructions(task: Task) -> Instructions:
 
 
 class Subject(Record):
-    """The answer to judge. If there is no ``expected`` answer, it is compared with the ``passages``.
+    """The answer to judge. If there is no ``expected`` answer, the answer is compared with the ``passages``.
 
-    ``report``: the answer is a report on an issue. ``found`` is the result of the graders without a model.
+    ``report`` is True for a report on an issue. ``found`` are the findings of the graders without a model.
     """
 
     turns: tuple[str, ...]
@@ -89,14 +89,14 @@ class Subject(Record):
 
     @property
     def task(self) -> Task:
-        """The task: rate a report, else compare with the approved answer, else with the passages."""
+        """The task: rate a report, or compare an answer with the expected answers, or with the passages."""
         if self.report:
             return Task.RUBRIC
         return Task.FACTUAL if self.expected else Task.GROUNDED
 
 
 def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
-    """Build the subject of a gold case and its answer. A judge of reports reads the issue, not its address."""
+    """Build the subject from a gold case and its answer. For a report, the issue has no address."""
     return Subject(
         turns=(case.triage.issue.title_and_body,) if case.triage else case.turns,
         expected=(case.gold, *case.alternatives),
@@ -152,7 +152,7 @@ def _fence_evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
 
 
 def _format_notes(subject: Subject, graded: FencedText) -> str:
-    """Return facts about the case from the monitor, without any word of the answer."""
+    """Return notes of Lookout about the case. They contain no words of the answer."""
     notes = [f"Found without a model: {reason}." for reason in subject.found]
     if subject.month_is_30_days:
         notes.append("In this case a month counts as 30 days.")

@@ -1,11 +1,12 @@
 """`[judge]` and `[review]`: the judging models, their budget, and which answers people review.
 
-The models judge the answers that the graders without a model leave ungraded. By default they also confirm
-severity-3 cases that these graders pass. People review a share of each stratum of graded answers, the same answers
-on every call. Answers are sampled run by run, from strata. A stratum has the same graders that passed or failed the
-answer, the same outcome, and either severity 3 or not. From each stratum a share and at least one answer is
-sampled, so that all graders and also rare failures are reviewed. The sampling probability of an answer is stored
-with its label, and all rates are weighted by it.
+The models judge the answers that the graders without a model leave ungraded. By default, they also confirm
+severity-3 cases that these graders pass.
+
+People review a sample of the graded answers of each run. The answers are divided into strata. All answers of a
+stratum have the same verdicts, the same outcome, and severity 3 or not. A share of each stratum is sampled, but at
+least one answer; therefore, all graders and also rare failures are reviewed. The sample of a run never changes. The
+sampling probability of an answer is stored with its label, and all rates are weighted by it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
 
 ReviewStratum = tuple[str, str, str, str, bool]
-"""Target, run, verdicts, outcome, whether it is severity 3."""
+"""The target, the run, the verdicts and the outcome of an answer, and whether the case has severity 3."""
 
 
 class ReviewSettings(BaseModel):
@@ -40,10 +41,10 @@ class ReviewSettings(BaseModel):
 
 
 def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple[SampledAnswer, ...]:
-    """Sample the answers to review, in an order that reveals no verdict.
+    """Return the answers to review, in an order that reveals no verdict.
 
-    ``share`` is in [0, 1]; with 0 the sample is empty. A larger share contains the sample of a smaller one, in
-    any order of the answers. An answer that occurs twice counts once.
+    ``share`` is in [0, 1]. With 0, the sample is empty. The sample of a larger share contains the sample of a
+    smaller share. The order of ``answers`` does not matter, and an answer that occurs twice counts once.
     """
     strata: dict[ReviewStratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():
@@ -63,7 +64,7 @@ def _find_stratum(answer: ReviewCandidate) -> ReviewStratum:
 
 
 def _make_sort_key(purpose: str, answer_id: AnswerId) -> str:
-    """Return a stable pseudo-random sort key. Sampling and showing use two, so that neither reveals the other."""
+    """Return a stable pseudo-random sort key. The order of sampling and the order of display use different keys."""
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -78,20 +79,21 @@ class JudgeProvider(StrEnum):
 
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
-    """Any endpoint that speaks OpenAI's chat API; needs the extra ``openai``."""
+    """Any endpoint with OpenAI's chat API. It needs the extra ``openai``."""
 
 
 KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvider.OPENAI: "OPENAI_API_KEY"}
 
 
 class JudgeScope(StrEnum):
-    """The answers that a judge grades in addition to those that the rules leave ungraded."""
+    """The answers that a judge grades, in addition to those that the rules leave ungraded."""
 
     OPEN = "open"
+    """No other answers."""
     SEVERE = "severe"
-    """Also severity-3 cases that the rules pass."""
+    """Severity-3 answers that the rules pass."""
     ALL = "all"
-    """Every answer."""
+    """All answers."""
 
 
 class JudgeModelSettings(BaseModel):
@@ -115,7 +117,7 @@ class JudgeModelSettings(BaseModel):
 
     @property
     def key_variable_or_default(self) -> str:
-        """The environment variable that holds its key: the configured or the provider's own."""
+        """The environment variable with the API key: the configured variable, or the default of the provider."""
         return self.key_variable or KEY_VARIABLES[self.provider]
 
 
@@ -131,37 +133,40 @@ class JudgeSettings(BaseModel):
         default=(JudgeModelSettings(),),
         min_length=1,
         max_length=3,
-        description="one or three models; Lookout asks the others if the first is unsure or the severity is 3",
+        description="one or three models. Lookout asks another model if the first is unsure or contradicts the "
+        "rules, or if the severity is 3",
     )
     scope: JudgeScope = Field(
         default=JudgeScope.SEVERE,
-        description="answers that the judge grades: open (those that rules cannot grade), severe (also severity-3 "
-        "answers that rules pass), or all",
+        description="answers that the judge grades: open (answers that rules cannot grade), severe (also "
+        "severity-3 answers that rules pass), or all",
     )
     families: dict[str, tuple[str, ...]] = Field(
-        default={}, description="families of your own models: each family with patterns for the model id"
+        default={}, description="families of your own models, each with patterns for the ids of its models"
     )
     production_key_variables: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
         default=(),
-        description="environment variables with the model keys of production, if this machine has them; Lookout "
-        "refuses a run whose judge would use one of them",
+        description="environment variables with the model keys of production, if this machine has them. Lookout "
+        "refuses a run whose judge would use one of these keys",
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
-        description="prices of models, which override the built-in prices; for a model without a price, Lookout "
-        "counts only tokens, and no budget can apply",
+        description="prices of models. They override the built-in prices. For a model without a price, Lookout "
+        "counts only tokens and cannot apply a budget",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
-        description="number of cases in a batch; its grades are discarded if the judge misses its canaries",
+        description="number of cases in a batch. If the judge misses canaries of a batch, all its grades are "
+        "discarded",
     )
     canaries: Annotated[int, Field(ge=2, le=20)] = Field(
-        default=4, description="number of known answers in a full batch, half of them wrong; small batches have two"
+        default=4,
+        description="number of known answers (canaries) in a full batch, half of them wrong. A small batch has two",
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum cost of judging one run; the remaining answers stay ungraded. It needs the price of "
-        "every judge; default: 5 if all prices are known, otherwise no limit",
+        description="maximum cost of judging one run. When it is spent, the remaining answers stay ungraded. The "
+        "price of each judge must be known. Default: 5 if all prices are known, otherwise no limit",
     )
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
         default=4, description="number of parallel requests for verdicts"
@@ -169,17 +174,19 @@ class JudgeSettings(BaseModel):
     deadline_s: Seconds = Field(
         default=90.0, description="maximum time for one verdict, including all attempts and pauses"
     )
-    try_s: Seconds = Field(default=45.0, description="maximum time for one try")
+    try_s: Seconds = Field(default=45.0, description="maximum time for one attempt")
     tries: Annotated[int, Field(ge=1, le=10)] = Field(
         default=4, description="maximum number of attempts for one verdict"
     )
     most_pause_s: Seconds = Field(
         default=20.0,
-        description="longest wait that a provider may request; for a longer wait, the judge is unavailable",
+        description="longest wait that a provider may request. If it requests a longer wait, the judge counts as "
+        "unavailable",
     )
     max_tokens: Annotated[int, Field(ge=256, le=MAX_OUTPUT_TOKENS)] = Field(
         default=1024,
-        description="maximum tokens of a verdict, and 512 more for a report's criteria; a longer one is ungraded",
+        description="maximum number of tokens of a verdict. The verdict on a report may have 512 more tokens "
+        "for its criteria. If a verdict is longer, the answer stays ungraded",
     )
     effort: Literal["low", "medium", "high"] = Field(default="low", description="thinking effort of a Claude judge")
     cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="cache time of the instructions")
@@ -190,7 +197,8 @@ class JudgeSettings(BaseModel):
     )
     batch_deadline_s: Seconds = Field(
         default=14_400.0,
-        description="maximum time for a nightly batch; then Lookout asks for each missing verdict separately",
+        description="maximum time for a nightly batch. After that, Lookout asks for each missing verdict "
+        "separately",
     )
     batch_poll_s: Seconds = Field(default=30.0, description="pause between two polls of a nightly batch")
 
@@ -198,7 +206,7 @@ class JudgeSettings(BaseModel):
     def _check_model_count(self) -> Self:
         if len(self.models) not in ACCEPTED_JUDGE_COUNTS:
             raise ValueError(
-                "two judges are not accepted, because two cannot outvote each other; accepted: one or three"
+                "two judges are not accepted, because neither can outvote the other; configure one or three"
             )
         return self
 
@@ -206,7 +214,9 @@ class JudgeSettings(BaseModel):
     def _check_budget_prices(self) -> Self:
         if self.budget_usd is not None and self.unpriced_models:
             rows = "; ".join(map(format_missing_price, self.unpriced_models))
-            raise ValueError(f"budget_usd: a budget in money needs every judge's price; leave it out, or: {rows}")
+            raise ValueError(
+                f"budget_usd: a budget in money needs the price of every judge; remove budget_usd, or: {rows}"
+            )
         return self
 
     @property
@@ -216,15 +226,12 @@ class JudgeSettings(BaseModel):
 
     @property
     def limit_usd(self) -> Decimal | None:
-        """Maximum cost in US dollars of judging one run.
-
-        ``None`` if prices are unknown, so that no budget can apply.
-        """
+        """The maximum cost in US dollars of judging one run. ``None`` (no limit) if prices are unknown."""
         return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """How long one verdict may take."""
+        """The maximum time and number of attempts for one verdict."""
         return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),

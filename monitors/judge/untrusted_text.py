@@ -4,14 +4,13 @@ Normalised text has no invisible characters, no bidirectional controls and no lo
 meaning are not changed: Devanagari and its joiners, emoji, superscripts, fractions and line breaks. Flags report
 the changes.
 
-A fence is a line with a random number that the text's author cannot know, so that the text stays data with any
-content. The text between is normalised first, so that the judge reads the text that a person would see. Any part
-that resembles a fence or the markup of a conversation is made harmless and reported.
+A fence is a line with a random number that the author of the text cannot know. Therefore, the text cannot end the
+fence, whatever it contains. The text between the fences is normalised: the judge reads the text that a person would
+see. Any part that resembles a fence or the markup of a conversation is made harmless and reported.
 
-Lookalikes are single characters of Unicode's confusables table (UTS 39) with a skeleton of one Latin letter, for
-Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible
-characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others without a visible
-form.
+Lookalikes are Cyrillic, Greek and Armenian letters that look like one Latin letter in Unicode's confusables table
+(UTS 39). Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible characters are those of
+Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others without a visible form.
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ _INVISIBLE_RANGES = (
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
 """Invisible characters.
 
-Joiners and variation selectors are among them, but some stay (`normalise_untrusted`).
+`normalise_untrusted` keeps the joiners and variation selectors that a script or a symbol needs.
 """
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Characters that change the order in which text is shown, for use in a regular expression's ``[...]``."""
+"""Characters that change the order in which text is shown. Use them inside ``[...]`` of a regular expression."""
 
 TAGS = "\U000e0000-\U000e007f"
-"""Invisible copies of ASCII characters, for use in a regular expression's ``[...]``."""
+"""Invisible copies of ASCII characters. Use them inside ``[...]`` of a regular expression."""
 
 
 class HostileFlag(StrEnum):
@@ -82,7 +81,7 @@ class HostileFlag(StrEnum):
 
 
 class NormalisedText(NamedTuple):
-    """A normalised text, and the tricks found in it."""
+    """A normalised text, and the tricks that were found in the original text."""
 
     text: str
     flags: frozenset[HostileFlag]
@@ -107,7 +106,7 @@ For example, a full-width A becomes A. Superscripts, fractions and ligatures are
 
 
 def normalise_untrusted(text: str) -> NormalisedText:
-    """Normalise ``text``; linear in its length and idempotent."""
+    """Return the normalised text and the tricks in it. Takes linear time; a second call changes nothing."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
     if text.isascii() and _CONTROL.search(text) is None:
@@ -143,7 +142,7 @@ def _fold_letter(character: str) -> str:
 
 
 def _remove_invisible(text: str, flags: set[HostileFlag]) -> str:
-    """Remove invisible characters, except joiners in scripts that need them and selectors after symbols."""
+    """Remove invisible characters. Joiners in scripts that need them, and selectors after symbols, stay."""
     if INVISIBLE.isdisjoint(text):
         return text
     left: list[str] = []
@@ -169,10 +168,12 @@ def _is_needed_for_display(character: str, before: str, after: str) -> bool:
 
 
 def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
-    """Replace lookalikes with Latin letters.
+    """Replace lookalikes with Latin letters in two kinds of words.
 
-    Replaced are lookalikes in words that also have Latin letters, and words of only lookalikes if the text has no
-    other letters of their alphabet. A single Greek letter is a symbol.
+    - Words that also have Latin letters.
+    - Words that have only lookalikes, if the text has no other letters of their alphabet.
+
+    A single Greek letter is a symbol and is not replaced.
     """
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
@@ -200,10 +201,10 @@ def _find_alphabet(letter: str) -> str:
 
 
 DEFAULT_MAX_CHARACTERS = 24_000
-"""About 6,000 tokens of English: four times the longest answer or report observed in a real application."""
+"""About 6,000 tokens of English, four times the length of the longest answer or report of a real application."""
 
 _HEAD_SHARE = 3
-"""Of a cut text, three quarters are from the beginning and one quarter is from the end."""
+"""Three quarters of a shortened text are from the beginning, and one quarter is from the end."""
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
@@ -220,8 +221,8 @@ class TextSource(StrEnum):
 class FencedText(NamedTuple):
     """A text between fences. ``inner`` is the text between the fences as the judge reads it.
 
-    Quotes must be found in ``inner``, not in the original. ``cut`` is the number of characters omitted from the
-    middle. A judge that did not see them may find a fault, but cannot exclude faults.
+    Quotes must be in ``inner``, and not in the original. ``cut`` is the number of characters that were removed from
+    the middle. If characters were removed, a judge may fail the answer, but cannot pass it.
     """
 
     text: str
@@ -233,11 +234,11 @@ class FencedText(NamedTuple):
 def fence_text(
     text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, max_characters: int = DEFAULT_MAX_CHARACTERS
 ) -> FencedText:
-    """Put ``text`` between two lines that its content cannot close.
+    """Return ``text`` between two fences that the text cannot imitate.
 
-    ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
-    ``inner`` contains the nonce only in the mark of a cut, so that of all lines of a prompt only those made here
-    are fences. The longest ``inner`` has ``max_characters`` and about a hundred more for that mark.
+    ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt; other texts raise
+    `ValueError`. Any copy of the nonce in ``text`` is removed. A text with more than ``max_characters`` is
+    shortened in the middle, and a note with about a hundred characters is inserted there.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
@@ -254,9 +255,9 @@ def fence_text(
 
 
 def is_quoted(quote: str, fenced: FencedText) -> bool:
-    """Whether the fenced text contains a judge's quote. White space is ignored.
+    """Whether the fenced text contains a judge's quote. The amount of white space is ignored.
 
-    Blanks and punctuation alone are not a quote, and a single letter or digit is a quote only as a whole word.
+    Blanks and punctuation alone are not a quote. A single letter or digit is a quote only as a whole word.
     """
     words = " ".join(normalise_untrusted(quote).text.split())
     text, letters = " ".join(fenced.inner.split()), [mark for mark in words if mark.isalnum()]
@@ -277,7 +278,7 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _BRACKET_LOOKALIKES = str.maketrans("<>[]|", "‹›()¦")
-"""Lookalikes of brackets that no tokenizer takes for a fence or a turn of the conversation."""
+"""Lookalikes of brackets. A tokenizer does not read them as a fence or a turn of the conversation."""
 
 
 def _escape_fences_and_markup(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:

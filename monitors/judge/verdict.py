@@ -25,15 +25,12 @@ KINDS: Final = (
 )
 """The failure kinds that a judge may report.
 
-Kinds that send an alert by themselves (personal data, an unsafe action) are excluded: only rules may report them,
-so that an answer cannot persuade a judge to cause a false alarm.
+Kinds that send an alert on their own (personal data, an unsafe action) are excluded. Only rules may report them.
+Otherwise, an answer could persuade a judge to cause a false alarm.
 """
 
 PASSING_SCORE: Final = 0.5
-"""Scores from this value on pass.
-
-The prompts define the score this way, so a verdict that contradicts it is unreliable.
-"""
+"""The smallest score that passes. The prompts define it; a verdict that contradicts its score is unreliable."""
 
 MAX_CHARACTERS: Final = 20_000
 REASON_CHARACTERS: Final = 400
@@ -73,7 +70,8 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 """The JSON schema of a judge's verdict. The fields are in the order of the reasoning.
 
-Limits of numbers are stated in words, because structured output does not enforce them. `read_verdict` does.
+Limits of numbers are stated in words, because structured output does not enforce them. `read_verdict` enforces
+them.
 """
 
 
@@ -102,11 +100,11 @@ REPORT_SCHEMA: Final[dict[str, Any]] = SCHEMA | {
         }
     },
 }
-"""The JSON schema for the rating of a report. The criteria come last, so that they do not change the rating."""
+"""The JSON schema for the rating of a report. The criteria come last, because they must not change the rating."""
 
 
 class CriterionVerdict(Record):
-    """The answer of one judge to one criterion. ``quote`` is from the report, and may be empty for a 0."""
+    """The answer of one judge to one criterion. ``quote`` is from the report. It may be empty if the score is 0."""
 
     model_config = ConfigDict(strict=True)
 
@@ -117,9 +115,9 @@ class CriterionVerdict(Record):
 
 
 class CriteriaReading(Record):
-    """The criteria in a judge's reply: all three, or none and the ``problem``.
+    """The three criteria in a judge's reply, or the ``problem`` if they are not readable.
 
-    Both are empty if there is no report.
+    Both are empty if the answer is not a report.
     """
 
     criteria: tuple[CriterionVerdict, ...] = ()
@@ -153,12 +151,11 @@ class JudgeVerdict(Record):
 
 
 def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
-    """Read the verdict in a reply.
+    """Return the verdict in a reply.
 
-    Raises `VerdictUnreadable`, which names the fault without any words of the answer.
-
-    Raises `JudgeRefused` if the model declined. JSON is read strictly: one object, no duplicate key, no NaN. Faults
-    in the criteria of a report do not make the rating unreadable (see `read_criteria`).
+    Raises `VerdictUnreadable` for a faulty verdict; the message contains no words of the answer. Raises
+    `JudgeRefused` if the model declined. JSON is read strictly: one object, no duplicate key, no NaN. Faults in the
+    criteria of a report do not make the rating unreadable (see `read_criteria`).
     """
     require_finished(reply)
     fields = _parse_object(reply.text)
@@ -171,10 +168,10 @@ def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
 
 
 def read_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
-    """Read the criteria in a reply that `read_verdict` accepts. One faulty criterion makes all three unknown.
+    """Return the criteria in a reply that `read_verdict` accepts. One faulty criterion makes all three unknown.
 
-    A quote must be words of the report. It may be the empty string for a 0 with a reason: words that are missing
-    cannot be quoted.
+    A quote must be words of the report. For a 0 with a reason, the quote may be empty, because missing words cannot
+    be quoted.
     """
     given: object = _parse_object(reply.text).get("criteria")
     if not isinstance(given, dict):
@@ -196,7 +193,7 @@ def read_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
 
 def _parse_object(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
-        raise VerdictUnreadable(f"the judge wrote {len(text):,} characters instead of a verdict")
+        raise VerdictUnreadable(f"the judge wrote {len(text):,} characters, which is too long for a verdict")
     try:
         parsed = json.loads(
             text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_parse_finite
@@ -237,7 +234,7 @@ def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
 
 
 def _shorten_reason(reason: str, limit: int = REASON_CHARACTERS) -> str:
-    """Return the reason in one short line, with personal data from the answer masked."""
+    """Return the reason in one short line. Personal data from the answer is masked."""
     line = " ".join(reason.split())
     for disclosure in reversed(find_disclosures(line)):
         line = f"{line[: disclosure.start]}[{disclosure.kind}]{line[disclosure.end :]}"

@@ -38,7 +38,7 @@ from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
 from monitors.judge.model import PriceRow, build_price_function, find_price
-from monitors.judge.precheck import build_judge_case, is_first_verdict_necessary
+from monitors.judge.precheck import build_judge_case, is_judge_required_for_ungraded
 from monitors.judge.prompt import Subject
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeScope, JudgeSettings
 from monitors.records.base import Finding, Record, Severity
@@ -335,7 +335,7 @@ def count_open_demo_cases() -> tuple[int, int]:
     panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(
-        is_first_verdict_necessary(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges
+        is_judge_required_for_ungraded(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges
     ), len(exchanges)
 
 

@@ -30,7 +30,7 @@ from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import build_price_function
-from monitors.judge.precheck import build_judge_case, is_first_verdict_necessary
+from monitors.judge.precheck import build_judge_case, is_judge_required_for_ungraded
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -83,7 +83,7 @@ def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     return [
         build_judge_case(case, came)
         for case, came in pairs
-        if is_first_verdict_necessary(assess_case(case, came, grade_exchange(panel, case, came)))
+        if is_judge_required_for_ungraded(assess_case(case, came, grade_exchange(panel, case, came)))
     ]
 
 

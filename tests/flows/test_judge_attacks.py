@@ -15,7 +15,7 @@ from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
-from monitors.judge.precheck import build_judge_case, check_answer, grade_by_rule, is_first_verdict_necessary
+from monitors.judge.precheck import build_judge_case, check_answer, grade_by_rule, is_judge_required_for_ungraded
 from monitors.judge.untrusted_text import normalise_untrusted
 from monitors.records.grades import CaseOutcome
 from tests.builders import exchange, gold_case
@@ -58,7 +58,7 @@ def outcome(case, answer: str) -> CaseOutcome:
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
     assessment = assess_case(case, came, grades)
-    by_rule = grade_by_rule(case, came) if is_first_verdict_necessary(assessment) else None
+    by_rule = grade_by_rule(case, came) if is_judge_required_for_ungraded(assessment) else None
     return assess_case(case, came, (*grades, by_rule)).outcome if by_rule else assessment.outcome
 
 

@@ -6,10 +6,10 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
+    compare_with_gold_polarity,
     find_gold_polarity,
     find_polarity,
     is_yes_no_question,
-    read_polarity,
     read_question,
 )
 
@@ -90,7 +90,7 @@ def test_the_polarity_of_a_gold():
 
 
 def graded(question: str, gold: str, reply: str) -> str:
-    agrees = read_polarity(question, (gold,), reply, INSURANCE).agrees
+    agrees = compare_with_gold_polarity(question, (gold,), reply, INSURANCE).agrees
     return "abstained" if agrees is None else "passed" if agrees else "failed"
 
 

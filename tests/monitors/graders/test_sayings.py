@@ -15,7 +15,7 @@ from monitors.facts.text import normalise
 from monitors.goldset.lines import Unusable, parse_case_object
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
-from monitors.graders.sayings import SayingsGrader, find_saying
+from monitors.graders.sayings import SayingsGrader, find_phrase_or_pattern
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Abstained, FailureKind, Judged
 from monitors.records.sayings import MAX_WAYS, REACH, parse_phrase_or_pattern
@@ -133,12 +133,12 @@ def test_any_phrase_is_found_in_itself_or_refused(written: str, around: str) -> 
     except ValueError:
         return
     text = normalise(f"{around} {written} {around}")
-    place = find_saying(written, text)
+    place = find_phrase_or_pattern(written, text)
     assert place is None or 0 <= place[0] <= place[1] <= 2 * len(around) + len(written) + 2
 
 
 @pytest.mark.whole_only
 def test_the_worst_pattern_that_is_allowed_ends_on_a_hostile_reply() -> None:
     started = time.process_time()
-    assert find_saying("/x.*x.*y/", normalise("x" * 20_000)) is None
+    assert find_phrase_or_pattern("/x.*x.*y/", normalise("x" * 20_000)) is None
     assert time.process_time() - started < 20

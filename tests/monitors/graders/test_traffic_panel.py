@@ -61,17 +61,19 @@ SEEN = [
 
 @pytest.mark.parametrize(("turns", "kinds"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
 def test_findings_in_a_conversation(turns, kinds):
-    assert PANEL.take_census(talk(*turns)).found.keys() == kinds
+    assert PANEL.find_first_failure_of_each_kind(talk(*turns)).found.keys() == kinds
 
 
 def test_missing_fields_are_not_graded():
-    assert PANEL.take_census(talk((ASKED, ""))).graded == {N}
-    assert PANEL.take_census(talk(("Hi", FINE))).graded == {D, E, N, R}
-    assert PANEL.take_census(talk((ASKED, FINE))).graded == set(CensusKind)
+    assert PANEL.find_first_failure_of_each_kind(talk((ASKED, ""))).graded == {N}
+    assert PANEL.find_first_failure_of_each_kind(talk(("Hi", FINE))).graded == {D, E, N, R}
+    assert PANEL.find_first_failure_of_each_kind(talk((ASKED, FINE))).graded == set(CensusKind)
 
 
 def test_an_example_is_where_it_shows_first():
-    found = PANEL.take_census(talk((ASKED, FINE), (ASKED, "See: " + MAIL), (ASKED, MAIL))).found[D]
+    found = PANEL.find_first_failure_of_each_kind(
+        talk((ASKED, FINE), (ASKED, "See: " + MAIL), (ASKED, MAIL))
+    ).found[D]
     assert (found.turn, found.start, found.detail) == (1, len("See: Write to "), "e-mail address")
 
 
@@ -82,7 +84,7 @@ TEXTS = st.sampled_from([FINE, MAIL, ERROR, NO, HINDI, "", "Hi", ASKED, f"{MAIL}
 def test_the_census_finds_what_the_graders_find(turns):
     """One rule, one verdict: a disclosure that a sampled conversation fails for is one that was counted."""
     conversation = talk(*turns)
-    found = {kind.failure_kind for kind in PANEL.take_census(conversation).found} - {None}
+    found = {kind.failure_kind for kind in PANEL.find_first_failure_of_each_kind(conversation).found} - {None}
     graded = TrafficGrader(PANEL, severity=Severity.MAJOR).grade_turns(conversation, conversation, "r")
     grades = [grade for turn in graded for grade in turn.result.assessment.grades if isinstance(grade, Judged)]
     comparable = {kind.failure_kind for kind in CensusKind} - {None}
