@@ -1,4 +1,4 @@
-"""Domain packs: the vocabulary of an application's domain as data. A pack is a folder with TOML files.
+"""Load domain packs: the vocabulary of an application's domain. A pack is a folder with TOML files.
 
 ``vocabulary.toml`` lists the subjects of amounts and the words for yes and no. ``schema.toml`` and
 ``templates.toml`` are used to build a gold set from facts (`monitors.goldset.build`).
@@ -25,7 +25,7 @@ SHIPPED_PACKS: Final = Path(__file__).parent
 DEFAULT_DOMAINS: Final = ("general",)
 """The packs that are used for a target without configured packs."""
 INSURANCE: Final = "health_insurance"
-"""The default pack of the pipes and of `gold build`. Scripts depend on it, so it must stay the same."""
+"""The default pack of the pipes and of `gold build`. Scripts depend on this name, and it must not change."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -34,7 +34,7 @@ PackFile = TypeVar("PackFile", bound=Record)
 
 
 def get_word_keys(phrase: str) -> tuple[str, ...]:
-    """Return the keys of the words in a phrase. A hyphen is a word of its own: ``co - pay``."""
+    """Return the lookup keys of the words in a phrase. A hyphen is a separate word: ``co - pay``."""
     return tuple(to_word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
@@ -125,10 +125,11 @@ def list_packs() -> tuple[str, ...]:
 
 
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
-    """Load the domain of these packs. A pack is given by its name or, with a slash, by the path of a folder.
+    """Return the merged vocabularies of these packs. Each combination of packs is loaded once per process.
 
-    If two packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with the file,
-    the key and what is accepted. Each combination of packs is loaded once per process.
+    A pack is the name of a pack that is part of Lookout, or the path of a folder (a text with a slash). If two
+    packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with the file, the key
+    and the accepted values.
     """
     return _load_domain(packs)
 
@@ -158,7 +159,7 @@ def _load_domain(packs: tuple[str, ...]) -> Domain:
 
 
 def find_pack_folder(pack: str) -> Path:
-    """Find the folder of a pack. If it does not exist, raise a `ConfigError` that lists the existing packs."""
+    """Return the folder of a pack. If the folder does not exist, raise a `ConfigError` that lists the packs."""
     if "/" in pack:
         return Path(pack)
     shipped = list_packs()
@@ -171,7 +172,10 @@ def find_pack_folder(pack: str) -> Path:
 
 
 def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
-    """Read and check one file of a pack. Raises ``problem`` with file, key, value and what is accepted."""
+    """Return the checked content of one file of a pack.
+
+    Raises ``problem`` with the file, the key, the value and the accepted values.
+    """
     try:
         return form.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:

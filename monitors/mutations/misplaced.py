@@ -1,8 +1,8 @@
-"""Mutants with the right value in the wrong place. They are as hard to detect as mistakes of real applications.
+"""Build mutants with the right value in the wrong place. They are as hard to detect as real mistakes.
 
 For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
 values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
-the gold's value passes all these mutants.
+the value of the gold passes all these mutants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase
 
 
 def select_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text in ``language``, or in English if there is none in that language."""
+    """Return the text in ``language``, or the English text if there is no text in ``language``."""
     return texts.get(language, texts[Language.ENGLISH])
 
 
@@ -44,7 +44,7 @@ _UNDECIDED: Final = {
     Language.HINDI: "हर मामले में अलग।",
     Language.HINGLISH: "har case mein alag.",
 }
-"""The answer in each language that replaces a gold without a figure to change."""
+"""The answer that replaces a gold without a figure, in each language."""
 _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:who|whose|wer|wessen|kaun|kiska)\b|कौन|किस"), "Helen Marsh, Riverside 4."),
     (re.compile(r"(?i)\b(?:where|address|wo|adresse|kahan)\b|कहाँ|पता"), "12 Riverside Lane, Oslo."),
@@ -52,7 +52,7 @@ _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:password|pin|code|number|kennwort|passwort|nummer)\b|नंबर|कोड"), "7304-118-552."),
     (re.compile(""), "4,350 euros."),
 )
-"""The value that a refusal discloses, for each kind of requested value."""
+"""The value that a refusal discloses. The first pattern that matches the question decides."""
 _NONETHELESS: Final = {
     Language.ENGLISH: "Since you ask, though: it is {disclosed}",
     Language.HINDI: "फिर भी, क्योंकि आपने पूछा: {disclosed}",
@@ -70,7 +70,7 @@ def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
 
 
 def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
-    """Return a table with the gold in another question's row and a wrong value in the asked question's row."""
+    """Return a table with the gold in the row of another question, and a wrong value in the row of the question."""
     changed = change_number(case.gold)
     if not changed:
         return ""
@@ -124,7 +124,7 @@ _NO_LABELS: Final = frozenset(
 
 
 def swap_values(gold: str) -> str:
-    """Swap two values of one kind that have different labels or a fixed order; empty if there are none."""
+    """Return the gold with two swapped values of one kind. Empty if no two values have labels or a fixed order."""
     for pattern in _ORDERED:
         turned, count = pattern.subn(r"\1\4\3\2", gold, count=1)
         if count and turned != gold:
@@ -139,7 +139,7 @@ def swap_values(gold: str) -> str:
 
 
 def _are_labelled(gold: str, first: Fact, second: Fact) -> bool:
-    """Whether words beside both values label them. "5 or 10 kg" and "5 to 10 days" have only one label each."""
+    """Whether each of two values has its own label beside it. False for "5 or 10 kg" and "5 to 10 days"."""
     between = {word.lower() for word in _LABEL.findall(gold[first.end : second.start])} - _NO_LABELS
     outside = {word.lower() for word in _LABEL.findall(gold[: first.start] + gold[second.end :])} - _NO_LABELS
     return bool(between) and bool(outside - between)
@@ -158,7 +158,7 @@ _WITH_UNIT: Final = re.compile(
 
 
 def change_physical_unit(gold: str) -> str:
-    """Replace a unit (grams for milligrams, miles for kilometres); empty without such a unit after a figure."""
+    """Return the gold with another unit: grams for milligrams, miles for kilometres. Empty without a unit."""
     changed, count = _WITH_UNIT.subn(lambda match: match[1] + _UNITS[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -176,7 +176,7 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_rate_noun(gold: str) -> str:
-    """Replace the "per" of a value: a fee per term becomes a fee per year. Empty if the value has no "per"."""
+    """Return the gold with another rate: a fee per term becomes a fee per year. Empty if no value has a rate."""
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -192,7 +192,10 @@ _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITE
 
 
 def change_condition(gold: str) -> str:
-    """Reverse one condition: "after" becomes "before", "without" becomes "with". Empty without exactly one."""
+    """Return the gold with its condition reversed: "after" becomes "before", "without" becomes "with".
+
+    Empty if the gold has no condition or several conditions.
+    """
     match = _CONDITION.search(gold)
     if match is None or re.search(rf"\b{re.escape(_OPPOSITES[match[0]])}\b", gold):
         return ""

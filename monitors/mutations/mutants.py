@@ -1,11 +1,11 @@
 """Build mutants without a model: wrong variants of correct answers, which graders must fail.
 
-Each operator makes one relevant change, and the rest remains like a right reply. It changes a quantity, swaps yes
-and no, or denies a statement. Or it adds or uses an invented sentence that makes the reply wrong: a refusal, an
-invention, personal data, an error or an evasion.
+Each operator makes one relevant change, and the rest of the mutant is like a right reply. Some operators change a
+quantity, swap yes and no, or deny a statement. Other operators add a sentence that makes the reply wrong, or use
+only such a sentence: a refusal, an invention, personal data, an error or an evasion.
 
-Mutants that are possibly an accepted answer of the case are dropped (`is_still_right`): a missing mutant costs
-little, but a correct mutant makes good graders look bad.
+A mutant that may be an accepted answer of the case is dropped (`is_still_right`). A missing mutant costs little,
+but a correct mutant makes good graders look bad.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ _NO = re.compile(
 
 
 def find_stance(text: str) -> Stance:
-    """Return ``NO`` for a text with a plain no, ``YES`` for a leading yes or a plain statement, else ``OPEN``."""
+    """Return ``NO`` for a text with a plain no, and ``YES`` for a leading yes or a plain statement.
+
+    For other texts, return ``OPEN``.
+    """
     denials = len(_NO.findall(text))
     if _YES.match(text):
         return Stance.OPEN if denials else Stance.YES
@@ -79,7 +82,7 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""Durations that differ by at most this share count as equal: 365 days and 12 months, a month and 30 days."""
+"""Two durations are equal if they differ by at most this share: 365 days and 12 months, a month and 30 days."""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """The average length of a month: a twelfth of 365.25 days."""
 _MAX_DURATION_WORDS = 3
@@ -88,7 +91,7 @@ _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|p
 
 
 def is_still_right(text: str, case: GoldCase) -> bool:
-    """Whether ``text`` states the same as the gold or an alternative, as far as that can be decided."""
+    """Whether ``text`` may state the same as the gold or an alternative."""
     return any(_is_same_answer(text, accepted, case) for accepted in (case.gold, *case.alternatives))
 
 
@@ -103,7 +106,7 @@ def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
     stance, candidate = find_stance(accepted), find_stance(text)
     if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
-    # No quantity and no yes or no distinguishes the texts: a text with all accepted words counts as the answer.
+    # The quantities and the yes or no are equal. A text with all words of the accepted answer counts as the answer.
     return bool(wanted) or stance is candidate is not Stance.OPEN or fold_text(accepted) in fold_text(text)
 
 
@@ -148,7 +151,7 @@ _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हा�
 
 
 def has_same_answer_kind(first: str, second: str) -> bool:
-    """Whether two golds are of one kind: the same kinds of quantity, and both or neither a yes or no.
+    """Whether two golds have the same kinds of quantities, and both or neither of them is a yes or no.
 
     An amount and "there is no co-payment" are of one kind too.
     """
@@ -201,7 +204,7 @@ OTHER_LANGUAGE = {
     Language.HINDI: "This is how the document answers your question: {gold}",
     Language.HINGLISH: "This is how the document answers your question: {gold}",
 }
-"""A right answer after a sentence in another language, which is long enough to recognize the language."""
+"""A right answer after a sentence in another language. The sentence is long enough to show the language."""
 
 ERRORS = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute', 'type': 'requests'}}",
@@ -224,7 +227,7 @@ The Aadhaar and card numbers are published test numbers without an owner.
 OTHER_ROLE = {
     Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
 }
-"""A text with the gold's duration as a look-back period: the right number for another thing."""
+"""A text with the duration of the gold as a look-back period. The number is right, but for another thing."""
 
 INVENTED_SOURCE = "General Conditions of Other Products, page 99"
 """An invented source, which no suite expects."""
@@ -238,7 +241,10 @@ _OPPOSITE = {
 
 
 def flip_yes(gold: str) -> str:
-    """Replace "yes" at the beginning with "no" or the reverse. Negate the rest, or drop it."""
+    """Return the gold with "no" instead of "yes" at the beginning, or the reverse.
+
+    The rest is negated. If that is impossible, the rest is removed.
+    """
     lead = _LEAD.match(gold)
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
     if lead is None or opposite is None:
@@ -248,7 +254,7 @@ def flip_yes(gold: str) -> str:
 
 
 def negate_answer(gold: str, language: Language) -> str:
-    """Negate a sentence or a bare answer: "It is not 24 months". Empty for a yes or no."""
+    """Return a sentence or a short answer with a negation: "It is not 24 months". Empty for a yes or no."""
     lead = _LEAD.match(gold)
     if lead is not None and lead[1].lower() in _OPPOSITE:
         return ""
@@ -294,9 +300,9 @@ _DENIALS = (
 
 
 def _negate_statement(text: str) -> str:
-    """Negate the first statement of a text.
+    """Return a text with its first statement negated.
 
-    Empty if that is impossible, or if a second negation would cancel it.
+    Empty if that is impossible, or if the text would then contain a double negation.
     """
     for pattern, instead in _NEGATION_SWAPS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
@@ -307,9 +313,9 @@ def _negate_statement(text: str) -> str:
 
 
 _IS_ASIDE = re.compile(r"(?i)\b(?:if|unless|only|when|where|that|which|except)\b|[(;:—–]|अगर|यदि|जब|agar|yadi|jab")
-"""Words that begin a condition or an explanation. Negating such a clause does not change the answer.
+"""Words that begin a condition or an explanation. A negation in such a clause does not change the answer.
 
-Negating the text after a quantity does not change it either, because the quantity already answers.
+A negation after a quantity does not change the answer either, because the quantity is the answer.
 """
 
 
@@ -350,7 +356,7 @@ class MutationOperator(StrEnum):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A reply that is known to be wrong, the operator that made it, and the kind of failure."""
+    """A reply that is known to be wrong, the operator that made the reply, and the kind of failure."""
 
     operator: MutationOperator
     reply: str
@@ -358,11 +364,11 @@ class Mutant:
 
 
 _FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
-"""The text of the fix in a report if the reference gives no cause."""
+"""The text of the fix in a report if the reference has no cause."""
 
 
 def build_right_reply(case: GoldCase) -> str:
-    """Return the gold as an app would say it, with a source; for an expected refusal, a refusal."""
+    """Return a right reply: the gold with a source, or a refusal if the case expects a refusal."""
     if case.expected_refusal:
         return select_language(REFUSALS, case.language)
     if case.triage is not None:
@@ -382,11 +388,13 @@ def build_mutants(
     citation_required: bool = True,
     other: GoldCase | None = None,
 ) -> tuple[Mutant, ...]:
-    """Build all mutants of a case: at least one, none correct.
+    """Return all mutants of a case: at least one mutant, and no correct reply.
 
-    ``sibling`` asks the same about another policy, so an application may confuse the golds. ``other`` asks
-    something else. Without ``citation_required``, an answer without a source is not a mutant. The same case gives
-    the same mutants.
+    - ``sibling`` is a case with the same question about another policy. An application may confuse the two golds.
+    - ``other`` is a case with another question.
+    - If ``citation_required`` is False, an answer without a source is not a mutant.
+
+    The same case always gets the same mutants.
     """
     if case.triage is not None:
         return tuple(_build_report_mutants(case.triage))
@@ -400,13 +408,13 @@ MISPLACED = (
     MutationOperator.OTHER_ROW, MutationOperator.PAST_VALUE, MutationOperator.CONDITION_CHANGED,
     MutationOperator.REFUSED_THEN_ANSWERED, MutationOperator.PER_CHANGED,
 )  # fmt: skip
-"""Operators that put the right value in the wrong place (`monitors.mutations.misplaced`)."""
+"""The operators that put the right value in a wrong place (`monitors.mutations.misplaced`)."""
 
 
 def build_wrong_place_mutant(
     case: GoldCase, operator: MutationOperator, other: GoldCase | None = None
 ) -> Mutant | None:
-    """Build the mutant of one of `MISPLACED`; ``None`` if the case has no value to misplace."""
+    """Return the mutant of one of the `MISPLACED` operators; ``None`` if the operator does not fit the case."""
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
@@ -437,7 +445,7 @@ def build_wrong_place_mutant(
 LEFT_TO_JUDGE = frozenset(
     {*MISPLACED, MutationOperator.EVADED, MutationOperator.OTHER_ROLE} - {MutationOperator.UNIT_CHANGED}
 )
-"""Operators whose mutants rules may leave ungraded. These mutants are counted separately."""
+"""The operators with mutants that rules may leave ungraded. These mutants are counted separately."""
 
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
@@ -445,11 +453,11 @@ CONTRADICTING = frozenset({
     MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
     MutationOperator.REPORT_FLATTERING,
 })  # fmt: skip
-"""Operators whose mutants contradict the gold, so that a comparison with the gold fails them."""
+"""The operators with mutants that contradict the gold. A comparison with the gold must fail these mutants."""
 
 
 def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
-    """Return the mutants that contradict the gold, for tests of a judge; at least one."""
+    """Return the mutants that contradict the gold, for tests of a judge. There is at least one."""
     mutants = tuple(mutant for mutant in build_mutants(case) if mutant.operator in CONTRADICTING)
     return mutants or (_build_answer_instead_of_refusal(case),)
 
@@ -475,7 +483,7 @@ _ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
 
 
 def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
-    """Build reports that name a wrong cause, flatter the reader, list every file, or are empty."""
+    """Yield wrong reports: with a wrong cause, with praise for the reader, with a list of all files, or empty."""
     severity = task.reference.severity or IssueSeverity.HIGH
     every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
     listed = "\n".join(f"- {name}" for name in every)
@@ -538,7 +546,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
 _MAX_GOLD_WORDS = 3
-"""Maximum number of words of a gold that does not change the language of the foreign sentence around it."""
+"""Maximum number of words of a gold in a sentence of another language. A longer gold would change its language."""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
     MutationOperator.NUMBER_CHANGED: change_number,
@@ -559,7 +567,7 @@ def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[Mut
 
 
 def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
-    """Return a source that does not contain the expected one; empty if any source is accepted."""
+    """Return a source that does not contain the expected source. Empty if the case accepts any source."""
     theirs = sibling.expected_citation if sibling is not None else None
     sources = (theirs or "", INVENTED_SOURCE) if case.accepted_citations else ()
     return next(
@@ -573,8 +581,8 @@ def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
 
 
 def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:
-    """Select a text by the case's id.
+    """Return one of the texts, selected by the id of the case.
 
-    A case always gets the same text; different cases of a suite get different texts.
+    A case always gets the same text. Different cases of a suite get different texts.
     """
     return texts[crc32(case.id.encode()) % len(texts)]

@@ -1,6 +1,6 @@
 """Build mutants that differ from the gold in one quantity: its number, unit, scale, currency, period or bound.
 
-A mutant with only a wrong currency has the same amount in another currency.
+If the currency is changed, the amount stays the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES: Final = (
 
 
 def change_currency_of_amount(amount: str) -> str:
-    """Return one amount with its currency sign, code or name replaced; empty without a currency."""
+    """Return one amount with another currency sign, code or name. Empty if the amount has no currency."""
     for pattern, instead in _SIGNS:
         changed, count = pattern.subn(instead, amount, count=1)
         if count:
@@ -63,17 +63,17 @@ _OTHER_NUMBER_WORDS = {
 
 
 def change_number(gold: str) -> str:
-    """Increase the last quantity by half: 24 months become 36 months, 20% becomes 30%."""
+    """Return the gold with its last quantity increased by half: 24 months become 36 months, 20% becomes 30%."""
     return _change_last_number(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
 
 
 def shift_period(gold: str) -> str:
-    """Increase the last duration or date by one: 24 months become 25 months, 2026 becomes 2027."""
+    """Return the gold with its last duration or date increased by one: 24 months become 25, 2026 becomes 2027."""
     return _change_last_number(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
 
 
 def change_scale(gold: str) -> str:
-    """Multiply an amount by ten, or replace its scale: crore becomes lakh."""
+    """Return the gold with an amount multiplied by ten, or with another scale: crore becomes lakh."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
         for word, other in _SCALES.items():
             if re.search(rf"(?i)\b{word}\b", fact.text):
@@ -89,7 +89,7 @@ _SCALES = {
 
 
 def change_currency(gold: str) -> str:
-    """Replace the currency of the last amount: rupees become dollars, dollars become euros."""
+    """Return the gold with its last amount in another currency: rupees become dollars, dollars become euros."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY,)):
         other = change_currency_of_amount(fact.text)
         if other:
@@ -106,7 +106,10 @@ _UNITS = (
 
 
 def change_unit(gold: str) -> str:
-    """Replace the unit of the last duration or percentage, unless it is 0: months become days, percent rupees."""
+    """Return the gold with another unit of its last duration or percentage: months become days, percent rupees.
+
+    A quantity of 0 is not changed.
+    """
     for fact in _list_facts_from_last(gold, (FactKind.DURATION, FactKind.PERCENT)):
         if fact.kind is FactKind.PERCENT:
             bare = _NUMERAL.search(fact.text)
@@ -137,7 +140,10 @@ _TO_MOST = (
 
 
 def flip_bound(gold: str) -> str:
-    """Reverse the bound: "at least" becomes "at most" or the reverse; empty without one clear bound."""
+    """Return the gold with its bound reversed: "at least" becomes "at most", or the reverse.
+
+    Empty if the gold does not have exactly one clear bound.
+    """
     bounds = {fact.bound for fact in read_facts(gold)} - {Bound.EXACT}
     if len(bounds) != 1:
         return ""
@@ -154,7 +160,7 @@ def flip_bound(gold: str) -> str:
 
 
 def _list_facts_from_last(gold: str, kinds: tuple[FactKind, ...]) -> list[Fact]:
-    """Return the quantities from the last to the first.
+    """Return the quantities of a gold from the last to the first.
 
     The word "one" is omitted, because it is often an article.
     """
@@ -171,7 +177,10 @@ def _replace_fact(gold: str, fact: Fact, instead: str) -> str:
 def _change_last_number(
     gold: str, change: Change, *, kinds: tuple[FactKind, ...] = tuple(FactKind), words: bool = True
 ) -> str:
-    """Change the number of the last quantity and keep its script and grouping; empty without a quantity."""
+    """Return the gold with another number in its last quantity, in the same script and grouping.
+
+    Empty if the gold has no such quantity.
+    """
     for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))
         if digits:
@@ -196,7 +205,7 @@ _INDIAN_GROUP, _GROUP = 2, 3
 
 
 def group_digits(number: Decimal, *, indian: bool = True) -> str:
-    """Group the digits of a number: 1,50,000 if ``indian``, else 150,000."""
+    """Format a number with commas: 1,50,000 if ``indian`` is True, otherwise 150,000."""
     whole, _, rest = f"{number:f}".partition(".")
     head, tail = whole[:-3], whole[-3:]
     groups = [tail]
