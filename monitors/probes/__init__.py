@@ -1,1 +1,1 @@
-"""Ask the app questions. Drivers send them, and the runner stores a failed question as a `NoAnswer`."""
+"""Ask the app questions. Drivers send the questions, and the runner stores a failed question as a `NoAnswer`."""

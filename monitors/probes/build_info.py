@@ -12,7 +12,7 @@ from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
-"""Keys that OpenAI and Gemini use for the version of a model, in lower case."""
+"""The keys (in lower case) that OpenAI and Gemini use for the version of a model."""
 MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
 FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
 VERSION_HEADERS: Final = (
@@ -29,7 +29,7 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the model and version that a response names; ``None`` if it names none. The last value counts."""
+    """Return the model and version that a response names, or ``None``. Of several values, the last counts."""
     models = [*_list_first_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
         *_list_first_header(headers, FINGERPRINT_HEADERS),

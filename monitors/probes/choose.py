@@ -36,9 +36,12 @@ def build_driver(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 
-    `headers` authenticate at an API. `clock` returns the time when a job starts. `search_path` are the folders to
-    search for a Chromium. `login` signs in to pages. `traces` reads the traces of an agent's jobs. `script` returns
-    the suite's answer to a question that an agent asks.
+    - `headers` authenticate at an API.
+    - `clock` returns the current time, for the start of a job.
+    - `search_path` are the folders in which a Chromium is searched.
+    - `login` signs in to pages.
+    - `traces` reads the traces of an agent's jobs.
+    - `script` returns the suite's answer to a question that an agent asks.
     """
     factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(
@@ -67,7 +70,10 @@ def build_driver(
 
 
 class _RedactingDriver:
-    """A driver that redacts the secrets of the headers in answers and errors, even if a stream splits them."""
+    """A driver that redacts the secrets of the headers in the answers and errors of another driver.
+
+    A secret that a stream splits is redacted too.
+    """
 
     def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:
         self._opening = driver

@@ -10,7 +10,7 @@ from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
 
-# Shares its fields with Exchange because a driver does not know the run, the case and the repeat.
+# Has fields of Exchange. A driver does not know the run, the case and the repeat, which an Exchange also needs.
 class Answer(Record):
     """A complete answer to the last turn. ``earlier`` are the answers to the earlier turns."""
 
@@ -24,7 +24,7 @@ class Answer(Record):
     evidence: Evidence = Evidence()
 
     def with_files(self, files: Evidence) -> Self:
-        """Return the answer with the evidence that was stored in files after it was read."""
+        """Return the answer with the evidence that was stored in files after the answer was read."""
         return self.model_copy(update={"evidence": files.with_reading(self.evidence)})
 
 
@@ -45,7 +45,7 @@ SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
 
 
 async def select_nothing(_answer: Answer) -> EvidenceFilter:
-    """Select no evidence of any answer."""
+    """Return a filter that stores no evidence."""
     return EvidenceFilter()
 
 

@@ -1,4 +1,4 @@
-"""Remove old screenshots and traces. Files of failures are stored longer. Reports of runs are not removed."""
+"""Remove old screenshots and traces. Files of failures are stored longer than other files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""Name of an empty marker file in the evidence of a run. It says that only the files of failures are left."""
+"""The name of an empty file in the evidence of a run. It shows that only the files of failures remain."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""A function that returns the ids of the failed cases of a run from its folder; ``None`` if unknown."""
+"""A function that returns the ids of the failed cases of a run for its folder, or ``None`` if they are unknown."""
 
 
 class EvidenceSettings(Record):
@@ -42,7 +42,7 @@ class EvidenceSettings(Record):
 
 
 NIGHT_MARK: Final = "-night-"
-"""The part of a folder name, between time and target, that marks the folder of a nightly run."""
+"""The part of a folder's name between the time and the target that identifies a nightly run."""
 NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
 
 
@@ -61,8 +61,8 @@ def remove_old_evidence(
 ) -> RemovedEvidence:
     """Remove evidence that is older than ``settings`` allow. The age is the time since a file was changed.
 
-    Only files that runs and `lookout doctor` wrote are removed. Links are not followed. A file that cannot be
-    removed is skipped.
+    Only files of runs and of `lookout doctor` are removed. Links are not followed. A file that cannot be removed is
+    skipped.
     """
     removed = RemovedEvidence()
     for run in _iterate_folders(data_folder / "runs"):
@@ -137,7 +137,7 @@ def _remove_file(file: Path) -> RemovedEvidence:
 
 
 def _remove_folder_if_empty(folder: Path) -> None:
-    """Remove the folder if it contains nothing, or only the marker file."""
+    """Remove the folder if it is empty or contains only the marker file."""
     try:
         if not folder.is_symlink() and {file.name for file in folder.iterdir()} <= {ONLY_FAILURES}:
             (folder / ONLY_FAILURES).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Limit the number of parallel questions: to a fixed number, or to what the CPU of this machine allows."""
+"""Limit the parallel questions to a fixed number, or to the number that the CPU of this machine allows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Measured on 2 cores with a Gradio bot that answers in 1 s: a question used at mo
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""If less than this share of the CPU is idle, Lookout runs one question less: the load would delay answers."""
+"""If less than this share of the CPU is idle, Lookout runs one question less, because the load delays answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
-"""Minimum seconds between two changes. Most answers take longer, and the load of a page takes less."""
+"""Minimum seconds between two changes of the number. Most answers take longer, and loading a page takes less."""
 
 IdleShare = Callable[[], float | None]
 """A function that returns the share of the CPU (0 to 1) that was idle since the last call; ``None`` if unknown."""
@@ -32,8 +32,8 @@ IdleShare = Callable[[], float | None]
 class Pace:
     """Limit the parallel questions. Each question runs in ``async with pace``.
 
-    ``allowed`` is the current number. It starts at ``initial``, and rises and falls with the CPU share that
-    ``idle`` returns. If ``minimum`` equals ``maximum``, it never changes.
+    ``allowed`` is the current number. It is ``initial`` at the beginning. Then it rises and falls between
+    ``minimum`` and ``maximum``, with the idle share of the CPU that ``idle`` returns.
     """
 
     def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
@@ -85,9 +85,10 @@ class Pace:
 
 
 def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
-    """Build the pace that the settings name.
+    """Return a pace with the number of parallel questions in the settings.
 
-    Without a number in the settings, it starts at two questions for each core and follows the CPU, up to eight.
+    If the settings have no number, the pace starts with two questions for each core and follows the CPU, up to
+    eight.
     """
     if settings.concurrency is not None:
         return Pace.with_fixed_size(settings.concurrency)

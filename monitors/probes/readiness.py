@@ -1,7 +1,7 @@
 """Wait until a target serves the deployed commit.
 
-A Hugging Face Space may sleep, build, fail, or still run the old commit. The Hub, or the version endpoint of the
-app, must name the commit that runs now. `wait_until_back` waits for an app that stops during a run.
+A Hugging Face Space may sleep, build, fail, or still run the old commit. The Hub or the version endpoint of the app
+must name the commit that runs now. `wait_until_back` waits for an app that stops during a run.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class HubAccount(Record):
 
 
 async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
-    """Ask the Hub for the owner of a token. Without ``hub_url``, the public Hub is asked.
+    """Return the owner of a token, as the Hub reports it. If ``hub_url`` is ``None``, the public Hub is asked.
 
-    Raises `AccessDenied` if the Hub rejects the token, and `ReadinessUnknown` if the Hub does not answer. Errors do
-    not contain the token.
+    Raises `AccessDenied` if the Hub rejects the token, and `ReadinessUnknown` if the Hub does not answer. The
+    errors do not contain the token.
     """
     from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
     from huggingface_hub import HfApi  # 0.5 s
@@ -76,9 +76,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The target serves. ``commit`` is the commit that runs. ``stages`` are the stages before it served, in order.
+    """The result for a target that serves.
 
-    ``cold_start_s`` is how long the wait took. It is 0 if the target served at the first poll.
+    - ``commit`` is the commit that runs.
+    - ``stages`` are the stages of the target before it served, in order.
+    - ``cold_start_s`` is the duration of the wait, or 0 if the target served at the first poll.
     """
 
     commit: str | None
@@ -107,7 +109,7 @@ _STAGE_MEANINGS = {
     "STOPPED": Stage.FAILED,
     "DELETING": Stage.FAILED,
 }
-# The old commit still serves while the next one is built or started.
+# The old commit serves while the next commit is built or started.
 _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
@@ -121,7 +123,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """The meaning of the stage. If the stage is unknown, Lookout waits until it changes."""
+        """The meaning of the stage. If Lookout does not know the stage, it waits for another stage."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -133,7 +135,7 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Wait until `target` serves. With `commit`, wait until it serves this commit. Wake a sleeping Space.
+    """Wait until `target` serves, or until it serves `commit`. A sleeping Space is woken.
 
     Raises:
         DeployFailed: the build or the start failed, or the Space is paused
@@ -151,7 +153,7 @@ def can_read_serving_commit(target: Target, settings: ReadinessSettings) -> bool
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Return the commit that the target serves now; ``None`` if one poll does not show it."""
+    """Return the commit that the target serves now, with one poll. ``None`` if the poll does not show it."""
     async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
             return (await checker.poll_target()).commit
@@ -209,7 +211,7 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
-"""Statuses of a server that runs but requires a login. The first question shows whether the login works."""
+"""The statuses of a server that runs, but requires a login. The first question shows whether the login works."""
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
 """Statuses of a server that runs: success, or 405 for an address that accepts only POST."""
 HUB_SILENT = "HUB_SILENT"
@@ -332,7 +334,7 @@ async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for an app that has not answered yet, so that a wrong address is reported soon."""
+"""Maximum seconds to wait for an app that has not answered in this run. A wrong address is reported soon."""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -348,8 +350,8 @@ async def wait_until_back(
 ) -> None:
     """Wait until `target` serves again. Raises `NotReady` or another `ProbeError` if it does not.
 
-    If the app has answered in this run (``has_answered``), the maximum wait is `outage_patience_s`. Otherwise it is
-    5 s. For a Space it is the deadline of a deploy. If the running commit is known, it must be ``commit``.
+    The maximum wait is `outage_patience_s` if the app has answered in this run (``has_answered``), and otherwise 5
+    s. For a Space, it is the deadline of a deploy. If the running commit is known, the commit must be ``commit``.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)

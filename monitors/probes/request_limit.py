@@ -1,7 +1,7 @@
 """Respect the request limit of an app: wait as long as the app asks, then ask more slowly.
 
-A refused question (HTTP 429) is not a failed attempt and not a fault of the app. Lookout learns how many questions
-the app accepts in which time, and asks no faster after that.
+A refused question (HTTP 429) is not a failed attempt and not a fault of the app. Lookout learns from the refusals
+how many questions a minute the app accepts, and then asks at most this number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitors.plural import plural
 FIRST_PAUSE_S: Final = 5.0
 """Seconds to wait after a refusal that names no time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum seconds of a wait that Lookout chooses, because most limits are for one minute."""
+"""Maximum seconds of a wait if the app names no time. Most limits are for one minute."""
 MAX_INTERVAL_S: Final = 60.0
 """Maximum seconds between two questions that Lookout learns from refusals."""
 DEFAULT_PATIENCE_S: Final = 3600.0
@@ -65,9 +65,9 @@ class RequestLimit:
         self._taken += requests
 
     def pause_questions(self, retry_after_s: float | None, asked_at: float) -> bool:
-        """Pause all questions after a refusal. Return false if the limit lasts longer than the run.
+        """Pause all questions after a refusal. Return False if the limit lasts longer than the run.
 
-        Refusals of questions that were sent before a pause started do not start another pause.
+        ``asked_at`` is the time of the refused question. If it was sent before the last pause, no new pause begins.
         """
         now = _now()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
@@ -98,7 +98,7 @@ class RequestLimit:
         )
 
     def describe_waits(self) -> str:
-        """Return a sentence about the waits in this run; empty if there was none."""
+        """Return a sentence about the waits in this run; empty if Lookout did not wait."""
         if not self.pauses:
             return ""
         pace = (

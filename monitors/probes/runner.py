@@ -1,8 +1,8 @@
 """Ask the questions of a suite, several at the same time, and build a record of each result.
 
-The most severe questions are asked first, so that an alert does not wait for the rest of the suite. A question
-without an answer becomes a `NoAnswer`. After several of them in a row, the circuit breaker opens: the remaining
-questions are not asked, and one alert is sent instead of one for each case.
+The most severe questions are asked first. An alert does not wait for the rest of the suite. A question without an
+answer becomes a `NoAnswer`. After several such questions in a row, the circuit breaker opens: the remaining
+questions are not asked, and one alert is sent instead of one alert for each case.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, No
 
 
 class Question(Record):
-    """A case to ask. ``repeat`` is 0 for the first time that it is asked, 1 for the second."""
+    """A case to ask. ``repeat`` is 0 when the case is asked for the first time, and 1 for the second time."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0
 
 
 def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
-    """Yield a question for each case, the most severe first. Cases of severity 3 are repeated before the others.
+    """Yield a question for each case, the most severe case first.
 
-    All cases of severity 3 are asked once before one is asked again.
+    All cases of severity 3 are asked once, then all of them are asked again, before the other cases are asked.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
@@ -54,9 +54,7 @@ def iterate_unanswered_questions(
 class CircuitBreaker:
     """Stop a run after ``failures`` questions in a row without an answer.
 
-    The breaker stays open until the run ends.
-
-    Questions that still run when it opens do not change its reason and its blame.
+    The breaker stays open until the run ends. Its reason and its blame do not change after it has opened.
     """
 
     def __init__(self, failures: int) -> None:
@@ -67,7 +65,7 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Count an answer, which shows that the app is up."""
+        """Count an answer. The failures before it no longer count."""
         self._in_a_row.clear()
 
     def record_failure(self, failure: NoAnswer) -> None:
@@ -77,7 +75,7 @@ class CircuitBreaker:
             self._open()
 
     def open_now(self, failure: NoAnswer) -> None:
-        """Open at once, because the app did not come back."""
+        """Open the breaker at once, because the app did not come back."""
         self._in_a_row.append(failure)
         self._open()
 
@@ -86,7 +84,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the remaining questions are not asked."""
+        """Whether the breaker has opened. Then the remaining questions are not asked."""
         return bool(self._opened_by)
 
     @property
@@ -192,18 +190,18 @@ class QuestionAttempt:
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""A function that is called with each final result. It is completed even if the run is cancelled meanwhile."""
+"""A function that is called with each final result. The call is completed even if the run is cancelled."""
 IsWrong = Callable[[GoldCase, Exchange], Awaitable[bool]]
 """A function that grades an answer while the page is open. If it returns true (wrong), a screenshot is stored."""
 Recover = Callable[[], Awaitable[None]]
 """A function that waits until the app serves again.
 
-It raises a `ProbeError`, such as `NotReady`, if it does not.
+The function raises a `ProbeError`, such as `NotReady`, if the app does not serve.
 """
 
 
 async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Return false for every answer, so that no screenshot is stored."""
+    """Return False for every answer. Then no screenshot of wrong answers is stored."""
     return False
 
 
@@ -223,7 +221,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """An error of `IsWrong`. The class keeps a driver from handling it as an error of the app."""
+    """An error of `IsWrong`. A driver does not handle this class as an error of the app."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -245,10 +243,11 @@ async def probe_questions(
 ) -> ProbeTally:
     """Ask the questions in the given order. Call `on_result` with each final result.
 
-    `concurrency` is the number of parallel questions. If the app is unreachable, `recover` waits until it serves
-    again; this is not a failed attempt. If the app limits requests, ``limit`` waits, by default up to one hour. If
-    a wait fails, the circuit breaker opens. Errors of `on_result` and `is_wrong`, and a `ConfigError` of the
-    driver, end the run.
+    - `concurrency` is the number of parallel questions.
+    - If the app is unreachable, `recover` waits until it serves again. This is not a failed attempt.
+    - If the app limits requests, ``limit`` waits, by default up to one hour.
+    - If a wait fails, the circuit breaker opens.
+    - Errors of `on_result` and `is_wrong`, and a `ConfigError` of the driver, end the run.
     """
     runner = Runner(
         driver=driver,
@@ -297,9 +296,9 @@ class Runner:
         )
 
     async def _ask_until_none_left(self, remaining: Iterator[Question], pace: Pace) -> None:
-        """Ask one question after the other until none is left.
+        """Ask one question after the other until no question is left.
 
-        A question is taken only when it may run, so that the most severe ones are asked first.
+        A question is taken only when it may run. Therefore, the most severe questions are asked first.
         """
         while True:
             async with pace:
@@ -338,7 +337,7 @@ class Runner:
                     self._breaker.open_now(failure)
                     return failure
             except ProbeError as error:
-                # If the run can wait for the app, the attempt does not count.
+                # The attempt does not count if the run can wait for the app.
                 can_wait = self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
                 is_outage = can_wait and outages < MAX_OUTAGES
                 if is_outage and not await self._wait_for_recovery():
@@ -360,7 +359,7 @@ class Runner:
                 return exchange
 
     async def _wait_for_recovery(self) -> bool:
-        """Wait until the app serves again. Return false if it does not. Parallel questions wait only once."""
+        """Wait until the app serves again. Return False if it does not. Parallel questions share one wait."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False

@@ -336,9 +336,9 @@ class Selectors(Record):
     busy: Selector | None = Field(default=None, description="visible while the app is answering")
     error: Selector | None = Field(default=None, description="visible if the app shows an error")
 
-    def with_overrides(self, given: Selectors) -> Self:
-        """Return these selectors. A selector that ``given`` has replaces the selector of the same name."""
-        return self.model_copy(update=given.model_dump(exclude_none=True))
+    def with_overrides(self, overrides: Selectors) -> Self:
+        """Return these selectors, replaced with the selectors of the same names in ``overrides``."""
+        return self.model_copy(update=overrides.model_dump(exclude_none=True))
 
     def with_answer(self, answer: str | None) -> Self:
         """Return these selectors with another selector of the answer."""
@@ -362,7 +362,7 @@ class ReadinessSettings(Record):
     hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
 
 
-# Shares its fields with JobSettings because each is a table of lookout.toml with its own defaults and order.
+# Has fields of JobSettings. Each of the two is a table of lookout.toml with its own defaults and order.
 class ApiSettings(Record):
     """Settings for asking a target through its API. Paths have the format of `WireRule`."""
 
@@ -497,7 +497,7 @@ class ProbeSettings(Record):
     )
 
     def use_browser(self, environment: Mapping[str, str]) -> Self:
-        """Return the settings with the browser that CHROMIUM_PATH names, unless they already name one."""
+        """Return the settings. If they name no browser, the browser in CHROMIUM_PATH is set."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
 
@@ -519,7 +519,7 @@ class ProbeSettings(Record):
         return self.model_copy(update={"readiness": readiness})
 
     def without_message_box(self) -> Self:
-        """Return the settings without a selector of the message box, so that the box is searched."""
+        """Return the settings without a selector of the message box. Then Lookout searches the box."""
         selectors = self.selectors.model_copy(update={"message_box": None})
         return self.model_copy(update={"selectors": selectors})
 

@@ -10,7 +10,7 @@ def build_address_guard(address: str, settings: ProbeSettings, login_url: str | 
     """Build the guard of a target. It allows ``address``, all addresses in the settings, and the login page."""
     job = settings.job
     steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
-    elsewhere = (url for url in steps if url and not url.startswith("{"))  # a template starts with {start}
+    elsewhere = (url for url in steps if url and not url.startswith("{"))  # {start} and {location} have no host
     configured = (
         *(address, login_url, settings.api.url, settings.readiness.version_url, job.url),
         *elsewhere,

@@ -1,4 +1,4 @@
-"""Read the answer as the app sent it over the network: find the response, and the text in it."""
+"""Read the answer as the app sent it over the network: find the response and the text in the response."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from monitors.records.exchanges import Channel, WirePayload
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
-# Shares its fields with ApiSettings because its url is a pattern of responses and its defaults are a page's.
+# Has fields of ApiSettings. But its url is a pattern for responses, and its defaults are those for a page.
 class WireRule(Record):
     """The rule that finds the answer in the responses of the app.
 
     ``url`` is a regular expression that matches the address of the response. The other fields are paths such as
     ``choices.0.message.content``: names and list positions with dots between them. ``*`` means all items of a list:
-    ``sources.*.title``. A path to a list means its items. In an event stream or a web socket, the texts of all
-    events are joined if ``joins`` is true. Otherwise the last text counts.
+    ``sources.*.title``. A path to a list means all its items. In an event stream or a web socket, the texts of all
+    events are joined if ``joins`` is True. Otherwise, the last text is the answer.
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
@@ -118,9 +118,9 @@ def extract_payload(rule: WireRule, url: str, documents: list[Any]) -> WirePaylo
 
 
 def parse_documents(body: str) -> list[Any]:
-    """Return the JSON documents in a body: one, one for each line, or one for each server-sent event.
+    """Return the JSON documents in a body: the whole body, each line, or each server-sent event.
 
-    Other lines are skipped.
+    Lines that are not JSON are skipped.
     """
     whole = _parse_json_or_none(body)
     if whole is not None:

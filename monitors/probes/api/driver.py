@@ -50,7 +50,7 @@ A carriage return at the end of a chunk does not match, because it may be the fi
 MAX_LINE_CHARACTERS = 20_000_000
 """Maximum number of characters in one line.
 
-Longer lines raise an error. Real answers are at most a hundredth of this.
+A longer line raises an error. Real answers have at most a hundredth of this length.
 """
 
 
@@ -64,7 +64,7 @@ class Event(Record):
 async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE_CHARACTERS) -> AsyncGenerator[str]:
     """Yield complete lines. Raises `PageNotUnderstood` if a line has more than ``max_characters`` characters.
 
-    Only CR and LF end a line. Python and httpx also split at U+2028, which an answer may contain.
+    Only CR and LF end a line. An answer may contain U+2028, at which Python and httpx would also split the text.
     """
     pending: list[str] = []
     length = 0
@@ -100,16 +100,16 @@ async def parse_server_sent_events(lines: AsyncIterator[str]) -> AsyncGenerator[
 MAX_ANSWER_BYTES = 20 * MEGABYTE_BYTES
 """Maximum number of bytes in one response or stream.
 
-More raises an error. Real answers are at most a hundredth of this.
+A larger response raises an error. Real answers have at most a hundredth of this size.
 """
 
 
 class HttpClientPool:
-    """A pool of HTTP clients, so that conversations reuse open connections.
+    """A pool of HTTP clients. Conversations reuse the open connections of earlier conversations.
 
-    One shared client would be slow: it scans all connections at each request, which took a third of the time with
-    32 parallel conversations. ``headers`` authenticate and are sent only to the host of ``address``. ``guard``
-    checks the address of each request.
+    One shared client would be slow, because it scans all connections at each request: with 32 parallel
+    conversations, this took a third of the time. ``headers`` authenticate and are sent only to the host of
+    ``address``. ``guard`` checks the address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
@@ -169,7 +169,7 @@ class ApiReply:
         self.total_ms = 0.0
 
     def update_text(self, text: str) -> None:
-        """Replace the text with a longer one. The first text sets the time of the first token."""
+        """Replace the text with a longer text. The first text also sets the time of the first token."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
         self.text = replace_surrogates(text)
@@ -208,7 +208,7 @@ class ApiDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
     ) -> Answer:
-        """See `ChatDriver.ask`. Earlier turns and their answers replace ``{history}`` in the request."""
+        """See `ChatDriver.ask`. In the request, ``{history}`` is replaced with the earlier turns and answers."""
         del name  # the name of evidence files, which an API does not have
         conversation = create_conversation_id()
         history: list[Message] = []
@@ -280,7 +280,7 @@ class ApiDriver:
 
 @asynccontextmanager
 async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
-    """Raise HTTP errors and timeouts as `ProbeError`s, which contain the part of the answer that arrived."""
+    """Raise HTTP errors and timeouts as a `ProbeError` with the part of the answer that arrived."""
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
         async with asyncio.timeout(settings.answer_deadline_s):
@@ -304,7 +304,7 @@ def _raise_if_path_rejected(response: httpx.Response) -> None:
 
 
 def raise_if_error_status(response: httpx.Response, headers: RequestHeaders) -> None:
-    """Raise the error for an HTTP error status. A rejected token raises `AccessDenied`."""
+    """Raise a `ProbeError` if the response has an HTTP error status. A rejected token raises `AccessDenied`."""
     status = response.status_code
     if status in REFUSED_STATUSES:
         raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
@@ -321,7 +321,7 @@ def raise_if_error_status(response: httpx.Response, headers: RequestHeaders) -> 
 def fill_request_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
     """Return the request with its placeholders replaced by the turn, the history and the conversation id.
 
-    The template is parsed JSON, so a question with quotes or braces cannot change the structure of the request.
+    The template is parsed JSON. Quotes or braces in a question cannot change the structure of the request.
     """
     match template:
         case "{history}":
@@ -375,9 +375,9 @@ def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
 
 
 def require_answer_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """Return the reply. Raises `AnswerNotFound` if the configured path to the text matches nothing in it.
+    """Return the reply unchanged. Raises `AnswerNotFound` if the configured path to the text matches nothing.
 
-    The error shows the event with the longest text, because that event most likely contains the answer.
+    The error shows the event with the longest text, which most likely contains the answer.
     """
     if any(collect_values(document, api.text) for document in reply.documents):
         return reply
@@ -401,7 +401,7 @@ def compute_longest_text_length(document: Any) -> int:
 
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
-    """Build the answer from a complete reply. Users of an API see the text as it was sent."""
+    """Build the answer from a complete reply. The visible text and the sent text of an API are equal."""
     payload = read_versioned_payload(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )

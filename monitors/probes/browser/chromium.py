@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""Errors of Chromium on a system that allows no sandbox. Only then is Chromium started without one."""
+"""Errors of Chromium on a system that allows no sandbox. After such an error, it is started without one."""
 
 MARK = "--lookout-browser="
 """A flag that marks the processes of one browser. Chromium ignores it."""
@@ -67,7 +67,7 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""Proxy for browser contexts without their own proxy. Nothing listens at this port, so they reach no network."""
+"""The proxy of browser contexts without their own proxy. Nothing listens at this port. No network is reachable."""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
     "--proxy-bypass-list=<-loopback>",  # connections to this machine also use the proxy
@@ -76,7 +76,7 @@ SAFE_FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for this option
 )
-"""Flags that let a browser context connect only through its proxy, which checks each address."""
+"""Flags with which a browser context connects only through its proxy, which checks each address."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3
@@ -93,9 +93,9 @@ HINT_OTHER_BROWSER = (
 
 
 def find_system_chromium(search_path: str | None = None) -> str | None:
-    """Return the path of a Chromium in `search_path`, the one that needs the least CPU; ``None`` if there is none.
+    """Return the path of a Chromium in the folders `search_path`, or in PATH; ``None`` if there is none.
 
-    Without a `search_path`, the folders in PATH are searched.
+    If there are several, the Chromium that needs the least CPU is returned.
     """
     paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in paths if path is not None), None)
@@ -149,7 +149,7 @@ def require_executable_browser(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
-    """Return the result of `work`. Raises `BrowserLost` after ``deadline_s``: a crashed page never answers."""
+    """Return the result of `work`. Raises `BrowserLost` after ``deadline_s``. A crashed page would never answer."""
     try:
         async with asyncio.timeout(deadline_s):
             return await work
@@ -171,7 +171,7 @@ class Chromium:
         run_folder: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``window``: show a window on the screen, which needs a full Chromium, not a headless shell.
+        """``window`` shows a window on the screen, which needs a full Chromium and not a headless shell.
 
         Temporary files are in a folder in ``run_folder`` and are removed when the browser is closed. ``limits``
         apply to the processes of the browser.
@@ -215,12 +215,15 @@ class Chromium:
         return self._browser.version if self._browser is not None else None
 
     @property
-    def process_end_reason(self) -> str:
-        """The reason why Lookout last ended a process of the browser; empty if it ended none."""
+    def forced_end_reason(self) -> str:
+        """The reason why Lookout last ended a process of the browser. Empty if Lookout ended no process.
+
+        A process that crashed on its own has no reason here.
+        """
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Start the browser. Try again a few times, because the browser may be killed while it starts."""
+        """Start the browser. If it is killed during the start, try again a few times."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch_browser()
@@ -233,10 +236,10 @@ class Chromium:
         raise AssertionError("internal error: the last attempt must return or raise")
 
     def retire_browser(self, browser: Browser) -> None:
-        """Open no more pages in this `browser`, which does not respond. The next page starts a new browser.
+        """Open no more pages in this `browser`, because it does not respond. The next page starts a new browser.
 
-        Open pages may finish; then `close_retired_browsers` closes the browser. A browser whose helper process
-        was killed looks as if it runs, but never opens a page again.
+        Open pages may finish. After that, `close_retired_browsers` closes the browser. If a helper process of a
+        browser was killed, the browser seems to run, but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
@@ -327,9 +330,9 @@ def _log_warning_once(text: str) -> None:
 
 
 def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
-    """Build the options of a browser context that connects only through ``proxy`` and stores no downloads.
+    """Return the options of a browser context that connects only through ``proxy`` and stores no downloads.
 
-    ``service_workers``: whether the page may register service workers.
+    With ``service_workers``, the page may register service workers.
     """
     return {
         "proxy": {"server": proxy.address, "bypass": "<-loopback>"},
@@ -343,7 +346,7 @@ async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) ->
 
 
 async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait for an action. Return whether it succeeded within ``deadline_s``. Errors of the browser are ignored."""
+    """Wait until an action ends. Return whether it succeeded within ``deadline_s``. Browser errors are ignored."""
     from playwright.async_api import Error  # already imported: something was started
 
     try:

@@ -1,7 +1,7 @@
 """Hold one conversation on one page: send a question and wait for the complete answer.
 
 A script in the page watches the text and the controls until the page looks done. The script cannot see open
-requests, so this module checks the network. An incomplete answer is an error. It is never graded as wrong.
+requests; this module checks the network. An incomplete answer is an error and is never graded as wrong.
 """
 
 from __future__ import annotations
@@ -76,10 +76,12 @@ def build_watch_limits(
 ) -> WatchLimits:
     """Build the limits for the script that watches the page.
 
-    ``patience``: end the watch after this many times `patience_s` without a change. ``unsent_s``: report a
-    question that is still in the box after this time. ``lost_s``: report a question that is neither in the box
-    nor on the page after this time. 0 means never. ``quiet_s`` replaces the setting of the same name.
-    ``settle_s`` is the minimum duration of the watch.
+    - ``patience``: the watch ends after this many times `patience_s` without a change.
+    - ``unsent_s``: after this time, a question that is still in the box is reported as unsent. 0 means never.
+    - ``lost_s``: after this time, a question that is neither in the box nor on the page is reported as lost. 0
+      means never.
+    - ``quiet_s`` replaces the setting of the same name.
+    - ``settle_s`` is the minimum duration of the watch.
     """
     patience_ms = settings.patience_s * 1000
     quiet_ms = patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000
@@ -107,10 +109,15 @@ async def watch_for_answer(frame: Frame, settings: ProbeSettings, limits: WatchL
 async def wait_for_complete_answer(
     frame: Frame, traffic: Traffic, settings: ProbeSettings, first: WatchResult
 ) -> WatchResult:
-    """Watch until the answer is complete. `first` is the result of the first watch.
+    """Return the complete answer. `first` is the result of the first watch of the page.
 
-    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` if the page asks for a login or a
-    higher quota, or `PageNotUnderstood` if the page has new text that may not be the answer.
+    Raises:
+        AnswerIncomplete: the answer was not complete at the deadline, or the connection broke
+        AnswerTimeout: no answer started
+        AppErrorShown: the page shows an error
+        RateLimited: the page says that there are too many requests
+        AccessDenied: the page asks for a login or a higher quota
+        PageNotUnderstood: the page has new text that may not be the answer
     """
     reading = first
     is_rechecked = False
@@ -134,8 +141,9 @@ async def _compute_next_watch_limits(
 ) -> WatchLimits | None:
     """Return the limits for the next watch; ``None`` if the answer is complete.
 
-    A control of the page, such as a stop button, may show too early that the answer is done. It counts only if
-    a profile names the control, or if no response is open and it did not end at the first words.
+    A control of the page, such as a stop button, may show too early that the answer is done. The control counts in
+    two cases: a profile or the configuration names it, or no response is open and the control did not show the end
+    at the first words of the answer.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
@@ -161,7 +169,7 @@ async def _wait_for_more_data(
 ) -> WatchLimits | None:
     """Wait for more data. Return the limits for the next watch; ``None`` if the text did not change for too long.
 
-    The maximum wait is `patience_s`. It is twice as long while something shows that the app works on this answer.
+    The maximum wait is `patience_s`, or twice this time if something shows that the app still works on the answer.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -177,7 +185,7 @@ async def _wait_for_more_data(
         case Stillness.RESTING:
             if is_over and traffic.has_polled_any(await call_in_page(frame, "polledBefore")):
                 return None
-            # The page is still: until the limit only the end of a request can change this.
+            # The page does not change. Until the limit, only the end of a request can change this.
             await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.compute_rest_left_s(len(reading.text)), left_s)))
             return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
         case Stillness.UNKNOWN | Stillness.ENDED:
@@ -185,13 +193,13 @@ async def _wait_for_more_data(
 
 
 def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
-    """Whether the answer stops in the middle of a sentence, or still grew after the last request had ended."""
+    """Whether the answer stops in the middle of a sentence, or continued to grow after the last request ended."""
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
 
 async def _wait_until_any_request_ends(traffic: Traffic, timeout_s: float) -> bool:
-    """Wait until a request ends. Return whether one ended within ``timeout_s``."""
+    """Wait until a request ends. Return whether a request ended within ``timeout_s``."""
     try:
         async with asyncio.timeout(timeout_s):
             await traffic.request_ended.wait()
@@ -221,7 +229,7 @@ def raise_unless_answered(reading: WatchResult, settings: ProbeSettings) -> None
 
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
-    """Build the error for an answer that was possibly incomplete at the deadline."""
+    """Return the error for an answer that was possibly incomplete at the deadline."""
     busy_note = ", and the page still looks busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
@@ -229,7 +237,10 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 
 
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
-    """Build the error for a watch without an answer. New text on the page means that Lookout missed the answer."""
+    """Return the error for a watch without an answer.
+
+    If the page has new text, Lookout did not recognise the answer, and the app is not blamed.
+    """
     if reading.unread and reading.state is not WatchState.BROKEN:
         return PageNotUnderstood(f"Lookout found no answer in the new text of the page: {reading.unread[:200]!r}")
     match reading.state:
@@ -253,7 +264,8 @@ UNRESPONSIVE_S = 10.0
 GREETING_QUIET_S, MAX_GREETING_S = 0.5, 3.0
 # The same two times for the first pages of a run, when the greetings are not known yet.
 UNKNOWN_GREETING_QUIET_S, MAX_UNKNOWN_GREETING_S = 2.0, 8.0
-# Part of the browser's error if the page has replaced an element, and how often a page may replace its box.
+# A part of the browser's error message if the page has replaced an element, and how often a page may replace its
+# box.
 REDRAWN_MARK = "not attached to the DOM"
 MAX_REDRAWS = 6
 
@@ -261,7 +273,7 @@ MAX_REDRAWS = 6
 class PageConversation:
     """One conversation with the chat on one page.
 
-    Create it before the page is loaded: a web socket that opens meanwhile may bring the answers later.
+    Create this object before the page is loaded. The answers may arrive through a web socket that opens meanwhile.
     """
 
     def __init__(
@@ -339,7 +351,7 @@ class PageConversation:
         return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _exclude_late_greeting(self, earlier: list[Any]) -> bool:
-        """Exclude a greeting that the page showed after the question. Return whether there was one."""
+        """Exclude a greeting that the page showed after the question. Return whether the answer changes."""
         if self.chat.selectors.answer is not None:
             return False
         greeting_lines = await self._greetings.list_silent_page_lines(
@@ -349,7 +361,10 @@ class PageConversation:
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
     async def is_certain_answer(self, reading: WatchResult) -> bool:
-        """Whether it is certain that the page answered: it repeats the question, or it received data."""
+        """Whether it is certain that the page answered.
+
+        True if the place of answers is configured, or if the page repeats the question or received enough data.
+        """
         named = self.chat.selectors.answer is not None
         return (
             named
@@ -359,13 +374,13 @@ class PageConversation:
         )
 
     def was_question_accepted(self, reading: WatchResult) -> bool:
-        """Whether the page did what a chat does with a question: it repeats the question or empties the box."""
+        """Whether the page treated the question like a chat: it repeats the question or empties the box."""
         return reading.echoed or not reading.held
 
     def raise_if_not_a_chat(self, reading: WatchResult) -> None:
         """Raise `CaptureUnsure` if the box may belong to another tool, for example a search.
 
-        A box is accepted without this check if it is configured, or if it asks for a message or a question.
+        The check is skipped if the box or the place of answers is configured, or if the box asks for a message.
         """
         boxes = self.chat.boxes
         if (
@@ -430,7 +445,7 @@ class PageConversation:
             raise AppErrorShown(f"the page with the answer has HTTP status {status}")
 
     async def _find_message_box(self) -> ElementHandle:
-        """Return the message box. It is searched each time, because pages replace their boxes."""
+        """Return the message box. The page is searched each time, because pages replace their boxes."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
@@ -447,7 +462,7 @@ class PageConversation:
         return box
 
     async def _type_turn(self, turn: str) -> None:
-        """Type the question. Type it again if the page replaces its box, or if a dialog took the text."""
+        """Type the question. If the page replaces its box, or a dialog takes the text, type the question again."""
         from playwright.async_api import Error  # Playwright is already imported
 
         for tries_left in reversed(range(MAX_REDRAWS)):
@@ -497,7 +512,7 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _send_in_one_way(self, way: Way, turn: str) -> WatchResult | None:
-        """Send the question in one way and watch the page; return ``None`` if this way is not possible."""
+        """Send the question in one way (Enter or button) and watch the page. ``None`` if this way is impossible."""
         from playwright.async_api import Error  # Playwright is already imported
 
         try:
@@ -530,18 +545,19 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     def _may_have_been_sent(self, turn: str, reading: WatchResult) -> bool:
-        """Whether the page sent the question. If it received data since, it may have sent it in any form."""
+        """Whether the page may have sent the question. After received data, the question may have any form."""
         return self._traffic.has_sent(turn, in_any_form=reading.pushed)
 
     def _is_unsent(self, reading: WatchResult) -> bool:
         return reading.state is WatchState.UNSENT or self._is_question_ignored(reading)
 
     def _is_question_ignored(self, reading: WatchResult) -> bool:
-        """Whether the page ignored the question: it is still in the box, and nothing was sent or received."""
+        """Whether the question is still in the box, and the page has sent and received nothing."""
         untouched = reading.held and not reading.echoed and not self._traffic.started and not reading.pushed
         return untouched and reading.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
     async def _press_enter(self, box: ElementHandle) -> bool:
+        """Press Enter in the box. Always return True, because this way to send is always possible."""
         await box.press("Enter", timeout=ACTION_MS, no_wait_after=True)
         return True
 
@@ -576,7 +592,7 @@ class PageConversation:
         }
 
     def _notify_page_script(self, name: str, *given: Any) -> None:
-        """Tell the script in the page that a request ended or broke. Do not wait for the page."""
+        """Call a function of the script in the page without waiting for the page."""
         task = asyncio.ensure_future(ignore_lost_frame(call_in_page(self.chat.frame, name, *given)))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)

@@ -1,7 +1,8 @@
 """Open a page and find its chat: close dialogs, then find the frame and the message box.
 
-A profile describes one known kind of chat page, such as Gradio. Other pages are read by how they behave. If a
-configured selector matches nothing, the error names its setting and the app is not blamed.
+A profile describes one known kind of chat page, such as Gradio. On other pages, roles, names, places and the
+behaviour of elements show the chat. If a configured selector matches nothing, the error names the setting, and the
+app is not blamed.
 
 A page has settled if nothing new can appear without user input: no timer is pending, no request is open, and no
 worker, web socket or event stream can bring a message.
@@ -52,11 +53,11 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Minimum number of new characters, the question excluded, that may be an answer. A name and a time are shorter."""
+"""Minimum number of new characters, without the question, that may be an answer. A name and a time are shorter."""
 
 
 def format_selector_setting(name: str, selector: str) -> str:
-    """Return the setting of a selector and its value, for an error message."""
+    """Return the name and value of a selector setting for an error message."""
     return f"probe.selectors.{name} = {selector!r}"
 
 
@@ -71,19 +72,19 @@ async def raise_if_selector_invalid(page: Page, selectors: Selectors) -> None:
 
 
 def format_unmatched_selector(name: str, selectors: Selectors) -> str:
-    """Return the first sentence of an error: the configured selector matches nothing. Empty without a selector."""
+    """Return the beginning of an error: the configured selector matches nothing. Empty if none is configured."""
     selector = getattr(selectors, name)
     return f"{format_selector_setting(name, selector)} matches nothing on the page; " if selector else ""
 
 
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` if a selector is configured for this element, which the page does not have."""
+    """Raise `PageNotUnderstood` if a selector for this element is configured. The page has no such element."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_unmatched_selector(name, selectors).removesuffix("; "))
 
 
 class AnswerSelectorCheck:
-    """Check after a timeout whether the app did not answer or the configured ``answer`` selector is wrong."""
+    """Decide after a timeout whether the app did not answer, or the configured ``answer`` selector is wrong."""
 
     def __init__(self, frame: Frame, selector: str | None) -> None:
         self._frame = frame
@@ -96,7 +97,7 @@ class AnswerSelectorCheck:
             self._before = await self._count_page_characters()
 
     async def choose_timeout_error(self, error: AnswerTimeout, turn: str) -> ProbeError:
-        """Return the given error, or `PageNotUnderstood` if the page has new text that the selector misses."""
+        """Return ``error``, or `PageNotUnderstood` if the page has new text that the selector does not match."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
@@ -112,10 +113,10 @@ class AnswerSelectorCheck:
 
 
 class Profile(Record):
-    """Instructions for one known kind of chat page.
+    """The description of one known kind of chat page.
 
-    ``marks`` is a selector that matches only on such a page. ``selectors`` find the elements without a search.
-    ``presses_enter``: the Enter key always sends the question.
+    ``marks`` is a selector that matches only on such a page. ``selectors`` are those of the elements, which are
+    then not searched. ``presses_enter`` is True if the Enter key always sends the question.
     """
 
     name: str
@@ -164,14 +165,14 @@ def find_profile(name: str) -> Profile:
 
 
 IDLE_S = 1.0
-"""Seconds without a change before a page is idle, because the last changes may not be rendered yet."""
+"""Seconds without a change after which a page is idle. Until then, the last changes may not be rendered."""
 REQUEST_END_TIMEOUT_S = 0.3
-"""Seconds to wait for the end of a request. After that, it counts as still open."""
+"""Seconds to wait for the end of a request. After that, the request counts as open."""
 NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Whether ``frame`` has not changed for a while, and no frame of the page has anything left to do."""
+    """Whether ``frame`` has not changed for a while, and no frame of the page can change on its own."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
@@ -232,7 +233,7 @@ STARVED_SLICES = 5
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat that accepts questions. Valid as long as its page is open."""
+    """A chat that accepts questions, as long as its page is open."""
 
     frame: Frame
     profile: Profile
@@ -311,8 +312,8 @@ def _raise_if_error_status(address: str, status: int, headers: Mapping[str, str]
 async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
     """Return the chat on a loaded page. `deadline` is in seconds of `time.monotonic`.
 
-    ``way`` has the steps that opened the chat on earlier pages, and is updated. Raises the errors of `open_chat`:
-    on a page without a chat, soon after the page has settled.
+    ``way`` contains the steps that opened the chat on earlier pages, and is updated. Raises the errors of
+    `open_chat`. If the page has no chat, the error is raised soon after the page has settled.
     """
     started = monotonic()
     inspections = 0
@@ -326,9 +327,9 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
         if boxes.covered and await _close_dialog_above_box(frame, opening, waited_s):
             continue
         if boxes.enabled and (waited_s >= _compute_box_wait_s(boxes.score) or is_still):
-            if monotonic() < deadline and await opening.try_better_box(boxes):
+            if monotonic() < deadline and await opening.press_opener_of_better_box(boxes):
                 continue
-            opening.store_path()
+            opening.store_steps_for_later_pages()
             return await _require_usable_chat(frame, boxes, settings)
         is_time = waited_s >= GRACE_S or opening.has_known_steps_left or is_still
         has_other_box = is_time and not boxes.box and await _has_another_box(page, settings)
@@ -352,7 +353,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
 
 
 async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
-    """Whether the page has a text box that the configured selector does not match. Then the chat is open."""
+    """Whether the page has a text box that the configured selector does not match. If so, the chat is open."""
     if settings.selectors.message_box is None:
         return False
     _, boxes = await _find_best_frame(page, settings.without_message_box())
@@ -360,7 +361,7 @@ async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
 
 
 async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
-    """Close a dialog that covers the message box. Return whether one was closed, or may still appear."""
+    """Close a dialog that covers the message box. Return whether a dialog was closed, or may still appear."""
     if opening.dialogs >= MAX_DIALOGS:
         return False
     if await close_dialog(frame):
@@ -390,12 +391,13 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Return the error for a page without a chat. Raises it if the page asks for a login or a higher quota.
+    """Return the error for a page without a chat. An error for a login form or a quota limit is raised.
 
-    Call it after the page has settled or at the deadline: many pages show "Log in" until their chat has loaded.
+    Call this function only after the page has settled or at the deadline, because many pages show "Log in" until
+    their chat has loaded.
     """
-    walls = await _read_walls(frame)
-    raise_if_wall(boxes, walls)
+    walls = await _detect_login_and_quota(frame)
+    raise_if_login_or_quota_shown(boxes, walls)
     if inspection_s > STARVED_SLICES * INSPECTION_SLICE_S:
         return BrowserLost(
             f"this machine is too busy to render the page: one inspection of it takes {inspection_s:.1f} s"
@@ -413,16 +415,16 @@ async def _build_no_chat_error(
 
 
 def _compute_box_wait_s(score: float) -> float:
-    """Return the seconds to wait before a box with this score is used, from the first inspection of the page."""
+    """Return how many seconds after the first inspection of the page a box with this score may be used."""
     if score >= TRUSTED_SCORE:
         return 0.0
     return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
 
 
 async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """Return the chat with this message box. Raises an error if the box is one of several, or is a login field."""
+    """Return the chat with this message box. Raises an error for a login field or if several boxes are possible."""
     if boxes.score < TRUSTED_SCORE:
-        walls = await _read_walls(frame)
+        walls = await _detect_login_and_quota(frame)
         if walls.passwords:
             raise LoginWall(f"the page shows a login form instead of the chat: {describe_page(boxes, Walls())}")
         if boxes.equals:
@@ -434,9 +436,9 @@ async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: Prob
 
 
 async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
-    """Whether the page has loaded everything and does not change, so that nothing new will appear.
+    """Whether the page has loaded everything and will not change without user input.
 
-    A page with a web socket, an event stream or an open request may change at any time, so it never settles.
+    A page with a web socket, an event stream or an open request may change at any time, and never settles.
     """
     if (
         waited_s < SETTLED_S
@@ -447,14 +449,14 @@ async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
     return await has_loaded(page)
 
 
-async def _read_walls(frame: Frame) -> Walls:
+async def _detect_login_and_quota(frame: Frame) -> Walls:
     return Walls.model_validate(await call_in_page(frame, "walls"))
 
 
-def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
-    """Raise `LoginWall` or `AccessDenied` if a page without a chat asks for a login or mentions a quota."""
+def raise_if_login_or_quota_shown(boxes: MessageBoxes, walls: Walls) -> None:
+    """Raise `LoginWall` or `AccessDenied` if a page without a chat shows a login form or a quota limit."""
     if walls.login:
-        raise LoginWall(f"the page asks for a login instead of the chat: {describe_page(boxes, walls)}")
+        raise LoginWall(f"the page shows a login form instead of the chat: {describe_page(boxes, walls)}")
     if walls.quota:
         raise AccessDenied(f"the page shows a quota limit instead of the chat: {describe_page(boxes, walls)}")
 
@@ -466,7 +468,7 @@ def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
 
 
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
-    """Return the frame with the likeliest message box, and the boxes that it has.
+    """Return the frame with the likeliest message box, and the text boxes of this frame.
 
     All frames are inspected at the same time. A box with a high score ends the search at once.
     """
@@ -501,7 +503,7 @@ async def _find_boxes_in_frame(frame: Frame, settings: ProbeSettings) -> Message
     except Error as error:
         if is_page_gone(error.message) or frame.page.is_closed():
             raise
-        # The frame is being replaced; the caller inspects the new one.
+        # The page is replacing the frame. The caller inspects the new frame.
         await asyncio.sleep(INSPECTION_SLICE_S / 4)
         return None
 

@@ -1,7 +1,8 @@
 """Ask questions through the app's page, like a user does. Playwright controls the browser.
 
-If the text that was read may not be the complete answer, the case is not graded. The text is compared with the
-answers to other questions: the same text for different questions is probably a part of the page, not an answer.
+If the text that was read may not be the complete answer, the case is not graded. The text is also compared with the
+answers to other questions. A text that is read for different questions is probably a part of the page and not an
+answer.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MAX_SHOWN_CHARACTERS = 80
 
 
 class CaptureDoubts:
-    """Find texts that may not be the answer: all answers of one run are stored and compared."""
+    """Find texts that may not be the answer. All answers of a run are stored and compared."""
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
@@ -67,7 +68,7 @@ class CaptureDoubts:
     def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` if the text may not be the answer. The error names the setting that helps.
 
-        ``is_proven``: it is certain that the page answered, so two questions may have the same answer.
+        With ``is_proven``, it is certain that the page answered. Then two questions may have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._explain_repeated_answer(reading.text, question)
@@ -112,9 +113,8 @@ def _quote_text(text: str) -> str:
 class BrowserDriver:
     """A `ChatDriver` that uses one browser. Use it as an async context manager, in one event loop only.
 
-    `address` is the address of the page. Evidence is stored in `run_folder`. `search_path` are the folders to
-    search for a Chromium; without it, those in PATH. ``login`` signs in, and its secrets are redacted from
-    answers, errors and evidence.
+    `address` is the address of the page. Evidence is stored in `run_folder`. A Chromium is searched in the folders
+    `search_path`, or in PATH. ``login`` signs in, and its secrets are redacted from answers, errors and evidence.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class BrowserDriver:
     async def _ask_and_renew_session(
         self, turns: tuple[str, ...], name: str, select_evidence: SelectEvidence
     ) -> Answer:
-        """Ask on a new page. If that page asks for a login, renew the session and ask on a second page."""
+        """Ask on a new page. If the page asks for a login, renew the session and ask on a second page."""
         async with self._pages.open_tab() as tab:
             try:
                 return await self._ask_on_tab(tab, turns, name, select_evidence)
@@ -201,7 +201,7 @@ class BrowserDriver:
         try:
             if self._settings.traces is not CapturePolicy.NEVER:
                 await recorder.start_trace()
-            # A safety deadline: it is longer than the deadlines of all steps together.
+            # A safety deadline, which is longer than the deadlines of all steps together.
             settings = self._settings
             deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 60)
             conversing = run_within_deadline(deadline_s, self._ask_turns(tab, turns), "the conversation")
@@ -267,7 +267,7 @@ class BrowserDriver:
         return self._redact_secrets(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
 
     def _redact_secrets(self, answer: Answer) -> Answer:
-        """Return the answer with the secrets of the login redacted, because the app may repeat them."""
+        """Return the answer without the secrets of the login, because the app may repeat them."""
         if self._login is None:
             return answer
         return Answer.model_validate(self._login.secret_filter.redact_in(answer.model_dump()))
@@ -313,7 +313,7 @@ async def _wait_unless_page_crashes(page: Page, work: Coroutine[Any, Any, Answer
     try:
         await asyncio.wait({asking, crashed}, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
-            raise BrowserLost(chromium.process_end_reason or "the page crashed")
+            raise BrowserLost(chromium.forced_end_reason or "the page crashed")
         return asking.result()
     finally:
         asking.cancel()

@@ -26,7 +26,7 @@ SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 CONSOLE_MESSAGES = 300
-"""Maximum number of console messages of any kind that are read for one question, because a page may write many."""
+"""Maximum number of console messages that are read for one question. A page may write many messages."""
 
 
 Hide = Callable[[bytes], bytes]
@@ -54,7 +54,7 @@ class EvidenceRecorder:
         hidden: Hide | None = None,
         visit: Visit | None = None,
     ) -> None:
-        """``hidden`` redacts secrets in the trace files, because these contain the headers of each request."""
+        """``hidden`` redacts secrets in the trace files, which contain the headers of each request."""
         self._hidden = hidden
         self._page = page
         self._context = context

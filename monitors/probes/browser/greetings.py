@@ -1,4 +1,4 @@
-"""Learn which lines are not part of an answer: the greeting of the page, and lines that are in all answers."""
+"""Find the lines that are not part of an answer: the greeting of the page, and lines that are in all answers."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ MIN_PAGES = 2
 LISTEN_S = 20.0
 """Seconds for which a page without a question is watched. Lines that appear later count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum extra seconds for which the page without a question stays open, to be open as long as the other page."""
+"""Maximum number of extra seconds until the page without a question has been open as long as the other page."""
 OPEN_TIMEOUT_S = 15.0
-"""Maximum seconds to wait until the silent page has loaded, which takes longer on a busy machine."""
+"""Maximum seconds to wait until the silent page has loaded. Loading takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
-"""Tolerance in seconds: two pages of one target may show the same delayed line at slightly different times."""
+"""Tolerance in seconds, because two pages of one target may show a delayed line at slightly different times."""
 
 
 MIN_ANSWERS = 2
-"""Minimum number of answers. With fewer, a line at the start or end of all answers may be an answer itself."""
+"""Minimum number of answers. Of fewer answers, the common first or last line may be the answer itself."""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and digits that may be an answer, even if all questions have the same answer."""
+"""Words and digits that may be an answer. A line with one of them is part of the answer, even in all answers."""
 
 
 class Greetings:
@@ -57,7 +57,7 @@ class Greetings:
         self._usual: set[str] = set()
 
     def add_answer(self, question: str, text: str) -> None:
-        """Store the last line of an answer, and its first line if that is not a sentence."""
+        """Store the last line of an answer, and the first line if it is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
@@ -87,7 +87,7 @@ class Greetings:
         return self._pages >= MIN_PAGES
 
     def list_greeting_lines(self) -> tuple[str, ...]:
-        """Return the greetings: the most frequent lines first, then those of the silent page that came late."""
+        """Return the greetings: the most frequent lines first, then the late lines of the silent page."""
         counts = self._line_counts.most_common(MAX_LINES)
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
         return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
@@ -98,10 +98,10 @@ class Greetings:
 
 
 class SilentPage:
-    """A page of the target on which no question is asked, so that each new line is a greeting.
+    """A page of the target on which no question is asked. Each new line on this page is a greeting.
 
-    It is opened together with the first page that gets a question. If the page fails, late greetings remain
-    unknown.
+    The page is opened together with the first page that gets a question. If the silent page fails, late greetings
+    remain unknown.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -114,12 +114,12 @@ class SilentPage:
         self._lines: dict[str, None] = {}
 
     def start(self) -> None:
-        """Start to open the page. A second call has no effect."""
+        """Begin to open the page. A second call has no effect."""
         if self._task is None:
             self._task = asyncio.ensure_future(self._watch_page())
 
     def stop_early(self) -> None:
-        """Close the page early, because a target with a configured answer selector needs no greetings."""
+        """Close the page early. A target with a configured answer selector needs no greetings."""
         self._ended.set()
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class SilentPage:
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:
         """Return the lines that the page showed in the first ``age_s`` seconds after it loaded.
 
-        Each page has its own clock, because on a busy machine two pages load at different times.
+        The age is measured by the page's own clock, because two pages load at different times on a busy machine.
         """
         if self._task is None:
             return ()

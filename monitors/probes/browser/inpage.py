@@ -35,11 +35,13 @@ def load_page_script(*names: str) -> str:
 
 
 class MessageBoxes(Record):
-    """The likeliest message box of a frame, and its other text boxes.
+    """The likeliest message box of a frame, and the other text boxes of the frame.
 
-    A box with a ``score`` of at least 5 is used at once. ``equals`` is the number of other boxes with the same
-    score. ``asks``: the box asks for a message or a question, for example in its placeholder. ``pinned``: the box
-    is configured. ``covered``: another element is in front of the box.
+    - ``score``: a box with a score of at least 5 is used at once.
+    - ``equals`` is the number of other boxes with the same score.
+    - ``asks``: the box asks for a message or a question, for example in its placeholder.
+    - ``pinned``: the box is configured.
+    - ``covered``: another element is in front of the box.
     """
 
     score: float
@@ -57,8 +59,8 @@ class MessageBoxes(Record):
 class Walls(Record):
     """Content of a page without a chat: a request to sign in, password fields or a quota limit.
 
-    ``loading``: the page is empty, shows that it is loading, or its document is not complete. ``text`` are its
-    first words.
+    ``loading`` is True if the page is empty, shows that it is loading, or has an incomplete document. ``text`` are
+    the first words of the page.
     """
 
     login: bool = False
@@ -74,14 +76,14 @@ class WatchState(StrEnum):
     FINISHED = "finished"
     ERROR = "error"
     BROKEN = "broken"
-    """The connection broke, and the page did not continue."""
+    """The connection broke, and the answer did not continue."""
     DEADLINE = "deadline"
     NOTHING = "nothing"
     """The page was busy, is idle again and shows no new text."""
     UNSENT = "unsent"
-    """The question is still in the box, and nothing happens."""
+    """The question is still in the box, and the page does not react."""
     LOST = "lost"
-    """The box is empty, but the page does not repeat the question, and nothing happens."""
+    """The box is empty, but the page does not repeat the question and does not react."""
 
 
 class CaptureDoubt(StrEnum):
@@ -94,19 +96,30 @@ class CaptureDoubt(StrEnum):
 
 
 class WatchResult(Record):
-    """The observations of the script in the page while it watched for an answer. Times count from sending.
+    """What the script in the page observed while it watched for an answer. Times count from the sent question.
 
-    Some pages have a control that shows whether the app still answers, such as a stop button. ``firm``: it showed
-    busy, then done. ``busy``: it still shows busy. ``early``: it showed done at the first words of the answer.
-    ``certain``: a profile or the configuration names the control.
+    Some pages have a control that shows whether the app still answers, such as a stop button:
 
-    ``pushed``: a web socket or event stream received data. ``live``: such a connection is still open. ``resumed``:
-    the answer to an earlier turn continued. ``calm_ms``: milliseconds since the text last changed. ``held``: the
-    question is still in the box. ``echoed``: the page repeats the question.
+    - ``firm``: the control showed that the app is busy, and later that it is done.
+    - ``busy``: the control still shows that the app is busy.
+    - ``early``: the control showed the end at the first words of the answer.
+    - ``certain``: a profile or the configuration names the control.
 
-    ``unread`` is new text outside the answer. ``aside`` are names, times and marks that were removed from the start
-    and the end of the message. ``unsure`` are those with a number, which may belong to the answer. ``parts`` are
-    sources, tool calls, reasoning, status and names in the message.
+    The connections and the question:
+
+    - ``pushed``: a web socket or an event stream received data.
+    - ``live``: such a connection is still open.
+    - ``resumed``: the answer to an earlier turn continued.
+    - ``calm_ms``: milliseconds since the last change of the text.
+    - ``held``: the question is still in the box.
+    - ``echoed``: the page repeats the question.
+
+    The texts:
+
+    - ``unread`` is new text outside of the answer.
+    - ``aside`` are names, times and signs that were removed from the start and the end of the message.
+    - ``unsure`` are texts of ``aside`` with a number, which may belong to the answer.
+    - ``parts`` are sources, tool calls, reasoning, status and names in the message.
     """
 
     state: WatchState
@@ -133,7 +146,7 @@ class WatchResult(Record):
     samples: tuple[SettleSample, ...]
 
     def with_waiting_time(self, waited_ms: float) -> WatchResult:
-        """Return a copy with ``waited_ms`` added to its times. Use it for a watch that began later than sending."""
+        """Return a copy with ``waited_ms`` added to its times, for a watch that began later than the question."""
         first_ms = None if self.first_token_ms is None else self.first_token_ms + waited_ms
         return self.model_copy(update={"first_token_ms": first_ms, "total_ms": self.total_ms + waited_ms})
 
@@ -169,7 +182,7 @@ async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float =
 
 
 def replace_surrogates_in(value: Any) -> Any:
-    """Return JSON data with `replace_surrogates` applied to all texts, because a record must be valid Unicode."""
+    """Return JSON data in which all texts are valid Unicode (see `replace_surrogates`)."""
     match value:
         case str():
             return replace_surrogates(value)
@@ -184,6 +197,6 @@ def replace_surrogates_in(value: Any) -> Any:
 def replace_surrogates(text: str) -> str:
     """Return text that UTF-8 can encode.
 
-    JavaScript may cut a character in half; such a half is replaced with U+FFFD.
+    JavaScript may cut a character in half. Each half (a lone surrogate) is replaced with U+FFFD.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,8 +1,8 @@
 """Sign in to one target with a stored session, a form, headers, cookies or HTTP authentication.
 
-A form signs in again after the session has ended. If a person signed in, the error names the command to run. A
-failed form is not tried again in the same run, because some apps lock an account after a few failures. A session
-is stored in a file that only its owner can read.
+If a session has ended, Lookout signs in again with the form. If a person signed in, an error names the command to
+run. A failed form is not tried again in the same run, because some apps lock an account after a few failures. A
+session is stored in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ MIN_SECRET_CHARACTERS: Final = 6
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
 """Minimum length of a redacted value from the site's browser storage.
 
-A short value, such as `accepted`, is not an id.
+A short value, such as `accepted`, is not a secret.
 """
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
 class Session(Record):
-    """The stored cookies and data of a signed-in browser. ``by`` says how it signed in: form, window or file."""
+    """The stored cookies and data of a signed-in browser. ``by`` is the way to sign in: form, window or file."""
 
     made_at: UtcTime
     by: str
@@ -102,7 +102,7 @@ class SecretFilter:
         self.add_secrets(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def add_secrets(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Add secrets to redact. Their forms in HTML, URLs and JSON are redacted too."""
+        """Redact these secrets too, also in the forms that they have in HTML, URLs and JSON."""
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
@@ -140,7 +140,7 @@ def _list_objects(value: Any) -> list[Mapping[str, Any]]:
 
 Clock = Callable[[], datetime]
 BlankPage = Callable[[], AbstractAsyncContextManager["Page"]]
-"""Opens an empty page without a session, as a context manager."""
+"""A function that opens an empty page without a session, as a context manager."""
 
 USER_FIELDS = (
     "input[autocomplete~=username]",
@@ -149,7 +149,7 @@ USER_FIELDS = (
     "input[type=text], input[type=tel], input:not([type])",
     "textarea",
 )
-"""Selectors of the field for the user name, the likeliest first."""
+"""Selectors of the field for the user name. The likeliest selector comes first."""
 PASSWORD_FIELDS = ("input[type=password]",)
 SUBMITS = (
     "button[type=submit], input[type=submit]",
@@ -163,7 +163,7 @@ POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
 """Seconds to wait after Enter. If the form has sent nothing by then, its button is clicked."""
 STILL_POLLS = 3
-"""Number of polls in a row without the form. Some apps hide the form only while they check the password."""
+"""Number of polls in a row without the form. Some apps hide the form for a short time to check the password."""
 STORED_MS = 5000
 """Milliseconds to wait for the app to store its session after the form has disappeared."""
 
@@ -171,8 +171,8 @@ STORED_MS = 5000
 class Login:
     """The login of one target. Use it in one event loop only.
 
-    ``generation`` counts the sessions. A page that was opened with an older session is opened again.
-    ``secret_filter`` redacts all secrets of the login.
+    ``generation`` is the number of the current session. A page that was opened with an older session is opened
+    again. ``secret_filter`` redacts all secrets of the login.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Login:
 
     @property
     def login_command_text(self) -> str:
-        """The command with which a person signs in, in backticks."""
+        """The command, in backticks, with which a person signs in."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
@@ -237,7 +237,7 @@ class Login:
     async def renew_session(self, used: int, blank: BlankPage) -> bool:
         """Replace a session that has ended. Raises `LoginFailed`.
 
-        ``used`` is the generation of that session. Returns whether a newer session exists now.
+        ``used`` is the generation of the ended session. Return whether a newer session exists now.
         """
         async with self._renewing:
             if self.generation > used:
@@ -263,11 +263,11 @@ class Login:
             return True
 
     def mark_session_as_working(self) -> None:
-        """Remember that the session works: it opened a page with a chat."""
+        """Remember that the session works, because it opened a page with a chat."""
         self._proved = True
 
     def build_session_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """Build the error for a page that asks for a login although Lookout is signed in."""
+        """Return the error for a page that asks for a login although Lookout is signed in."""
         if self.session is None:
             return LoginFailed(
                 f"{self._target} rejected the values of [login] ({wall}). Check their environment variables"
@@ -401,7 +401,7 @@ class Form:
         asked = self._requests
         await field.press("Enter", no_wait_after=True)
         for _ in range(round(UNSENT_S / POLL_INTERVAL_S)):
-            # The form may submit itself. Press its button only if it does not.
+            # Enter may submit the form. Only if it does not, the button is clicked.
             await asyncio.sleep(POLL_INTERVAL_S)
             if self._requests > asked:
                 return

@@ -1,6 +1,6 @@
 """Observe the network of a page during an answer: open requests, broken connections, polling.
 
-It also reads the answer as the app sent it: in a response, an event stream or a web socket.
+The module also reads the answer as the app sent it, from a response, an event stream or a web socket.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Stillness(StrEnum):
     OPEN = "open"
     """A request that started after the question is still open, so the answer may continue."""
     ENDED = "ended"
-    """All requests after the question have ended, and nothing else can bring more text."""
+    """All requests after the question have ended, and no other connection can bring more text."""
     RESTING = "resting"
-    """The page has polled, and has possibly stopped. See `Traffic.compute_rest_left_s`."""
+    """The page was polling and has possibly stopped. See `Traffic.compute_rest_left_s`."""
     UNKNOWN = "unknown"
-    """A web socket or stream from before the question is open, so the network cannot show the end."""
+    """The network cannot show the end, because an older web socket or stream is open and may bring the answer."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class _RequestGroup:
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
-        """Whether the requests only send data: no method is GET, and all responses were almost empty."""
+        """Whether the requests only send data: no request is a GET, and all responses were almost empty."""
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -105,10 +105,13 @@ class _RequestGroup:
 class Traffic:
     """The requests of one page. Web sockets are tracked from the start, requests after `start_tracking`.
 
-    `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
-    had started, and the address of a socket. `on_end` is called when the last open request ends. `was_refused`
-    tells whether the address guard blocked an address: such requests do not count as broken. `cut` is true after
-    a response broke. `ended_at` is the time when the last request ended, in seconds of `time.monotonic`.
+    - `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
+      had started, and the address of the socket.
+    - `on_end` is called when the last open request ends.
+    - `was_refused` returns whether the address guard blocked an address. A blocked request does not count as
+      broken.
+    - `cut` is True after a response broke.
+    - `ended_at` is the time when the last request ended, in seconds of `time.monotonic`.
     """
 
     def __init__(
@@ -157,7 +160,7 @@ class Traffic:
             self._page.on("requestfailed", self._on_failed)
 
     def stop_tracking(self) -> None:
-        """Stop tracking requests, because each one costs a message from the browser."""
+        """Stop tracking requests. Each tracked request costs a message from the browser."""
         if self._listening:
             self._listening = False
             self._page.remove_listener("request", self._on_request)
@@ -177,10 +180,10 @@ class Traffic:
         return Stillness.RESTING if await self.compute_rest_left_s(characters) > 0 else Stillness.ENDED
 
     async def compute_rest_left_s(self, characters: int) -> float:
-        """Return the seconds until the page has stopped polling; 0 if it does not poll or has stopped.
+        """Return in how many seconds the page counts as no longer polling; 0 if it does not poll now.
 
-        Telemetry does not count as polling. If a page polls one address, all addresses with two requests count,
-        because each of them may bring the answer.
+        Telemetry does not count as polling. If a page polls one address, all addresses with two requests count as
+        polled, because each of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]
@@ -192,9 +195,9 @@ class Traffic:
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Whether the page sent the question to another address, got no answer there, and then fetched this one.
+        """Whether the page sent the question elsewhere, got no answer there, and then fetched this address.
 
-        False for an event stream, because its end is certain.
+        False for an event stream, because the network shows its end.
         """
         request = group.requests[0]
         if request.method != "GET" or request.resource_type == "eventsource":
@@ -231,8 +234,8 @@ class Traffic:
     def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
         """Whether a request or a web socket message after the question contained this text.
 
-        Also true for binary data that is long enough to contain the text; ``in_any_form``: for all data as long as
-        the text, because a page may encode it.
+        Also True for binary data that is long enough to contain the text. With ``in_any_form``, also True for any
+        data that is as long as the text, because a page may encode the text.
         """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
@@ -243,16 +246,17 @@ class Traffic:
         )
 
     async def read_form_page_status(self) -> int | None:
-        """Return the HTTP status of the page that a form opened; ``None`` if no form opened one."""
+        """Return the HTTP status of the page that a form opened; ``None`` if no form opened a page."""
         if not self._documents:
             return None
         response = await self._documents[-1].response()
         return None if response is None else response.status
 
     async def may_have_carried_answer(self, characters: int) -> bool:
-        """Whether a response that ended may have contained the answer.
+        """Whether a response may have contained an answer with this many characters.
 
-        It is long enough for this many characters, or it was a page, or the page itself closed it.
+        True if a response is long enough, if the page loaded a new document, or if the page itself closed a
+        response.
         """
         if self._documents or self._closed_by_page:
             return True
@@ -326,7 +330,7 @@ def can_contain_text(sent: str | bytes, text: str) -> bool:
 
 
 def _keep_letters(text: str) -> str:
-    """Return only the letters and digits of a text, because markup and escapes change other characters."""
+    """Return only the letters and digits of a text. Other characters change in markup and escapes."""
     return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
 
@@ -357,7 +361,7 @@ BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
 """Maximum size of a response that is read, in bytes as sent. No answer is this long."""
 MAX_RESPONSES = 40
-"""Maximum number of responses stored for one question. The newest are stored: the last one has the answer."""
+"""Maximum number of stored responses for one question. The newest are stored, because the last has the answer."""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 
@@ -365,8 +369,8 @@ MAX_SHOWN_CHARACTERS = 200
 class WireTap:
     """Capture what a page received from the addresses that the rule matches.
 
-    Responses are captured in the browser. Messages of web sockets and event streams are captured in the page,
-    because such a connection may stay open and then has no complete response.
+    The browser captures responses. A script in the page captures the messages of web sockets and event streams,
+    because such a connection may stay open and has no complete response.
     """
 
     def __init__(self, page: Page, rule: WireRule) -> None:

@@ -1,8 +1,8 @@
 """Open a chat that the page shows only after a click: on a chat button, a tab or a topic.
 
-The position, role and name of a control decide whether it is pressed. The press was right if a message box appears.
-Otherwise it is undone. Controls that send, buy, delete, sign in or leave the site are never pressed, and no form is
-submitted. Dialogs in front of the chat, such as terms or cookie banners, are accepted and closed.
+The position, role and name of a control decide whether it is pressed. If no message box appears, the press is
+undone. Controls that send, buy, delete, sign in or leave the site are never pressed, and no form is submitted.
+Dialogs in front of the chat, such as terms or cookie banners, are accepted and closed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
 async def close_dialog(frame: Frame, *, closing: bool = True) -> bool:
     """Accept or close a dialog. Return whether a button of a dialog was found and clicked.
 
-    Without ``closing``, only click buttons that agree or continue, because the dialog may be the chat itself.
+    If ``closing`` is False, only buttons that agree or continue are clicked, because the dialog may be the chat.
     """
     await call_in_page(frame, "readDialogs")
     while (tick := await find_element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
@@ -47,7 +47,7 @@ async def close_dialog(frame: Frame, *, closing: bool = True) -> bool:
 
 
 async def uncover_message_box(frame: Frame) -> bool:
-    """Close dialogs that now cover the message box. Return whether one was closed."""
+    """Close dialogs that now cover the message box. Return whether a dialog was closed."""
     passed = 0
     while passed < MAX_DIALOGS:
         covered = await call_in_page(frame, "covered")
@@ -58,7 +58,7 @@ async def uncover_message_box(frame: Frame) -> bool:
 
 
 async def _close_dialog_above_frame(frame: Frame) -> bool:
-    """Close a dialog in a parent page that covers the frame of the chat. Return whether one was closed."""
+    """Close a dialog in a parent page that covers the frame of the chat. Return whether a dialog was closed."""
     while (parent := frame.parent_frame) is not None:
         holder = await run_within_deadline(ACTION_DEADLINE_S, frame.frame_element(), "the page")
         if await holder.evaluate("(holder) => __lookout.covered(holder)"):
@@ -71,7 +71,7 @@ async def _close_dialog_above_frame(frame: Frame) -> bool:
 
 
 async def click_element(button: ElementHandle | None) -> bool:
-    """Click an element. Return whether it exists and could be clicked."""
+    """Click an element. Return whether the element exists and could be clicked."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if button is None:
@@ -100,7 +100,7 @@ MAX_STEPS = 3
 MAX_PRESSES = 8
 """Maximum number of presses on one page, including wrong presses."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""Minimum score of a control that is pressed: on a page without a message box, and with a doubtful box."""
+"""Minimum scores of a control that is pressed: on a page without a message box, and beside a doubtful box."""
 MIN_STEP_SCORE = 2.0
 """Minimum score of a control that appeared after an earlier press, such as one of several topics."""
 REACTION_TIMEOUT_S = 1.5
@@ -124,9 +124,9 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat of one target. They are repeated on its other pages.
+    """The steps that opened the chat of one target. They are repeated on the other pages of the target.
 
-    ``proved``: a message box that these steps opened has accepted a question.
+    ``proved`` is True if a message box that these steps opened has accepted a question.
     """
 
     steps: tuple[Opener, ...] = ()
@@ -163,7 +163,7 @@ class Opening:
 
     @property
     def has_known_steps_left(self) -> bool:
-        """Whether an earlier page showed the steps, and some of them are not done on this page yet."""
+        """Whether the steps are known from an earlier page, and some of them are not done on this page yet."""
         return self._presses < len(self._way.steps)
 
     @property
@@ -171,8 +171,8 @@ class Opening:
         """Whether a control was pressed on this page, and the press was not undone."""
         return self._pending is not None or bool(self._steps)
 
-    async def try_better_box(self, boxes: MessageBoxes) -> bool:
-        """Press a control that may open a better box than a doubtful one.
+    async def press_opener_of_better_box(self, boxes: MessageBoxes) -> bool:
+        """If the message box is doubtful, press a control that may open a better box.
 
         Return whether a control was pressed, or an earlier press may still change the page.
         """
@@ -185,9 +185,10 @@ class Opening:
         return await self.press_next_opener(box=True)
 
     async def press_next_opener(self, *, box: bool = False) -> bool:
-        """Press the control that most likely opens the chat. Return whether one was left to try.
+        """Press the control that most likely opens the chat. Undo an earlier press without effect.
 
-        ``box``: the page has a doubtful message box, so only controls that very likely open a chat are pressed.
+        With ``box``, the page already has a doubtful message box. Then only controls that very likely open a chat
+        are pressed. Return whether a control was pressed, or an earlier press may still change the page.
         """
         if self._pending is not None and not await self._keep_or_undo_last_press(self._pending, box=box):
             return True
@@ -202,7 +203,7 @@ class Opening:
             await self._undo_press(self._steps.pop())
         return False
 
-    def store_path(self) -> None:
+    def store_steps_for_later_pages(self) -> None:
         """Store the presses that opened the message box as the steps for later pages."""
         if self._pending is not None:
             self._steps.append(self._pending)
@@ -233,7 +234,7 @@ class Opening:
         )
 
     async def _choose_next_opener(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """Return the likeliest control that was not tried; after a step, only among controls that are new."""
+        """Return the likeliest control that was not tried yet. After a step, only new controls are considered."""
         min_score = MIN_SCORE_WITH_BOX if box else MIN_STEP_SCORE if self._steps else MIN_SCORE
         offers = [offer for offer in await self._list_openers(min_score) if offer[1].key not in self._tried]
         keys = [step.key for step in self._way.steps]
@@ -282,7 +283,7 @@ class Opening:
                 raise
 
     async def _undo_press(self, last: OpenerPress) -> None:
-        """Undo a wrong press: go back, select the earlier tab, or close what it opened."""
+        """Undo a wrong press: go back, select the earlier tab, or close the element that the press opened."""
         self.undone.append(last.opener.label)
         page_state = await self._describe_page_state()
         if page_state == last.page_state:
@@ -299,7 +300,7 @@ class Opening:
             await click_element(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
 
     async def _describe_page_state(self) -> str:
-        """Return the address of the page, the amount of its content and the number of its frames as one text."""
+        """Return a text with the address of the page, the amount of its content and the number of its frames."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
         return f"{await call_in_page(self._page.main_frame, 'describePage')} {len(frames)}"
 

@@ -39,7 +39,7 @@ _FRAMEWORKS: Final = (
     ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
-"""Patterns that identify the framework of a page, the most reliable first. A group matches the version."""
+"""Patterns that identify the framework of a page. The most reliable come first. A group matches the version."""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
 """Parts that differ each time the same page loads: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")

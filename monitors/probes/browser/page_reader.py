@@ -28,8 +28,8 @@ _WALLS = frozenset({401, 402, 403, 407, 429})
 class PageReader:
     """A browser that reads pages. Use it as an async context manager, in one event loop only.
 
-    ``deadline_s`` applies to loading a page, and again to its script. ``search_path`` are the folders to search for
-    a Chromium; without it, those in PATH. ``guard`` decides to which addresses the pages may connect.
+    ``deadline_s`` is the deadline for loading a page, and also for the script. A Chromium is searched in the
+    folders ``search_path``, or in PATH. ``guard`` decides to which addresses the pages may connect.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Open pages for questions and close them. The setting `isolation` decides whether a page is used again.
 
-Pages are not loaded in advance: it saves no time if the cores are busy, and opens sessions that nobody uses. With
+Pages are not loaded in advance. That would save no time if the cores are busy, and would open unused sessions. With
 4 parallel questions on 2 cores, 100 questions took 84 s with preloaded pages and 73 s without.
 """
 
@@ -35,7 +35,7 @@ VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
 """Maximum number of popup windows and dialogs of one page. A page that opens more is closed."""
 OPENING_DEADLINE_S = 15.0
-"""Maximum seconds to open an empty page, which takes 0.2 s on an idle machine. After that, the browser is lost."""
+"""Maximum seconds to open an empty page (0.2 s on an idle machine). After that, the browser counts as lost."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Pages:
             await self._close_tab(tab)
 
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
-        """Sign in again if the session of ``tab`` is the newest one. Raises `LoginFailed`.
+        """Sign in again if ``tab`` has the newest session. Raises `LoginFailed`.
 
-        Return whether a newer session exists now. It is false if the target has no login.
+        Return whether a newer session exists now. The result is False if the target has no login.
         """
         if self._login is None:
             return False
@@ -200,7 +200,7 @@ class Pages:
 
 
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
-    """Return the button that starts a new conversation, from any frame; ``None`` if no frame has one."""
+    """Return the button that starts a new conversation, in any frame; ``None`` if no frame has such a button."""
     for frame in page.frames:
         button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
         if button is not None:
@@ -209,7 +209,7 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
 
 
 def _close_extra_windows(tab: Tab) -> Tab:
-    """Close the popup windows and dialogs of a page. Close the page itself if it opens too many. Return the tab."""
+    """Close all windows and dialogs that a page will open. If it opens too many, close the page. Return the tab."""
     left = MAX_WINDOWS
 
     async def close_and_count(answering: Callable[[], Awaitable[None]]) -> None:
@@ -239,7 +239,7 @@ async def _limit_worker_console(worker: Worker) -> None:
 
 
 async def _has_password_field(page: Page) -> bool:
-    """Whether any frame of the page has a password field; false if the page does not respond."""
+    """Whether any frame of the page has a password field. False if the page does not respond."""
     from playwright.async_api import Error  # Playwright is already imported
 
     for frame in page.frames:
@@ -252,7 +252,7 @@ async def _has_password_field(page: Page) -> bool:
 
 
 def build_page_error(message: str) -> BrowserLost:
-    """Build the error from a message of Playwright: the page crashed, or could not be read or clicked."""
+    """Return the error for a message of Playwright: the browser lost the page, or could not control it."""
     first = message.splitlines()[0][:200]
     summary = "the browser lost the page" if is_page_gone(message) else "the browser could not control the page"
     return BrowserLost(f"{summary}: {first}")

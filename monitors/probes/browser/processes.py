@@ -1,7 +1,8 @@
 """Limit the memory and CPU time of the browser's processes, and create their temporary folder.
 
-The limits work only on Linux, because they read ``/proc``. If the process of a page exceeds a limit, the process is
-ended and the page crashes. If the browser or Playwright exceeds a limit, the browser is ended and a new one starts.
+The limits work only on Linux, because ``/proc`` is read. If the process of a page exceeds a limit, the process is
+ended, and the page crashes. If the browser or Playwright exceeds a limit, the browser is ended, and a new browser
+starts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from monitors.child_environment import build_child_environment
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""Maximum length of the folder's path. Chromium adds about 40 characters, and does not start with more than 107."""
+"""Maximum length of the folder's path. Chromium adds about 40 characters. It does not start with more than 107."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
@@ -52,8 +53,8 @@ def remove_folder(folder: Path) -> None:
 def set_playwright_temporary_folder(folder: Path) -> None:
     """Use ``folder`` for the temporary files of Playwright and the browsers that this task starts next.
 
-    Playwright has no option for the folder, so its environment variable is set. The environment of Playwright and
-    the browsers contains no secret.
+    Playwright has no option for the folder; its environment variable is set. The environment of Playwright and the
+    browsers contains no secret.
     """
     transport: Any = import_module(
         "playwright._impl.transport"
@@ -89,7 +90,7 @@ SPINNING_S: Final = 60.0
 """Seconds for which the process of a page may use a full core without a pause. The slowest real page took 8 s."""
 BUSY_CPU_SHARE: Final = 0.9
 POLL_INTERVAL_S: Final = 0.5
-"""Seconds between two checks. Short, because a page can allocate 1.2 GB in a second."""
+"""Seconds between two checks. The time is short, because a page can allocate 1.2 GB in a second."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -98,7 +99,7 @@ _PROC: Final = Path("/proc")
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits for the processes of a browser. The constants with the same names explain them."""
+    """The limits for the processes of a browser. The constants with the same names explain the values."""
 
     page_mb: float = PAGE_MB
     browser_mb: float = BROWSER_MB
@@ -126,7 +127,7 @@ _Since = tuple[float, float]
 class BrowserWatch:
     """Watch a browser's processes. The browser is the child process with ``mark`` in its command.
 
-    ``ended`` is the reason why the last process was ended; empty if none was ended.
+    ``ended`` is the reason why this watch last ended a process. It is empty if no process was ended.
     """
 
     mark: str
@@ -200,7 +201,7 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Return the command line of a process. It is read once, except for a zygote, which may become a page."""
+        """Return the command line of a process. It is read once, but always for a zygote: it may become a page."""
         command = self._commands.get(pid)
         if command is None:
             command = _read_text_or_empty(_PROC / str(pid) / "cmdline")

@@ -1,12 +1,12 @@
 """Run a SOCKS proxy for the browser. It connects only to the hosts and ports that the guard allows.
 
-Everything that a page loads passes through it: frames, workers, web sockets and redirects. The proxy resolves a
-host name, checks the address and connects to this address, so that the name cannot change in between. Playwright's
-`route` is not used, because it sees neither IP addresses nor the web sockets of workers. Each browser context has
-its own proxy, so that the evidence of a case lists only what its page tried.
+All connections of a page use this proxy: frames, workers, web sockets and redirects. The proxy resolves a host
+name, checks the address and connects to the checked address. The name cannot point to another address in between.
+Playwright's `route` is not used, because it sees neither IP addresses nor the web sockets of workers. Each browser
+context has its own proxy. Therefore, the evidence of a case lists only the connections of its page.
 
-If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through that
-proxy, which then also resolves names that this machine cannot resolve.
+If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections also use that
+proxy. It then resolves the names that this machine cannot resolve.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONNECT_DEADLINE_S: Final = 30.0
 MAX_REFUSED_PLACES: Final = 200
 """Maximum number of refused hosts and ports that are recorded for one page, which may scan a network."""
 _MAX_CONNECTIONS: Final = 256
-"""Maximum number of connections of one page. Chromium opens at most 32 through a proxy, and 255 web sockets."""
+"""Maximum number of connections of one page. Through a proxy, Chromium opens at most 32, and 255 web sockets."""
 _CHUNK: Final = 262_144
 _VERSION, _NO_LOGIN, _CONNECT, _DONE = 5, 0, 1, 0
 _FAILED, _NOT_ALLOWED, _UNREACHABLE, _REFUSED, _UNSUPPORTED = 1, 2, 4, 5, 7
@@ -54,7 +54,7 @@ class _Upstream:
 
 
 class _Failed(Exception):
-    """The connection failed. ``reply`` is the SOCKS code that the browser gets."""
+    """The connection failed. ``reply`` is the SOCKS code for the browser."""
 
     def __init__(self, why: str, reply: int = _FAILED) -> None:
         super().__init__(why)
@@ -218,7 +218,7 @@ async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) 
 
 
 def _abort_stream(sink: asyncio.StreamWriter) -> None:
-    """Abort the connection, so that a stream that broke on one side does not look complete on the other side."""
+    """Abort the connection. After a normal close, a stream that broke on one side would look complete."""
     end = sink.get_extra_info("socket")
     if end is not None:
         # The socket is closed already.
@@ -228,7 +228,7 @@ def _abort_stream(sink: asyncio.StreamWriter) -> None:
 
 
 def _find_network_proxy(host: str, port: int) -> _Upstream | None:
-    """Return the proxy that the environment sets for a host. Raises `_Failed` for an unsupported scheme."""
+    """Return the proxy for a host from the environment, or ``None``. Raises `_Failed` for an unsupported scheme."""
     proxies = getproxies()
     scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - HTTP's port; other ports are mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")

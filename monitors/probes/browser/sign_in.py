@@ -24,7 +24,7 @@ POLL_INTERVAL_S = 0.5
 CHAT_CHECKS = 3
 """Number of checks in a row that must find a chat. Some sites show a chat just before they ask for a login."""
 PERSON_DEADLINE_S = 900.0
-"""Maximum seconds for a person to sign in. The person may have to fetch a phone for a second factor."""
+"""Maximum seconds for a person to sign in. A second factor may need a phone that the person must fetch."""
 
 
 async def sign_in(
@@ -32,9 +32,9 @@ async def sign_in(
 ) -> None:
     """Sign in, check that the page of the target shows a chat, then store the session.
 
-    ``state`` has the cookies and data of a browser that is already signed in, and ``by`` says how. Without
-    ``state``, the form is filled in. If only headers, cookies or HTTP authentication are configured, they are
-    checked and nothing is stored. Raises `LoginFailed` or another `ProbeError`.
+    ``state`` has the cookies and data of a browser that is already signed in, and ``by`` names the way to sign in.
+    Without ``state``, Lookout fills in the form. If only headers, cookies or HTTP authentication are configured,
+    they are checked and nothing is stored. Raises `LoginFailed` or another `ProbeError`.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.start_if_needed()
@@ -63,8 +63,8 @@ async def sign_in_by_window(
 ) -> dict[str, Any]:
     """Open a window in which a person signs in. Return the cookies and data of the browser.
 
-    The window stays open until it shows a chat, until ``pressed`` returns true, or until the person closes it.
-    Raises `LoginFailed` after 15 minutes.
+    The window stays open until it shows a chat, until ``pressed`` returns True, or until the person closes the
+    window. Raises `LoginFailed` after 15 minutes.
     """
     from playwright.async_api import Error  # 0.4 s
 
@@ -90,7 +90,7 @@ async def sign_in_by_window(
 
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
-    """Whether a tab of the window shows the chat of the target, so that the person is signed in."""
+    """Whether a tab of the window shows the chat of the target, which means that the person is signed in."""
     from playwright.async_api import Error  # Playwright is already imported
 
     home = urlsplit(address).netloc

@@ -77,9 +77,8 @@ class Visit:
             self._arrived.add(parse_place(request.url))
             request = request.redirected_from
         self.close()
-        self._page = asyncio.ensure_future(
-            read_page_info(response)
-        )  # in the background, so that the question does not wait for it
+        # in the background: the question does not wait for the build
+        self._page = asyncio.ensure_future(read_page_info(response))
 
     def raise_if_away(self, frame: Frame) -> None:
         """Raise `LeftTarget` if the page or the frame with the chat no longer belongs to the app."""
@@ -95,14 +94,14 @@ class Visit:
         """Wait until the page has loaded another document, then check it like `raise_if_away`."""
         from playwright.async_api import Error  # Playwright is already imported
 
-        # A page without a new document in time stays at its address, which is checked below.
+        # If there is no new document in time, the page has its old address, which is checked below.
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await frame.page.main_frame.evaluate("0")  # in the new document
         self.raise_if_away(frame)
 
     def blame_refused_connection(self, error: ProbeError) -> ProbeError:
-        """Return the given error, or `AccessDenied` if Lookout blocked a connection that the page may need."""
+        """Return ``error``, or `AccessDenied` if Lookout blocked a connection that the page may need."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
@@ -154,7 +153,7 @@ _EXPLAINED: Final = {
 
 
 def _parse_web_place(url: str) -> Place | None:
-    """Return the host and port of a frame; ``None`` if its address is not that of a web page."""
+    """Return the host and port of an address; ``None`` if it is not the address of a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None
 

@@ -1,7 +1,7 @@
 """Find out whether an address is a chat API, and with which settings Lookout can ask it.
 
-`identify_endpoint` sends no question. `discover_api` sends a harmless question with the usual request bodies, until
-the API answers. It then asks once more with the settings that it found.
+`identify_endpoint` sends no question. `discover_api` sends a harmless question with different request bodies until
+the API answers. Then it asks once more with the settings that it found.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ class AddressResponse(Record):
 
 
 class ApiDiscovery(Record):
-    """The settings to ask an API. If ``probe`` is ``None``, none were found, and ``problem`` is the reason.
+    """The settings to ask an API. If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason.
 
-    ``tried`` are the request bodies with their results. ``refused`` is the status 401 or 403, and ``header`` is the
-    header that the API then asked for. ``answer`` is the last answer of the API.
+    ``tried`` are the request bodies with their results. If the API refused the requests, ``refused`` is the status
+    401 or 403, and ``header`` is the header that the API asked for. ``answer`` is the last answer of the API.
     """
 
     probe: ProbeSettings | None = None
@@ -145,7 +145,7 @@ class _Reply(Record):
 
 
 async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressResponse:
-    """Return what an address is. Sends a GET, and an OPTIONS if that is not enough.
+    """Return the kind of an address. Sends a GET, and also an OPTIONS if the GET does not show the kind.
 
     No question and no configured header is sent.
     """
@@ -200,7 +200,7 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask an API with different request bodies until it answers, then ask once more to confirm the result.
+    """Ask an API with different request bodies until it answers. Ask once more, and return the settings.
 
     At most `MAX_POSTS` bodies are tried. The deadlines in ``settings`` apply.
     """
@@ -230,7 +230,7 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
 
 
 class _Search:
-    """Try request bodies one after the other. The first one is empty, because its error may name missing fields."""
+    """Try request bodies one after the other. The first body is empty: the error may name missing fields."""
 
     def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
         self._address, self._settings, self._headers = address, settings, headers
@@ -276,7 +276,7 @@ class _Search:
         return ApiDiscovery(probe=self._settings.with_api("sse" if reply.events else "json", api))
 
     async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
-        """Try the body next with the fields that the error names as missing."""
+        """If the error names missing fields, try the body with these fields next."""
         missing = list(_iterate_missing_fields(reply))
         completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
         if any(_can_hold_question(path[-1]) and path[0] not in body for path in missing):
@@ -290,7 +290,7 @@ class _Search:
 
 
 async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
-    """Return the field with the first model that an API of OpenAI's kind lists; empty if it lists none."""
+    """Return the field ``model`` with the first model of an OpenAI-compatible API. Empty if it has none."""
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
         return {}
@@ -299,7 +299,7 @@ async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str
 
 
 def _build_final_result(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """Return the result for an error that no other request body can avoid; ``None`` for other replies."""
+    """Return the result for an error that would also occur with any other request body; otherwise ``None``."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
@@ -335,7 +335,10 @@ async def _post_body(client: httpx.AsyncClient, address: str, body: Any) -> _Rep
 
 
 def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
-    """Return the settings that read this reply, and its text. Raises `PageNotUnderstood` without an answer."""
+    """Return the settings for such a reply, and the text of the answer.
+
+    Raises `PageNotUnderstood` if the reply has no answer.
+    """
     documents = reply.parse_documents()
     if not documents:
         raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: the reply is not JSON")
@@ -389,7 +392,7 @@ def _compute_field_name_rank(path: str) -> int:
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Whether the answer is all pieces joined. Otherwise the last piece alone is the complete answer."""
+    """Whether the answer consists of all pieces joined. If not, the last piece is the complete answer."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
@@ -397,7 +400,10 @@ def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
 
 
 def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
-    """Return the mark that ends a stream. Raises `PageNotUnderstood` without one, or if events are not JSON."""
+    """Return the mark that ends a stream.
+
+    Raises `PageNotUnderstood` if the stream has no end mark, or if its events are not JSON.
+    """
     *before, last = events
     if any(_parse_json_or_none(event.data) is None for event in before):
         raise PageNotUnderstood("Lookout cannot read the stream: its events are not JSON")
@@ -414,7 +420,7 @@ def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
 def _iterate_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
     """Yield the path of each field that an error reports as missing.
 
-    It reads ``loc`` of pydantic, ``param`` of OpenAI, or names in the text of the error.
+    The fields are in ``loc`` (pydantic), in ``param`` (OpenAI), or in the text of the error.
     """
     if reply.is_good():
         return

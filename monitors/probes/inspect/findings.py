@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 MIN_LIKENESS = 0.6
-"""Minimum share of the letters of an answer that a message must contain, because a page may change the text."""
+"""Minimum share of the letters of an answer that a message must contain. A page may change a part of the text."""
 
 PIECE_LETTERS = 5
-"""Length of the pieces in which two texts are compared. A page may split, join and number text."""
+"""Length of the pieces in which two texts are compared. A page may split, join and number the text."""
 MIN_PIECEWISE_LETTERS = 12
 """Minimum number of letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
 UNSHOWN_WEIGHT = 0.25
-"""The weight with which extra text lowers the likeness, so that the text with less extra text wins."""
+"""The weight with which extra text lowers the likeness. Of two texts, the text with less extra text wins."""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Maximum number of reads (documents times paths) for one address. This number takes about 1 s."""
+"""Maximum number of reads (documents times paths) for one address. They take about 1 s."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
@@ -55,9 +55,10 @@ class NetworkMessage(Record):
 class WireCandidate(Record):
     """A rule that finds the answer in a network message.
 
-    ``likeness`` is the share of the answer that the page shows, as in `compute_likeness`. ``more`` is text that the
-    page does not show. ``sources`` are the sources that the rule reads. ``hides``: the page does not show some
-    source or text.
+    - ``likeness`` is the share of the shown answer that the message contains (see `compute_likeness`).
+    - ``more`` is text of the message that the page does not show.
+    - ``sources`` are the sources that the rule reads.
+    - ``hides`` is True if the page does not show some source or text.
     """
 
     kind: str
@@ -77,7 +78,7 @@ def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tup
 def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
     """Return a rule for each address and path that contained all answers.
 
-    The paths of the sources, the model and the latency come from any of the answers, because some have no sources.
+    The paths of the sources, the model and the latency are from any of the answers. Some answers have no sources.
     """
     if not by_answer or not all(by_answer):
         return ()
@@ -164,14 +165,14 @@ def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[
 
 
 def read_text_at(path: str, documents: list[Any], *, joins_pieces: bool) -> str | None:
-    """Return the text at a path in the documents; ``None`` if there is none."""
+    """Return the text at a path in the documents; ``None`` if there is no text."""
     rule = WireRule(url=".", text=path, joins=joins_pieces)
     payload = extract_payload(rule, "", documents)
     return None if payload is None else payload.text
 
 
 def compute_likeness(text: str, answer: str) -> float:
-    """Return the share of ``answer`` that ``text`` contains, from 0 to 1. Extra text in ``text`` lowers it.
+    """Return the share of ``answer`` that ``text`` contains, from 0 to 1. Extra text in ``text`` lowers the share.
 
     ``text`` was sent over the network, and ``answer`` was read from the page. Only letters and digits are compared,
     in small pieces, because a page may omit sources and add its own words.
@@ -197,7 +198,7 @@ def _split_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits of a text in lower case, which do not depend on the format of a page."""
+    """Return only the letters and digits of a text, in lower case. They do not depend on the format of a page."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
@@ -275,10 +276,10 @@ class AskPermission(StrEnum):
 
 
 class PageElement(Record):
-    """An element of the page. ``role`` and ``name`` come from the accessibility tree.
+    """An element of the page. ``role`` and ``name`` are from the accessibility tree.
 
-    ``selector`` finds the element again; ``None`` if no selector does. ``how_sure`` says in words how sure Lookout
-    is that this is the right element.
+    ``selector`` matches the element, or is ``None`` if no selector matches it. ``how_sure`` says in words how sure
+    Lookout is that this is the right element.
     """
 
     role: str
@@ -292,7 +293,7 @@ class PageElement(Record):
         return self.model_copy(update={"how_sure": how_sure})
 
     def as_place_of(self, selector: str | None) -> Self:
-        """Return the place of all answers, found by this one: with a selector that matches all, without a name."""
+        """Return the place of all answers. This element is one answer, and ``selector`` matches all answers."""
         return self.model_copy(update={"selector": selector, "name": ""})
 
 
@@ -370,16 +371,16 @@ API_ADVICE = {
         "correct them"
     ),
 }
-"""Advice for an API, where it differs from the advice for a page."""
+"""The advice for an API, for the reasons with another advice than for a page."""
 
 
 def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
-    """Return what to do if there is no answer for this reason."""
+    """Return the advice for this reason why there is no answer."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Three questions that any bot can answer, and that start no action or search. Each needs a different answer."""
+"""Three questions that any bot can answer, and that start no action or search. The right answers are different."""
 SAME_ANSWER = "another question had the same answer"
 OTHER_ANSWER = "the app sent the text on the page as the answer to another question"
 
@@ -396,10 +397,11 @@ class PageProblem(Record):
 class Trial(Record):
     """One question that was asked as in a run.
 
-    ``text`` is the answer on the page, ``sent`` the one that the rule for the network read. ``doubt`` is the reason
-    why the text is probably not the answer. ``stripped`` are texts of the message that are not part of the answer,
-    such as names and sources. ``by_page`` and ``by_wire`` are the grades of the two texts: empty if right, ``None``
-    if not graded.
+    - ``text`` is the answer on the page, and ``sent`` is the answer that the rule found in the network messages.
+    - ``doubt`` is the reason why the text is probably not the answer.
+    - ``stripped`` are texts of the message that are not part of the answer, such as names and sources.
+    - ``by_page`` and ``by_wire`` are the reasons why the two texts failed: empty for a right answer, ``None`` if it
+      was not graded.
     """
 
     question: str
@@ -428,9 +430,10 @@ REMEMBERED = "quillfern"
 class NewChat(Record):
     """The effect of the "new chat" button of a page.
 
-    ``recalled``: the bot remembers an earlier turn. ``forgotten``: it does not remember it after the button was
-    clicked; ``None`` if this was not tested. ``button_s`` and ``fresh_s`` are the seconds until the chat is ready,
-    after the button and on a new page.
+    - ``recalled``: the bot remembers an earlier turn of the conversation.
+    - ``forgotten``: after a click on the button, the bot does not remember the turn. ``None`` if this was not
+      tested.
+    - ``button_s`` are the seconds until the chat is ready after a click, and ``fresh_s`` on a new page.
     """
 
     recalled: bool
@@ -442,11 +445,13 @@ class NewChat(Record):
 class PageInspection(Record):
     """The result of the inspection of one page. Times are in seconds from opening the page.
 
-    ``open`` are selectors of the controls that open the chat. ``frame`` is the address of the frame with the chat,
-    if that is not the page itself. ``why_asked`` is the reason why a question was asked or not. ``starters`` are
-    questions that the page suggests. ``fallback_answer`` is the one answer that all general questions got.
-    ``pins_note`` names proposed selectors that did not work, which are not in ``selectors``. ``picture`` is the
-    path of the screenshot.
+    - ``open`` are selectors of the controls that open the chat.
+    - ``frame`` is the address of the frame with the chat, if the chat is in a frame.
+    - ``why_asked`` is the reason why a question was asked or not asked.
+    - ``starters`` are questions that the page suggests.
+    - ``fallback_answer`` is the only answer if all general questions got the same answer.
+    - ``pins_note`` names the proposed selectors that did not work. They are not in ``selectors``.
+    - ``picture`` is the path of the screenshot.
     """
 
     address: str
@@ -485,7 +490,7 @@ class PageInspection(Record):
         return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
 
     def with_fallback_answer(self, text: str) -> Self:
-        """Return the inspection with the one answer that all general questions got."""
+        """Return the inspection with the answer that was the same for all general questions."""
         return self.model_copy(update={"fallback_answer": text})
 
     def with_trials(
@@ -496,7 +501,7 @@ class PageInspection(Record):
 
 
 def is_one_answer(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got the same answer, such as "I do not know", or a text that is always on the page."""
+    """Whether all questions got the same text, such as "I do not know", or a text that is always on the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 

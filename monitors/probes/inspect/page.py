@@ -1,8 +1,8 @@
 """Inspect a chat page: find the message box, the send button and the place of the answers.
 
-The inspection asks at most one harmless question. If that fails, the result says what to do. A trial asks three
-questions, to check whether the answers are plausible and whether the page hides a part of them. It also tests the
-"new chat" button of the page.
+The inspection asks at most one harmless question. If it fails, the result says what to do. A trial asks three
+questions. It checks whether the answers are plausible, whether the page hides a part of them, and whether the "new
+chat" button works.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ from monitors.storage import OWNER_ONLY_MODE
 
 
 def describe_probe_error(error: ProbeError) -> PageProblem:
-    """Build the description of an error, with what to do."""
+    """Return the description of an error, with the advice."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
 
 DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 PICTURE_DEADLINE_S = 15.0
-# A question with the proposed selectors may take 10 s, and 3 times as long as the question without them.
+# A question with the proposed selectors may take 10 s, or 3 times as long as the question without these selectors.
 MIN_PINNED_DEADLINE_S, PINNED_DEADLINE_FACTOR = 10.0, 3
 # Colours that people with red-green blindness can distinguish (Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
@@ -330,9 +330,9 @@ def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) 
 
 @dataclass(frozen=True)
 class TrialAnswer:
-    """A question with the text that was read and the messages that were received, or the error.
+    """A question with the text that was read and the received messages, or with the error.
 
-    ``new_chat``: after the answer, the page had a button for a new conversation.
+    ``new_chat`` is True if the page had a button for a new conversation after the answer.
     """
 
     question: str
@@ -406,7 +406,7 @@ async def ask_trial_questions(
 
 
 async def _test_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
-    """Test whether a bot forgets the conversation after "new chat" was clicked; ``None`` if it does not answer."""
+    """Test whether a bot forgets the conversation after a click on "new chat". ``None`` without an answer."""
     remember, recall = REMEMBER
     try:
         async with pages.open_tab() as tab:

@@ -1,7 +1,7 @@
 """Ask an agent that works on a job: start the job, wait until it is finished, and fetch its report.
 
-The report becomes the answer. While Lookout waits, it reads the events of the job, polls its state, and answers
-questions of the agent. A job is noted in the folder of the run, so that a killed run resumes it.
+The report becomes the answer. While Lookout waits, it reads the events of the job, polls the state of the job, and
+answers questions of the agent. A job is stored in the folder of the run. After a killed run, the job is resumed.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class JobTraces(Protocol):
         ...
 
     async def read_runs(self, address: str) -> Sequence[Any]:
-        """Return the runs in the trace of a finished job; empty if it is not available.
+        """Return the runs in the trace of a finished job; empty if the trace is not available.
 
-        Raises like `require_own_project`.
+        Raises `ConfigError` like `require_own_project`.
         """
         ...
 
 
 StoreJob = Callable[[AgentJob], None]
 FindScriptedAnswer = Callable[[tuple[str, ...], str], str | None]
-"""Returns the suite's answer to a question of the agent, given the turns; ``None`` if the suite has none."""
+"""A function from the turns and a question of the agent to the suite's answer, or ``None`` if there is none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
@@ -67,15 +67,16 @@ def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
 
 
 PAUSE_GROWTH = 1.5
-"""Each pause between two polls is this many times as long as the pause before it."""
+"""Each pause between two polls is this many times as long as the previous pause."""
 
 
 class JobDriver:
     """A `ChatDriver` for an API that starts jobs. Use it as an async context manager, in one event loop only.
 
-    `headers` authenticate. They are never stored or shown in an error, and are not sent to other hosts that the app
-    names. Running jobs are noted in `run_folder`. `script` returns the suite's answers to questions of the agent.
-    With `traces`, the first job runs alone, to check in which project its trace is.
+    - `headers` authenticate. They are never stored or shown in an error, and are not sent to other hosts.
+    - Running jobs are stored in `run_folder`.
+    - `script` returns the suite's answers to questions of the agent.
+    - With `traces`, the first job runs alone, and the project of its trace is checked.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class JobDriver:
 
     @asynccontextmanager
     async def _run_first_job_alone(self) -> AsyncGenerator[None]:
-        """Run the first job alone, so that only one job starts if its trace is in the project of production."""
+        """Run the first job alone. If its trace is in the project of production, no other job is started."""
         if self._has_first_job_ended:
             yield
             return
@@ -165,7 +166,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Return the job that an earlier process started; ``None`` if the app no longer has it."""
+        """Return the job that an earlier process started; ``None`` if the app no longer has the job."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -236,9 +237,9 @@ class JobDriver:
         job.update_steps(document)
 
     async def _raise_if_old_job(self, job: AgentJob) -> None:
-        """Raise `OldJob` if the app did not start a new job, but returned one that a run started before.
+        """Raise `OldJob` if the app did not start a new job, but returned an older job.
 
-        If that job has already failed in this run, its error is raised again.
+        If the older job has already failed in this run, its error is raised again.
         """
         if not job.job_id:
             return
@@ -281,8 +282,8 @@ class JobDriver:
     async def _answer_question(self, job: AgentJob, store_job: StoreJob) -> None:
         """Answer the question of the agent if it waits for an answer.
 
-        The answer is stored before it is sent, so that a resumed run does not send a different one. After a
-        temporary error, the question is answered again after the next state.
+        The answer is stored before it is sent. A resumed run sends the same answer. After a temporary error, the
+        question is answered again after the next state.
         """
         if job.questions.open_question is None or job.is_finished:
             return
@@ -307,7 +308,7 @@ class JobDriver:
         store_job(job)
 
     async def _fetch_question(self, job: AgentJob) -> str:
-        """Return the text of the question from the address of the report; empty if there is none."""
+        """Return the text of the question from the address of the report; empty if it has no question."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
@@ -333,7 +334,7 @@ class JobDriver:
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _fetch_state(self, job: AgentJob) -> None:
-        """Fetch the state of the job and store it in ``job``. Temporary errors are tried again."""
+        """Fetch the state of the job and store it in ``job``. After a temporary error, try again."""
         url = job.build_address(self._settings.status_url)
         document = await self._fetch_with_retries(job, url, job.parse_status_reply)
         job.update_state(document)

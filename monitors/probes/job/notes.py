@@ -1,4 +1,4 @@
-"""Store running jobs in files, so that a killed run resumes its jobs and does not start new ones."""
+"""Store running jobs in files. After a killed run, the jobs are resumed and not started again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ MIN_UNIQUE_ID_CHARACTERS = 16
 class JobNote(Record):
     """A job that was started, with its conversation, the earlier answers, its id and its ``Location``.
 
-    ``questions`` are questions of the agent with their answers. ``delivered``: the app accepted the last answer.
+    ``questions`` are questions of the agent with their answers. ``delivered`` is True if the app accepted the last
+    answer.
     """
 
     turns: tuple[str, ...]
@@ -40,7 +41,7 @@ class JobNotes:
         self._jobs_of_other_runs: frozenset[str] | None = None
 
     def read_note(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
-        """Return the stored job of a question; ``None`` if there is none, or if the turns have changed."""
+        """Return the stored job of a question; ``None`` if no job is stored, or if the turns have changed."""
         try:
             note = JobNote.model_validate_json(self._build_note_path(name).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
@@ -63,7 +64,7 @@ class JobNotes:
         return self._jobs_of_other_runs
 
     def delete_note(self, name: str) -> None:
-        """Delete the file of a failed job, so that the next attempt starts a new job."""
+        """Delete the file of a failed job. The next attempt then starts a new job."""
         self._build_note_path(name).unlink(missing_ok=True)
 
     def _build_note_path(self, name: str) -> Path:

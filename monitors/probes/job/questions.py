@@ -1,7 +1,7 @@
-"""Track the questions of an agent, so that each one is answered once.
+"""Track the questions of an agent. Each question must be answered only once.
 
-The app may repeat a question: in a state that it reports after the answer, or in an event stream that starts again.
-The same text is a new question only if the agent continued its work in between.
+The app may repeat a question in a state after the answer, or in an event stream that starts again. An equal text is
+a new question only if the agent continued its work in between.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ MAX_QUESTION_CHARACTERS = 2000
 class AgentQuestions:
     """The questions of one job.
 
-    ``open_question`` is the question without an answer. It is an empty text if the app does not show its words, and
-    ``None`` if the agent does not wait. ``earlier_questions`` were answered by an earlier process.
-    ``delivered``: the app has accepted the last answer.
+    - ``open_question`` is the question without an answer. It is an empty text if the app does not show the words,
+      and ``None`` if the agent does not wait.
+    - ``earlier_questions`` were answered by an earlier process.
+    - ``delivered`` is True if the app has accepted the last answer.
     """
 
     def __init__(
@@ -78,10 +79,11 @@ class AgentQuestions:
         return "" if is_waiting else None
 
     def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
-        """Return the question with the answer to send: the scripted one, or the default.
+        """Return the question with the answer to send: the answer ``scripted``, or the default answer.
 
-        If the last answer was possibly not accepted, it is returned again. Raises `PageNotUnderstood` if no address
-        for answers is configured, and `AnswerIncomplete` if the agent asks too many questions.
+        If the app possibly did not accept the last answer, this answer is returned again. Raises
+        `PageNotUnderstood` if no address for answers is configured, and `AnswerIncomplete` if the agent asks too
+        many questions.
         """
         settings = self._settings
         if settings.answer_url is None:

@@ -18,13 +18,13 @@ from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.retry import TryAgain
 
 _ACCESS_DENIED_CODES: Final = ("UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED")
-"""Codes of GraphQL errors for a key that is missing or not sufficient."""
+"""The codes of GraphQL errors for a missing API key, or a key without the necessary rights."""
 
 
 def build_report_request(template: str, job: AgentJob) -> Any:
     """Return the JSON to post for the report of a job.
 
-    Raises `PageNotUnderstood` if it contains ``{job}`` but the app returned no id.
+    Raises `PageNotUnderstood` if the template contains ``{job}``, but the app returned no id.
     """
     if "{job}" in template and not job.job_id:
         raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
@@ -49,7 +49,7 @@ def _fill_report_template(template: Any, job: AgentJob) -> Any:
 
 
 def require_no_graphql_errors(text: str) -> str:
-    """Return the text of a reply if it has no GraphQL errors.
+    """Return the text of a reply unchanged if it has no GraphQL errors.
 
     Raises:
         PageNotUnderstood: the query is not valid, because the reply has no ``data``
@@ -83,7 +83,7 @@ def parse_graphql_errors(text: str) -> list[Any]:
 
 
 def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """Build the answer of a finished job from the report ``body``, or from the last state without a ``body``.
+    """Build the answer of a finished job from the report ``body``, or from the last state if ``body`` is ``None``.
 
     Raises `PageNotUnderstood` if ``probe.job.text`` matches nothing.
     """

@@ -55,10 +55,10 @@ GONE_STATUSES = (404, 410)
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
-"""HTTP statuses of a GraphQL server for a query that it cannot run. The body contains the errors."""
+"""The HTTP statuses of a GraphQL server for a query that it cannot run. The body contains the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
 MAX_EVENTS_BYTES = 200 * MEGABYTE_BYTES
-"""Maximum number of bytes in the event stream of a job. For other responses, the settings have the limit."""
+"""Maximum number of bytes in the event stream of a job. The limit for other responses is a setting."""
 CHUNK_BYTES = 65_536
 
 
@@ -93,10 +93,10 @@ class JobHttp:
 
     @asynccontextmanager
     async def start_job(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
-        """Start a job and yield the response, whose body is not read yet. Use one ``key`` for all tries of a start.
+        """Start a job and yield the response. The body of the response is not read yet.
 
-        Raises `Unreachable` or `AccessDenied` if the job was possibly started. Raises `TryAgain` if the app has too
-        many jobs (HTTP 429), so that this job was not started.
+        Use one ``key`` for all attempts to start a job. Raises `TryAgain` if the app has too many jobs (HTTP 429)
+        and did not start this job. After `Unreachable` or `AccessDenied`, the job was possibly started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
@@ -241,9 +241,9 @@ def redact_url(url: str) -> str:
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""A job that the app created more than this many seconds before its start is an old job.
+"""If the app created a job more than this many seconds before Lookout started it, the job is an old job.
 
-Clocks may differ by less.
+The two clocks may differ by less.
 """
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
@@ -257,11 +257,14 @@ A step has at most three events, so the events of `MAX_STEPS` steps always fit.
 class AgentJob:
     """The state of one job of an agent.
 
-    ``age_s`` is the age of the job when this process resumed it, or 0 if this process started it. ``has_events``:
-    an event was read. ``has_end_event``: an event reported the end of the job. ``start_reply_at`` is the time of
-    the reply to the start, by the clock of the app. ``duration_s`` is how long the job took, once its report is
-    there. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``earlier_questions``
-    were answered by an earlier process. ``delivered``: the app has accepted the last answer.
+    - ``age_s`` is the age of the job when this process resumed it, or 0 if this process started it.
+    - ``has_events``: an event was read.
+    - ``has_end_event``: an event reported the end of the job.
+    - ``start_reply_at`` is the time of the reply to the start, by the clock of the app.
+    - ``duration_s`` is the time from the start to the report, or ``None`` without a report.
+    - ``find_scripted_answer`` returns the suite's answer to a question of the agent.
+    - ``earlier_questions`` were answered by an earlier process.
+    - ``delivered``: the app has accepted the last answer.
     """
 
     settings: JobSettings
@@ -306,7 +309,7 @@ class AgentJob:
         return self.settings.deadline_s - self.elapsed_s
 
     def build_address(self, template: str) -> str:
-        """Return an address with its placeholders replaced. The id of the job is escaped.
+        """Return an address in which the placeholders are replaced. The id of the job is escaped.
 
         Raises `PageNotUnderstood` if the app did not return the id or location that the address needs.
         """
@@ -363,7 +366,7 @@ class AgentJob:
         self.update_hops(document)
 
     def _raise_if_old_job(self, document: Any) -> None:
-        """Raise `OldJob` if the app created the job before it was started. The clock of the app counts."""
+        """Raise `OldJob` if the app created the job before Lookout started it, by the clock of the app."""
         created_at = next(
             filter(None, map(_parse_utc_time, collect_items(document, self.settings.created_at))), None
         )
@@ -379,13 +382,13 @@ class AgentJob:
         )
 
     def update_hops(self, document: Any) -> None:
-        """Store how often work was handed to another agent, if the app counts it."""
+        """Store how often work was handed to another agent, if the app counts the handoffs."""
         hops = collect_items(document, self.settings.hops) if self.settings.hops else []
         counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         self.hops = counted[-1] if counted else self.hops
 
     def update_steps(self, document: Any) -> None:
-        """Store the steps that a state or report lists, if they are more than the known ones."""
+        """Store the steps in a state or a report, if there are more steps than before."""
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
         self.store_path_if_longer(
@@ -393,13 +396,13 @@ class AgentJob:
         )
 
     def store_path_if_longer(self, path: AgentPath) -> None:
-        """Store the steps and hops of the agent, if the steps are more than the known ones."""
+        """Store the steps and hops of the agent, if there are more steps than before."""
         if len(path.steps) > len(self.steps):
             self.steps, self.has_all_steps = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
-        """Store one event of the job. The name of the event may be a state. Data that is not JSON is ignored."""
+        """Store one event of the job. The name of an event may be a state. Data that is not JSON is ignored."""
         if event.name.casefold() in self._end_states:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
@@ -423,7 +426,7 @@ class AgentJob:
             self.steps, self.has_all_steps = (self.steps + steps)[:MAX_STEPS], False
 
     def parse_status_reply(self, body: str) -> Any:
-        """Return a polled state. Raises `TryAgain` if the body is not a state, because a proxy may have sent it."""
+        """Return the state in a reply. Raises `TryAgain` if the body has no state: a proxy may have sent it."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -436,7 +439,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """The address of the trace of the job; empty if no state had one."""
+        """The address of the trace of the job; empty if no state contained an address."""
         addresses = [
             value for value in collect_items(self.last_document, self.settings.trace_url) if isinstance(value, str)
         ]
@@ -463,9 +466,9 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """The steps of the agent from its list of steps, or from its events if they contain more steps.
+        """The steps of the agent: from the list of steps, or from the events if they contain more steps.
 
-        Events are used only if the stream was complete, or if there is no complete list of steps.
+        The events are used only if the stream was complete, or if there is no complete list of steps.
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
@@ -514,7 +517,7 @@ def build_old_job_error(description: str) -> OldJob:
 
 
 def _parse_utc_time(value: Any) -> datetime | None:
-    """Return a time in UTC from seconds since 1970 or ISO 8601; ``None`` without a time zone."""
+    """Return a time in UTC from seconds since 1970 or ISO 8601; ``None`` if the time has no time zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
