@@ -58,14 +58,15 @@ class DomainVocabulary(Record):
     """The content of ``vocabulary.toml``: the words of one domain, in every language of its answers."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
-        description="the roles that an amount can have, each with its phrases; Lookout never compares amounts in "
+        description="the roles that an amount can have, each with its phrases. Lookout never compares amounts with "
         "different roles"
     )
     percent_of: tuple[str, ...] = Field(
-        default=(), description="roles on which percentages are based; a percentage never has one of these roles"
+        default=(),
+        description="roles that percentages are based on. A percentage never has one of these roles itself",
     )
     events: Lexicon = Field(
-        default=(), description='events: "3 days before" one of them is a time, not a look-back period'
+        default=(), description='events. "3 days before" such an event is a time and not a look-back period'
     )
     variants: Lexicon = Field(
         default=(), description='words after a name that has several variants: "plan" in "the Pro plan"'
@@ -73,10 +74,12 @@ class DomainVocabulary(Record):
     yes: Lexicon = Field(default=(), description="words that answer yes to every question")
     no: Lexicon = Field(default=(), description="words that answer no to every question")
     yes_unless: dict[str, Lexicon] = Field(
-        default={}, description="a word, and the words of `yes` that have no meaning in a clause with it"
+        default={},
+        description="words, each with the words of `yes` that do not mean yes in a clause with this word",
     )
     predicates: dict[str, Annotated[Lexicon, Field(min_length=1)]] = Field(
-        default={}, description="groups of words that answer yes if the question has a word of the group"
+        default={},
+        description="groups of words. A word of a group answers yes if the question has a word of the same group",
     )
     common: Lexicon = Field(default=(), description="words that are in too many questions to be a topic")
 

@@ -48,49 +48,55 @@ class JobSettings(Record):
     url: str | None = Field(default=None, description="the address to post to; default: the target's address")
     request: str = Field(
         default='{"question": "{question}"}',
-        description='the JSON to post; {question} is replaced with the turn, "{history}" with the list of earlier '
-        "messages (in a list: once for each), {conversation} with an id of this conversation",
+        description='the JSON to post. {question} is replaced with the turn, "{history}" with the list of earlier '
+        'messages, and {conversation} with an id of the conversation. If "{history}" is an item of a list, it is '
+        "replaced with one item for each message",
     )
     id: str = Field(default="id", description="path to the job's id in the reply to the start")
     status_url: Address = Field(
         default="{start}/{job}",
-        description="the address to poll the state, with {start}, {job} and {location} (the reply's Location "
-        "header)",
+        description="the address of the job's state, which Lookout polls. It may contain {start}, {job} and "
+        "{location} (the Location header of the reply)",
     )
     events_url: Address | None = Field(
-        default=None, description="an event stream of the job's progress; if it ends early, Lookout asks status_url"
+        default=None,
+        description="an event stream of the job's progress. If the stream ends early, Lookout polls status_url",
     )
     report_url: Address | None = Field(
-        default=None, description="the address of the report; default: the report is in the finished state"
+        default=None,
+        description="the address of the report. Default: the report is in the state of the finished job",
     )
     report_request: str | None = Field(
         default=None,
-        description="the JSON to post to report_url, if a plain GET is not enough, for example a GraphQL query; "
-        "{job} is replaced with the job's id. `errors` in a GraphQL reply are errors, with every HTTP status",
+        description="the JSON to post to report_url if a GET is not enough, for example a GraphQL query. {job} is "
+        "replaced with the id of the job. A GraphQL reply with `errors` is an error, whatever its HTTP status",
     )
     cancel_url: Address | None = Field(
-        default=None, description="the address to post to after the deadline, to stop the agent"
+        default=None, description="the address to which Lookout posts after the deadline to stop the agent"
     )
     state: str = Field(
-        default="status", description="path to the job's state; a state that is not listed means running"
+        default="status", description="path to the job's state. A job in a state that is not listed is running"
     )
     event_type: str = Field(
         default="type",
-        description="path to the type of an event, if events have no name: job.done is the state done; types of "
-        "an agent's steps (agent.spawned, agent.tool_call, …) are read if event_step is not set",
+        description="path to the type of an event, for events without a name. The type job.done means the state "
+        "done. If event_step is not set, the types of an agent's steps (agent.spawned, agent.tool_call, …) are "
+        "read",
     )
     created_at: str = Field(
         default="created_at",
-        description="path to the creation time of the job in its state; if a start returns an older job, this is "
-        "no answer",
+        description="path to the creation time of the job in its state. If a start returns an older job, the "
+        "question has no answer",
     )
-    finished: tuple[str, ...] = Field(default=FINISHED, description="states that mean: the report is ready")
-    failed: tuple[str, ...] = Field(default=FAILED, description="states that mean: the job failed without a report")
+    finished: tuple[str, ...] = Field(default=FINISHED, description="states of a job whose report is ready")
+    failed: tuple[str, ...] = Field(default=FAILED, description="states of a job that failed without a report")
     text: str = Field(
-        default="report", description="path to the report's text; empty: the whole body, also if it is not JSON"
+        default="report",
+        description="path to the report's text. If empty, the report is the whole body, which need not be "
+        "JSON",
     )
     citations: str | None = Field(
-        default=None, description="path to the sources; a list gives its items, an empty list no source"
+        default=None, description="path to the sources. If the value is a list, each item is a source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
@@ -98,63 +104,68 @@ class JobSettings(Record):
     error: str = Field(default="error", description="path to the error")
     steps: str | None = Field(
         default=None,
-        description="path to the steps (tool calls) in state or report, such as steps.*; stored as evidence",
+        description="path to the steps (tool calls) in the state or report, such as steps.*. They are stored as "
+        "evidence",
     )
-    event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
+    event_step: str | None = Field(default=None, description="path to the step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
     hops: str | None = Field(default=None, description="path to the number of hops, if the app counts them")
     trace_url: str = Field(
         default="langsmith_url",
-        description="path to the address or id of the job's trace in LangSmith, in its state; used if the target "
+        description="path in the state to the address or id of the job's trace in LangSmith. Used if the target "
         "has a table `langsmith`",
     )
     asking: tuple[str, ...] = Field(
         default=ASKING,
-        description="states, or names of events, that mean: the agent has stopped and waits for an answer to a "
+        description="states, or names of events, of an agent that has stopped and waits for an answer to a "
         "question",
     )
     awaiting: str = Field(
-        default="awaiting_human", description="path to a true or false value: whether the agent waits for an answer"
+        default="awaiting_human", description="path to a value that is true while the agent waits for an answer"
     )
     question: str | None = Field(
         default=None,
-        description="path to the agent's question in a state, in an event, or in the reply of report_url; a text "
-        "means that the agent waits",
+        description="path to the agent's question in a state, in an event, or in the reply of report_url. If "
+        "there is a text, the agent waits",
     )
     answer_url: Address | None = Field(
         default=None,
-        description="the address for the answer, such as {start}/{job}/answer; without it, a job that asks has "
-        "failed",
+        description="the address to which the answer is posted, such as {start}/{job}/answer. Without it, a job "
+        "with a question has failed",
     )
     answer: str = Field(
-        default='{"answer": "{answer}"}', description="the JSON to post; {answer} is replaced with the answer"
+        default='{"answer": "{answer}"}', description="the JSON to post. {answer} is replaced with the answer"
     )
     default_answer: Annotated[str, Field(min_length=1)] = Field(
-        default="I don't know.", description="the answer if the case has none for the question (`when_asked`)"
+        default="I don't know.",
+        description="the answer to a question for which the case has no answer in `when_asked`",
     )
     most_questions: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=5, description="maximum number of questions in one job; after it, Lookout stops the job"
+        default=5, description="maximum number of questions in one job. After more questions, Lookout stops the job"
     )
     deadline_s: JobSeconds = Field(default=900.0, description="longest time from the start to the report")
     poll_s: JobSeconds = Field(
-        default=2.0, description="first pause between two polls; each next one is 1.5 times it"
+        default=2.0,
+        description="first pause between two polls. Each pause is 1.5 times as long as the previous pause",
     )
     poll_most_s: JobSeconds = Field(default=30.0, description="longest pause between two polls")
-    request_deadline_s: JobSeconds = Field(default=30.0, description="for one request")
+    request_deadline_s: JobSeconds = Field(default=30.0, description="maximum time for one request")
     silence_s: JobSeconds = Field(
         default=60.0,
-        description="longest time without an event; after it, Lookout closes the stream and asks status_url",
+        description="longest time without an event. After that, Lookout closes the stream and polls status_url",
     )
     stumbles: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=5,
-        description="polls in a row that may fail (HTTP 404, 429, 5xx, no connection) before this is an error",
+        description="number of polls in a row that may fail (HTTP 404, 429, 5xx, no connection). One more failure "
+        "is an error",
     )
     busy_patience_s: Annotated[float, Field(ge=0, le=86_400)] = Field(
         default=300.0,
-        description="longest time for retries of a start with HTTP 429 (too many active jobs)",
+        description="longest time for which Lookout tries to start a job while the app answers HTTP 429 (too many "
+        "jobs)",
     )
     report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
-        default=5.0, description="maximum reply size in megabytes; a larger reply is an error"
+        default=5.0, description="maximum size of a reply in megabytes. A larger reply is an error"
     )
 
     @field_validator("request", "report_request", "answer")
@@ -349,7 +360,7 @@ class ReadinessSettings(Record):
     """How long Lookout waits for a target, and where the target says which commit it runs."""
 
     deadline_s: Seconds = Field(
-        default=600.0, description="maximum time until a deploy serves; a Space builds for minutes"
+        default=600.0, description="maximum time until a deploy serves. A Space builds for minutes"
     )
     poll_s: Seconds = Field(default=5.0, description="pause between two polls of the target's state")
     request_deadline_s: Seconds = Field(default=15.0, description="maximum time for one request")
@@ -357,7 +368,9 @@ class ReadinessSettings(Record):
         default=None, description="an address of the app that returns the running commit"
     )
     version_path: str = Field(
-        default="sha", description="path to the commit in the version endpoint's JSON; empty: its whole text"
+        default="sha",
+        description="path to the commit in the JSON of the version endpoint. If empty, the commit is the whole "
+        "text",
     )
     hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
 
@@ -370,27 +383,29 @@ class ApiSettings(Record):
     function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
     request: str = Field(
         default='{"question": "{question}"}',
-        description='the JSON to post; {question} is replaced with the turn, "{history}" with the list of earlier '
-        "messages (in a list: once for each), {conversation} with an id of this conversation",
+        description='the JSON to post. {question} is replaced with the turn, "{history}" with the list of earlier '
+        'messages, and {conversation} with an id of the conversation. If "{history}" is an item of a list, it is '
+        "replaced with one item for each message",
     )
     text: str = Field(
         default="answer",
         description="path to the answer's text in the response or in each event: names with dots between them, "
-        'and a number for a place in a list ("part.text", "output.0.content"); all paths here have this format',
+        'and a number for a place in a list ("part.text", "output.0.content"). All paths here have this format',
     )
     citations: str | None = Field(
-        default=None, description="path to the sources; a list gives its items, an empty list no source"
+        default=None, description="path to the sources. If the value is a list, each item is a source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
-    error: str = Field(default="error", description="path to an error; a value means that the question failed")
+    error: str = Field(default="error", description="path to an error. If there is a value, the question failed")
     joins: bool = Field(
-        default=True, description="true: join the texts of a stream; false: each text replaces the text before it"
+        default=True,
+        description="with true, the texts of a stream are joined. With false, each text replaces the previous text",
     )
     done: str = Field(
         default="[DONE]",
-        description="the last data or event name of a stream; if it is missing, the answer was cut off",
+        description="the last data or event name of a stream. If it is missing, the answer is incomplete",
     )
 
     def with_end_mark(self, done: str) -> Self:
@@ -413,23 +428,24 @@ class ProbeSettings(Record):
     driver: Identifier = Field(default="browser", description="the protocol: browser, gradio, json, sse or job")
     profile: Identifier | None = Field(
         default=None,
-        description="a known kind of page: gradio, streamlit or generic; default: detected on the page",
+        description="a known kind of page: gradio, streamlit or generic. Default: detected on the page",
     )
     selectors: Selectors = Field(default=Selectors(), description="selectors that override those of the profile")
     open: tuple[Selector, ...] = Field(
         default=(),
-        description="selectors of the elements to click, in order, before the chat appears; default: detected",
+        description="selectors of the elements that Lookout clicks, in this order, to open the chat. Default: "
+        "detected",
     )
     isolation: Isolation = Field(default=Isolation.CONTEXT, description="how strictly cases are separated")
     concurrency: Count | None = Field(
         default=None,
-        description="number of parallel questions; default: two for each core at first, then depending on the "
-        "free cores, at most eight",
+        description="number of parallel questions. Default: two for each core at first, then as many as the CPU "
+        "allows, at most eight",
     )
     requests_per_minute: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum number of questions in a minute, with each turn of a conversation counted; default: "
-        "as fast as the app answers, until it limits requests (HTTP 429)",
+        description="maximum number of questions in a minute. Each turn of a conversation counts. Default: as fast "
+        "as the app answers, until it limits requests (HTTP 429)",
     )
     answer_deadline_s: Seconds = Field(
         default=60.0, description="maximum time from sending a question to the complete answer"
@@ -448,14 +464,19 @@ class ProbeSettings(Record):
         description="time with unchanged text after which the answer is complete if neither the "
         "page nor the network shows its end",
     )
-    attempts: Count = Field(default=2, description="attempts for each question; failed attempts are recorded")
-    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="pause between two tries")
+    attempts: Count = Field(
+        default=2, description="maximum number of attempts for each question. Failed attempts are recorded"
+    )
+    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(
+        default=1.0, description="pause between two attempts"
+    )
     circuit_breaker_failures: Count = Field(
         default=5,
         description="number of questions in a row without an answer after which Lookout does not ask the others",
     )
     outage_patience_s: Annotated[float, Field(ge=0, le=3600)] = Field(
-        default=60.0, description="longest wait for an app that stops answering during a run; then the run stops"
+        default=60.0,
+        description="longest wait for an app that stops answering during a run. After that, the run stops",
     )
     repeats_severity_3: Count = Field(default=1, description="number of times that each severity-3 case is asked")
     screenshots: CapturePolicy = Field(
@@ -463,31 +484,33 @@ class ProbeSettings(Record):
     )
     traces: CapturePolicy = Field(
         default=CapturePolicy.NEVER,
-        description="when Lookout stores a Playwright trace; recording takes about 0.2 s for each question",
+        description="when Lookout stores a Playwright trace. Recording takes about 0.2 s for each question",
     )
-    load_images: bool = Field(default=False, description="load the page's images, so that pictures show them")
+    load_images: bool = Field(
+        default=False, description="whether the page loads images. Screenshots show them only then"
+    )
     browser_path: str | None = Field(
-        default=None, description="the Chromium to use; default: detected on this machine"
+        default=None, description="path of the Chromium. Default: detected on this machine"
     )
     private_network: bool = Field(
         default=False,
-        description="allow a target whose name resolves to a private network or this machine; other hosts and "
-        "ports there, and link-local addresses, stay blocked",
+        description="allow a target whose name resolves to a private network or to this machine. Other hosts and "
+        "ports of the private network, and link-local addresses, stay blocked",
     )
     service_workers: bool = Field(
         default=False,
-        description="allow the page to register service workers; use this only if the app needs them",
+        description="allow the page to register service workers. Use this only if the app needs them",
     )
     allowed_origins: tuple[WebOrigin, ...] = Field(
         default=(),
-        description='further addresses of the app, as `["http://api.internal:8000"]`: the page may connect and '
+        description='further addresses of the app, as `["http://api.internal:8000"]`. The page may connect and '
         "redirect to them, even in a private network",
     )
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="how to wait for a deploy")
     headers: HeaderTable = Field(
         default={},
-        description="headers for every request of the drivers gradio, json, sse and job, sent only to the "
-        f"configured hosts; without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
+        description="headers for every request of the drivers gradio, json, sse and job. They are sent only to the "
+        f"configured hosts. Without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
         "if it is set",
     )
     api: ApiSettings = Field(default=ApiSettings(), description="settings for the drivers gradio, json and sse")

@@ -28,14 +28,16 @@ class WireRule(Record):
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
-    text: str = Field(default="", description="path to the text; empty: the whole body is the text")
+    text: str = Field(default="", description="path to the text. If empty, the text is the whole body")
     citations: str | None = Field(
-        default=None, description="path to the sources; a list gives its items, an empty list no source"
+        default=None, description="path to the sources. If the value is a list, each item is a source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
     joins: bool = Field(
-        True, description="true: join the texts of an event stream; false: each text replaces the last"
+        True,
+        description="with true, the texts of an event stream are joined. With false, each text replaces the "
+        "previous text",
     )
     graded: Channel = Field(default=Channel.WIRE, description="the text to grade: wire or visible")
 
