@@ -130,7 +130,7 @@ What to do: check that the chat is at this address. If it is, open the picture a
             title="The page asks to sign in",
             typed=f"lookout doctor http://{PAGE}/login",
             seen="""\
-the page asks for a login instead of the chat: page titled 'Sign in', no text box, text 'Go'
+the page shows a login form instead of the chat: page titled 'Sign in', no text box, text 'Go'
 What to do: if the page asks for a login, configure [targets.NAME.login] in
   lookout.toml (docs/login.md)""",
             code=3,
