@@ -556,7 +556,7 @@ def _find_words_not_in_question_or_gold(clause: Clause, asked: Asked, reply: Pas
 
 
 def _find_negation_of_topic(topic: Words, passage: Passage) -> int | None:
-    """Return the index of a negation shortly before a word of ``topic``; ``None`` if there is no such negation."""
+    """Return the index of a negation shortly before a word of ``topic``; ``None`` without such a negation."""
     tokens = passage.scan.reader.tokens
     near = (
         at

@@ -835,7 +835,7 @@ def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
 
 
 def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return the mention with all key words of the others. If there is no such mention, return all mentions."""
+    """Return the mention with all key words of the others. Without such a mention, return all mentions."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
@@ -1021,7 +1021,7 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
 ) -> str:
     """Return why the case stays ungraded although all figures agree: because of words, days or conditions.
 
-    Return an empty text if there is no such reason.
+    Return an empty text without such a reason.
     """
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"

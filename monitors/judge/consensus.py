@@ -279,7 +279,7 @@ JUDGE_OFF: Final = "the judge is off"
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
-    """Return the judge's grade: a verdict for a decision, or an abstention if there is no decision."""
+    """Return the judge's grade: a verdict for a decision, or an abstention without a decision."""
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
         return build_judge_abstention(ruling.reason, ruling.blame, task)

@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase
 
 
 def select_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text in ``language``, or the English text if there is no text in ``language``."""
+    """Return the text in ``language``. If that is missing, return the English text."""
     return texts.get(language, texts[Language.ENGLISH])
 
 

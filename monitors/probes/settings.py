@@ -92,8 +92,7 @@ class JobSettings(Record):
     failed: tuple[str, ...] = Field(default=FAILED, description="states of a job that failed without a report")
     text: str = Field(
         default="report",
-        description="path to the report's text. If empty, the report is the whole body, which need not be "
-        "JSON",
+        description="path to the report's text. If empty, the report is the whole body, which need not be JSON",
     )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"

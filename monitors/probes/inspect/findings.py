@@ -165,7 +165,7 @@ def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[
 
 
 def read_text_at(path: str, documents: list[Any], *, joins_pieces: bool) -> str | None:
-    """Return the text at a path in the documents; ``None`` if there is no text."""
+    """Return the text at a path in the documents; ``None`` without a text."""
     rule = WireRule(url=".", text=path, joins=joins_pieces)
     payload = extract_payload(rule, "", documents)
     return None if payload is None else payload.text
