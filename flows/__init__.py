@@ -1,1 +1,1 @@
-"""The flows. They only orchestrate: monitors compute, and the warehouse stores."""
+"""The Prefect flows. They only call the other packages in order: `monitors` computes, and `warehouse` stores."""

@@ -51,9 +51,10 @@ async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | 
 
 
 def find_site_page_address(config: Config, page: str) -> str | None:
-    """Find the URL of a page of Lookout's site: below its public URL if configured, else below its local URL.
+    """Return the URL of a page of Lookout's site, or ``None`` if the site is disabled.
 
-    ``page`` is a path, with its query string. Returns ``None`` if the site is disabled.
+    The URL starts with the site's public URL if one is configured, otherwise with the site's local URL. ``page`` is
+    a path that can contain a query string.
     """
     if config.alerts.site_url is not None:
         return f"{str(config.alerts.site_url).rstrip('/')}{page}"

@@ -18,15 +18,17 @@ def utc_now() -> datetime:
 
 def read_scheduled_time() -> datetime:
     """Return when this flow run was due. If no deployment started it, return the current time."""
-    from prefect.runtime import deployment, flow_run  # reads its settings at import: connect before
+    from prefect.runtime import deployment, flow_run  # Prefect reads its settings at this import
 
     if not deployment.id:
         return utc_now()
-    return datetime.fromtimestamp(flow_run.scheduled_start_time.timestamp(), UTC)  # no subclass of datetime
+    return datetime.fromtimestamp(
+        flow_run.scheduled_start_time.timestamp(), UTC
+    )  # Prefect's time is a subclass of datetime
 
 
 def read_boot_and_uptime() -> tuple[str, float] | None:
-    """Return this machine's boot id and the seconds since boot, including sleep. ``None`` if they are unknown."""
+    """Return this machine's boot id and the seconds since boot, including sleep. Return ``None`` if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -40,7 +40,7 @@ def open_store(config: Config) -> Store:
 
 
 def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
-    """Open the warehouse of a data folder. Its journal is in the folder, or in the object store ``journal_at``.
+    """Open the warehouse of a data folder. The journal is in this folder, or in the object store ``journal_at``.
 
     Raises `ConfigError` if the path of the data folder contains a symbolic link.
     """

@@ -1,8 +1,8 @@
 """Edits Slack messages about alerts after they were sent.
 
-While a run continues, its later failures are added to its first message. At the end of the run, the message gets
-both scores and the link to the report. When a person acknowledges an alert, the message shows who did it and when.
-An edit always replaces the whole message.
+While a run continues, its later failures are added to its first message. At the end of the run, the flat score, the
+weighted score and the link to the report are added. When a person acknowledges an alert, the message shows who did
+it and when. An edit always replaces the whole message.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ RECENT_WINDOW = timedelta(hours=1)
 
 
 class MessageLocation(NamedTuple):
-    """The place of a Slack message: its channel and the id of its first alert."""
+    """The channel and the timestamp of a Slack message, and the id of the first alert that it shows."""
 
     channel: str
     ts: str
@@ -160,7 +160,7 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages with pressed buttons, and the first message about each incident."""
+    """Find the messages whose buttons were pressed, and the first message about each incident that changed."""
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
         action = find_action(actions.store, outcome.action_id)
@@ -182,15 +182,15 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of recent operator actions, oldest first.
 
-    If a receiver was killed, Slack messages may not show these outcomes yet.
+    Slack messages may not show these outcomes yet, if the process that edits the messages was killed.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 
 
 def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None:
-    """Build the alert as its message must show it now. Return ``None`` if this store has no such alert.
+    """Build what the message about an alert must show now. Return ``None`` if the store has no such alert.
 
-    It includes the alerts that were added later, the summary of the run, and the operator actions.
+    The result includes the alerts that were added later, the summary of the run, and the operator actions.
     """
     shown = load_shown_alerts(actions.store, alert_id)
     if not shown:

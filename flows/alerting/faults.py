@@ -62,9 +62,10 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
 
 
 async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
-    """Resolve the open faults whose names are in ``endings``, and send the text of each.
+    """Resolve the open faults whose names are in ``endings``.
 
-    Raises `WarehouseError`.
+    ``endings`` maps the name of a fault to the text of the alert about its end. If the text is ``None``, no alert
+    is sent. Raises `WarehouseError`.
     """
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
@@ -76,9 +77,10 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
 async def resolve_other_faults(
     notifier: Notifier, *, except_names: Collection[str], ending: str, began_at: datetime
 ) -> None:
-    """Resolve all open faults of the notifier's part of Lookout, except those named in ``except_names``.
+    """Resolve all open faults of the notifier's owner, except those named in ``except_names``.
 
-    This also resolves faults of unexpected exceptions, whose names no caller knows. Raises `WarehouseError`.
+    This also resolves faults of unexpected exceptions, whose names no caller knows. ``ending`` is the text of the
+    alerts about the end of the faults. Raises `WarehouseError`.
     """
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names

@@ -36,7 +36,7 @@ from warehouse.queries.outbox import open_incident_transaction
 ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault that is reported if Slack, or another delivery path, permanently refuses messages."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
-"""Minimum wait before a refused message is tried again, so that the same run does not try it again."""
+"""Minimum wait before a refused message is sent again. It prevents a second attempt by the same run."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
 """How often jobs that run every minute try a refused message again. Each attempt adds a row to the store."""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
@@ -172,7 +172,7 @@ async def resolve_incidents(
 def _record_resolved_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve each incident in ``endings`` and record one alert for each. This does not send the alerts."""
+    """Resolve each open incident in ``endings``. Record and return one alert for each text, but do not send it."""
     alerts: list[Alert] = []
     refused = _read_refused_alerts(notifier)
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
@@ -237,7 +237,7 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
 def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alert about each open incident if it was only printed. The keys are fingerprints.
 
-    The result is empty if there is still no other way than printing.
+    Return an empty mapping if alerts can still only be printed.
     """
     if not notifier.sender.notifies:
         return {}

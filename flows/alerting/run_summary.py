@@ -16,7 +16,7 @@ from monitors.reports.triage_summary import format_dimensions
 MAX_EXPLAINING_LINES = 3
 """Maximum number of lines that explain a failure: the recheck, common causes, and what changed.
 
-The line about the last deploy that passed is not counted.
+The lines about the last deploy that passed and about cases without coverage are not counted.
 """
 
 
@@ -50,7 +50,10 @@ def build_run_summary(
 
 
 def format_alert_recheck(alert: Alert, recheck: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
-    """Format the result of asking an alert's cases again. For a gate failure, these are all failed cases."""
+    """Format the result of asking the cases of an alert again.
+
+    An alert about a failed gate is about all failed cases of the run.
+    """
     cases = [item.incident.case_id for item in alert.items if item.incident.case_id]
     of_run = alert.kind is IncidentKind.GATE_FAIL
     return redact(format_recheck_briefly(recheck, None if of_run else cases), account_patterns=account_patterns)

@@ -26,13 +26,13 @@ One failure does not stop the other alerts, because the message itself may be th
 LEASE = timedelta(seconds=90)
 """How long only one worker may send a message.
 
-The lease is longer than sending with all retries, so that no second worker sends the same message. It also ends if
-its worker was a process of this machine and has ended.
+Sending a message with all retries takes less time than this. Therefore no second worker sends the same message. The
+lease ends earlier if the worker was a process of this machine and has ended.
 """
 
 
 class DeliveryReport(Record):
-    """How many messages were sent, and the reasons of delivery paths that refused a message."""
+    """The number of messages that were sent, and the reason for each refused message."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
@@ -41,7 +41,8 @@ class DeliveryReport(Record):
 async def send_outbox(notifier: Notifier) -> DeliveryReport:
     """Send the alerts that wait in the outbox, the most severe first. Stop if Slack is down.
 
-    If a message cannot be sent, no error is raised.
+    Return the number of sent messages and the reasons for refused messages. If a message cannot be sent, no error
+    is raised.
     """
     receipts: list[Receipt] = []
     shared = notifier.shared_server
@@ -78,8 +79,8 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
     """Add ``alert`` to the first message of its run, or send it as a new message. Store the receipt.
 
-    If another machine has sent the alert, it is not sent again. If every delivery path refuses it, it is printed.
-    Later alerts about its incidents are replies in its thread.
+    If another machine has sent the alert, it is not sent again. If every delivery path refuses the alert, it is
+    printed. The thread of a new message is stored, because later alerts about the same incidents are replies in it.
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies

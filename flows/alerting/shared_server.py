@@ -46,7 +46,7 @@ ANSWER_TIMEOUT_S: Final = 5.0
 One step takes the lease. Another step records what was sent and returns the lease.
 """
 AWAY_S: Final = 60.0
-"""How long Lookout does not ask the server again after the server did not answer, in seconds."""
+"""If the server does not answer, Lookout asks it again after this many seconds."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
 """The start of a receipt's detail if another machine has sent the message."""
@@ -60,6 +60,7 @@ Faults in older records are reported again.
 MAX_FACTS: Final = 100
 """Maximum number of facts in one variable. A variable can contain 5,000 characters."""
 OVER: Final = "over"
+"""The fact that is recorded when a fault has ended."""
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 """Errors of a server that does not answer, that refuses the request, or that is not a Prefect server."""
 
@@ -107,10 +108,13 @@ class ReportedFault:
     facts: set[str] = field(default_factory=set[str])
 
     def is_reported_elsewhere(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
-        """Return whether another machine reported all facts of ``alert_item`` within ``interval``.
+        """Return whether other machines have reported ``alert_item``, so that this machine must not report it.
 
-        Messages of this machine do not count, because the decision already considers them. For reminders only half
-        the interval counts, because the reminders of several machines are due at almost the same time.
+        - An open fault: true if other machines reported all its facts within ``interval``. For a reminder, only
+          half of the interval counts, because the reminders of several machines are due at almost the same time.
+        - An ended fault: true if another machine sent a message about its end, and this machine never reported it.
+
+        Messages of this machine do not count, because `decide_alerts` already considers them.
         """
         incident = alert_item.incident
         if incident.is_resolved or self.is_over:
@@ -129,7 +133,8 @@ class ReportedFault:
 class AlertShare:
     """The part of an alert that this machine must send. ``alert`` is ``None`` if other machines sent all of it.
 
-    ``note`` is the reason, for the receipt. ``channel`` and ``thread`` belong to the fault's first message.
+    ``note`` says in the receipt why nothing is sent, or why the lease is missing. ``channel`` and ``thread`` belong
+    to the first message about the fault.
     """
 
     alert: Alert | None
@@ -137,14 +142,16 @@ class AlertShare:
     thread: str | None = None
     channel: str | None = None
     receipts: list[Receipt] = field(default_factory=list[Receipt])
-    """Filled by the caller with the receipt. Then the facts that were sent are recorded for the other machines."""
+    """The caller adds the receipt of the message. Then the reported facts are recorded for other machines."""
 
 
 class SharedServer:
-    """The Prefect server that several machines share. Here, the data folder ``folder`` on ``host`` uses it.
+    """The Prefect server that several machines share.
 
-    ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Machines coordinate
-    their alerts only if both are the same. ``nonce`` returns a random name for a variable. ``auth`` is
+    ``folder`` is the identity of this machine's data folder, and ``host`` is the name of this machine.
+    ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Two machines
+    coordinate their alerts about a target only if its address and the destination are the same on both machines.
+    ``nonce`` returns a random name for a variable. ``auth`` is
     ``name:password``. A lease ends after ``lease_s`` seconds. The server must answer within ``answer_timeout_s``.
     """
 
@@ -263,9 +270,9 @@ class _SharedTarget:
     async def take_lease(
         self, alert: Alert, interval: timedelta, lease_s: float
     ) -> tuple[Variable | None, AlertShare]:
-        """Wait for the lease and take it. Return it and the part to send.
+        """Wait for the lease and take it. Return the lease and the part of ``alert`` to send.
 
-        Returns no lease if there is nothing to send.
+        If there is nothing to send, return ``None`` instead of a lease.
         """
         held_id, held_since = None, 0.0
         while True:
@@ -326,7 +333,7 @@ class _SharedTarget:
     async def record_facts(
         self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None
     ) -> None:
-        """Record pairs of a fault and a fact as reported by this machine."""
+        """Record that this machine reported ``facts``, which are pairs of a shortened fingerprint and a fact."""
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):
             by_fault: dict[str, tuple[str, ...]] = {}

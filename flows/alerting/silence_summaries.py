@@ -18,13 +18,13 @@ from warehouse.queries.incidents import list_withheld_alerts
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""Alerts that were withheld longer ago than this are not in a summary. This can happen if Lookout was off."""
+"""A summary omits alerts that were withheld longer ago than this. Such alerts exist only if Lookout was off."""
 DECISION_LAG: Final = timedelta(minutes=1)
 """Maximum time between a decision and its storage. A summary is sent this long after the end of the period."""
 
 
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
-    """Record and return the summaries that are due for any target. This does not send them.
+    """Record and return the summaries that are due for all targets. This does not send them.
 
     A summary has the same id in every process, so it is stored and sent only once. Raises `WarehouseError`.
     """

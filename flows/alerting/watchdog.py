@@ -35,7 +35,8 @@ class RedactedError(MonitorError):
 def redact_errors(step: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameters, Awaitable[Result]]:
     """Decorate an async function so that its exceptions contain no secrets or personal data.
 
-    Such an exception is replaced by a redacted exception without its causes, because a traceback would print them.
+    An exception with such data is replaced by a redacted exception without causes, because a traceback would also
+    print the causes.
     """
 
     @wraps(step)

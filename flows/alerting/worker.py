@@ -41,7 +41,7 @@ def _compute_machine_id() -> str:
 def _read_start_ticks(pid: int) -> str | None:
     """Read the start time of a process in clock ticks since boot, or ``None`` if the process does not run."""
     fields = _read_text_or_empty(_PROC / str(pid) / "stat").rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 and fields[0] != "Z" else None  # noqa: PLR2004 - proc(5): starttime is field 22, the third comes first here
+    return fields[19] if len(fields) > 19 and fields[0] != "Z" else None  # noqa: PLR2004 - proc(5): starttime is field 22, and ``fields`` starts with field 3
 
 
 def _read_text_or_empty(path: Path) -> str:
