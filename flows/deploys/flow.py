@@ -2,14 +2,14 @@
 
     ask which commit each target runs ─▶ the commit is new ─▶ store the deploy ─▶ create its verification run
 
-`flows.watching` polls every minute. This flow polls every hour, which shows that polling works. All of them store
-deploys in one queue and use the same idempotency key, so each deploy gets one run. A poll also creates the runs of
-deploys that a webhook receiver stored before it was stopped. The flow ends Completed as Watched. It ends Failed as
-Waiting if a run could not be created; the next poll tries again.
+`flows.watching` polls every minute. This flow polls every hour, which shows that polling works. Both store deploys
+in one queue and use the same idempotency key. Therefore each deploy gets one run. A poll also creates the runs of
+deploys that a webhook receiver stored before it was stopped. The state of the flow is Completed with the name
+Watched. If a run could not be created, the state is Failed with the name Waiting, and the next poll tries again.
 
-The first poll of a target finds a commit that nobody reported. It stores this commit as known. With
-`first_poll = "verify"` it creates a verification run for the commit. A file for each target counts the polls in a
-row that the Hub did not answer.
+The first poll of a target finds a commit that nobody reported. By default, this poll only stores the commit. With
+`first_poll = "verify"`, it also creates a verification run for the commit. For each target, a file counts how many
+polls in a row got no answer.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FILE_NAME: Final = "hub-silence"
 
 
 class HubOutage(Record):
-    """How many polls in a row got no answer, since when, and whether Lookout's owners were notified."""
+    """How many polls in a row have failed, since when, and whether Lookout's owners were notified."""
 
     failures: Annotated[int, Field(ge=0)] = 0
     since: UtcTime | None = None
@@ -178,7 +178,7 @@ async def _poll_hub_for_commit(poller: DeployPoller, name: str, configured: Targ
 async def _poll_github_for_deployment(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
     reported = await find_newest_deployment(poller.config, trigger, poller.variables, poller.now)
     if reported is None:
-        await asyncio.to_thread(poller.deploys.store_first_poll, name)  # so that the first deployment is verified
+        await asyncio.to_thread(poller.deploys.store_first_poll, name)  # the first deployment is then verified
         return PollResult(target=name)
     commit = reported.commit if _COMMIT.fullmatch(reported.commit) else None
     return PollResult(target=name, commit=commit, deployment=str(reported.id))
@@ -194,23 +194,23 @@ async def _apply_poll_result(poller: DeployPoller, result: PollResult) -> None:
 
 
 def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
-    """Store the running commit as a deploy, unless it has already been reported.
+    """Store the running commit as a deploy, unless it was already reported.
 
-    If the first poll must only store the commit, the outcome is stored first, so that a process killed between the
-    two starts no run. The Hub does not name the deployment. A rollback at the Hub is found because an earlier
-    commit runs again.
+    If the first poll must not start a run, the outcome "no run" is stored before the deploy. A process that is
+    killed between these two steps then leaves no deploy that waits for a run. The Hub gives no deployment ID.
+    Therefore a rollback at the Hub is recognized because an earlier commit runs again.
     """
     deploys, now = poller.deploys, poller.now()
-    returned = deploys.find_returned_deployment_id(target, commit) if deployment is None else None
+    rollback_id = deploys.build_rollback_deployment_id(target, commit) if deployment is None else None
     event = DeployEvent(target=target, commit=commit, occurred_at=now, reported_by=POLL)
-    queued = QueuedDeploy(deploy=ReportedDeploy(event=event, deployment=returned or deployment), stored_at=now)
+    queued = QueuedDeploy(deploy=ReportedDeploy(event=event, deployment=rollback_id or deployment), stored_at=now)
     if (
         poller.settings.first_poll is FirstPoll.NOTE
         and not deploys.has_polled(target)
         and deploys.confirm_new_or_store_repeat(queued)
     ):
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=now))
-    deploys.save_if_new(queued, is_running_again=returned is not None)
+    deploys.save_if_new(queued, is_running_again=rollback_id is not None)
     deploys.store_running_commit(target, commit, now)
     deploys.store_first_poll(target)
 
@@ -223,8 +223,8 @@ async def _count_failed_poll(poller: DeployPoller, target: str, error: str) -> N
         return
     since = f"{outage.since:%Y-%m-%d %H:%M} UTC" if outage.since else "now"
     detail = (
-        f"The Hub did not say which commit {target} runs in {plural(outage.failures, 'poll')} in a row, since "
-        f"{since}: {error}. If a webhook was lost, Lookout finds that deploy when the Hub answers again."
+        f"Lookout could not read which commit {target} runs: {plural(outage.failures, 'poll')} in a row have "
+        f"failed since {since}. {error}. If a webhook was lost, the next successful poll finds that deploy."
     )
     await notify_fault(poller.notifier(), Fault(_build_hub_outage_fault_name(target), detail))
     await asyncio.to_thread(store.store_owners_notified)
@@ -271,7 +271,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
 
 
 class DeployCheck(NamedTuple):
-    """The results of a poll, the ids of the runs that it created, and the errors for runs that it could not."""
+    """The results of a poll, the ids of the created runs, and the errors of runs that could not be created."""
 
     results: tuple[PollResult, ...]
     runs: tuple[str, ...]

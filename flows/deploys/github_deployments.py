@@ -33,7 +33,7 @@ def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSetting
 async def find_newest_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> Deployment | None:
-    """Find the newest successful deployment at GitHub, or ``None`` without any. Raises `NotifyError`."""
+    """Return the newest successful deployment at GitHub, or ``None`` if GitHub has none. Raises `NotifyError`."""
     retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:

@@ -86,7 +86,8 @@ class GitHubDestination:
     ) -> tuple[NotifyError, ...]:
         """Set the status of the commit and return the errors. ``run_id`` is the run that has the verdict.
 
-        A final state does not replace the verdict of a newer run. A state without a verdict never replaces one.
+        A final state does not replace the verdict of a newer run. A state without a verdict never replaces a
+        verdict.
         """
         commit = self.commit
         if commit is None or not is_git_commit(commit):

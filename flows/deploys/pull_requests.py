@@ -1,8 +1,8 @@
 """Posts a run's results to the pull requests of its staging deploy: first "pending", at the end the verdict.
 
-The webhook delivery names the pull request, and a trigger of the target must name its repository. Results are
-posted before the run is stored as finished, so a run that resumes a killed run posts them. A pull request gets one
-comment, which later runs update.
+The webhook delivery names the pull request. A trigger of the target must name the repository of the pull request.
+Results are posted before the run is stored as finished. If the process is killed before it posts them, the run is
+resumed later and posts them then. A pull request gets one comment, which later runs update.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from monitors.records.runs import RunReport
 from monitors.records.targets import Environment, PullRequest
 
 NOT_POSTED: Final = "ResultsNotPosted"
-"""The name of the fault that a pull request did not get its results."""
+"""The name of the fault that is reported if results could not be posted to a pull request."""
 
 
 class NotForPosting(MonitorError):
@@ -64,7 +64,7 @@ async def post_results_to_pull_requests(run: LiveRun, report: RunReport) -> None
             named = f"{pull.repository}#{pull.number}"
             why = "; ".join(str(error) for error in errors)
             await notify_fault(
-                run.context.notifier, Fault(NOT_POSTED, (f"Lookout could not post the results on {named}: {why}"))
+                run.context.notifier, Fault(NOT_POSTED, f"Lookout could not post the results on {named}: {why}")
             )
 
 
@@ -79,7 +79,10 @@ async def _post_state_to_pull_requests(run: LiveRun, state: State, text: str) ->
 
 
 async def _select_pull_requests_to_post(run: LiveRun) -> tuple[PullRequest, ...]:
-    """Select the pull requests that get the results. A production target posts to no pull request."""
+    """Select the pull requests that get the results.
+
+    There are none unless the target is in staging and ``github.post_results`` is on.
+    """
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:
         return ()

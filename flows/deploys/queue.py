@@ -9,8 +9,9 @@
     deploys/TARGET/running          the commit that the last poll found running, and since when
 
 A repeated delivery has the same deployment ID as the first one. A rollback or a redeploy of a commit has another
-ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are the same deploy: if a
-commit was reported within the last day, the first report with an ID of another form is not a new deploy.
+ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are the same deploy,
+although their IDs have different forms. Therefore the first report with an ID of another form is not a new deploy
+if the commit was reported within the last day.
 
 Deploys are files and not journal segments, because several processes must decide without the warehouse's lock
 whether a commit is new. Reports are never deleted, because a sender can repeat a delivery much later.
@@ -44,8 +45,9 @@ _RUNNING: Final = "running"
 _ID: Final = "~"
 """Separates the commit and the deployment ID in a file name. Neither contains this character."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
+"""Maximum time between two reports of one deploy whose IDs have different forms."""
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The start of the receiver's answer if a verified delivery starts no run. Drills check it."""
+"""The start of the webhook receiver's answer if an authentic delivery starts no run. Drills check it."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
 def _find_deployment_id_form(deploy: ReportedDeploy) -> str | None:
-    """Return the part of a deployment ID that all IDs of one sender and event share. ``None`` without an ID."""
+    """Return the start of a deployment ID that all IDs of one sender and event share. ``None`` without an ID."""
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None
 
@@ -74,7 +76,7 @@ class DeployOutcome(Record):
 
 
 class DeployAttempt(Record):
-    """A run of a deploy, if the run has not ended yet.
+    """A run of a deploy that has not ended yet.
 
     ``number`` counts the runs of this deploy from 1. ``plan_sha256`` is the hash of the configuration and of
     Lookout's version.
@@ -101,9 +103,9 @@ class DeployQueue:
     def save_if_new(self, deploy: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Store a deploy so that it survives a crash. Return false if it was reported before.
 
-        ``is_running_again`` is true if `find_returned_deployment_id` found the commit running again. If the deploy
-        was reported before, its pull request is stored: the first report often comes from a poll, which lacks it.
-        Raises `WarehouseUnwritable`; then nothing is stored.
+        ``is_running_again`` is true if `build_rollback_deployment_id` found that the commit runs again. If the
+        deploy was reported before, its pull request is still stored, because the first report often comes from a
+        poll, which does not know the pull request. Raises `WarehouseUnwritable`; then nothing is stored.
         """
         if not self.confirm_new_or_store_repeat(deploy, is_running_again=is_running_again):
             self._store_pull_request(deploy.deploy)
@@ -115,7 +117,8 @@ class DeployQueue:
     def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Return whether a deploy was not reported before. Raises `WarehouseUnwritable`.
 
-        If the report repeats an earlier report with its first deployment ID, it is stored as done.
+        An earlier report of the same deploy can have an ID of another form, or no ID. If so, the new report is
+        stored with the outcome that it needs no run.
         """
         deploy = queued.deploy
         reports = self._list_report_paths(deploy.event.target, deploy.event.commit)
@@ -138,11 +141,12 @@ class DeployQueue:
         write_once(self._build_path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
         return False
 
-    def find_returned_deployment_id(self, target: str, commit: str) -> str | None:
-        """Return a deployment ID for ``commit`` if the target serves this earlier commit again, else ``None``.
+    def build_rollback_deployment_id(self, target: str, commit: str) -> str | None:
+        """Build a deployment ID if ``target`` serves the earlier commit ``commit`` again. Else return ``None``.
 
-        A target serves a commit again, for example after a rollback, if the commit was reported before the one that
-        was served until now. The ID stays the same until the next `store_running_commit`.
+        The target serves ``commit`` again, for example after a rollback, if the newest report of ``commit`` is
+        older than the commit that was served until now. The ID stays the same until the next
+        `store_running_commit`.
         """
         before = self._read_running_commit(target)
         if before is None or before.commit == commit:
@@ -188,14 +192,14 @@ class DeployQueue:
             try:
                 attempt = DeployAttempt.model_validate_json(path.read_bytes())
             except (OSError, ValidationError) as error:
-                log.error("cannot read %s (%s)", path, type(error).__name__)  # noqa: TRY400 - no trace helps
+                log.error("cannot read %s (%s)", path, type(error).__name__)  # noqa: TRY400 - a trace does not help
                 continue
             if deploy is not None:
                 attempts.append((deploy, attempt))
         return tuple(attempts)
 
     def find_newest_deploy(self, target: str) -> QueuedDeploy | None:
-        """Find the deploy of ``target`` that was stored last, or ``None`` without any."""
+        """Return the deploy of ``target`` that was stored last, or ``None`` if no deploy is stored."""
         paths = (self._root / target).glob(f"*{_REPORTED}")
         deploys = [deploy for path in paths if (deploy := self._read_deploy(path)) is not None]
         return max(deploys, key=lambda deploy: deploy.stored_at, default=None)
@@ -278,7 +282,7 @@ class DeployQueue:
         try:
             return QueuedDeploy.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            log.error("cannot read %s (%s): check or delete the file", path, type(error).__name__)  # noqa: TRY400 - no trace helps
+            log.error("cannot read %s (%s): check or delete the file", path, type(error).__name__)  # noqa: TRY400 - a trace does not help
             return None
 
 

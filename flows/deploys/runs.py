@@ -38,7 +38,7 @@ SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
 """Maximum number of runs of one deploy. A run that was killed this often probably causes the kill."""
 RUN_LOST: Final = "RunLost"
-"""The name of the fault that a deploy could not be verified. The next completed run of the target resolves it."""
+"""The name of the fault for a deploy that could not be verified. The target's next completed run resolves it."""
 
 
 class RunNotMade(MonitorError):
@@ -84,7 +84,7 @@ def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFEC
 async def ensure_verification_run(
     client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1
 ) -> str:
-    """Create the run that verifies ``deploy``, unless it exists. Return its id. ``attempt`` counts from 1.
+    """Create the run that verifies ``deploy``, unless it exists. Return the run's id. ``attempt`` counts from 1.
 
     Raises `RunNotMade` if Prefect does not answer or does not have the deployment.
     """
@@ -104,7 +104,7 @@ async def ensure_verification_run(
 
 @contextmanager
 def convert_prefect_errors(deployment: str) -> Generator[None]:
-    """Convert errors of Prefect's client to `RunNotMade`, in a request about a run of ``deployment``."""
+    """Convert errors of Prefect's client to `RunNotMade`. ``deployment`` is the deployment that the errors name."""
     try:
         yield
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
@@ -158,7 +158,8 @@ async def restart_crashed_runs(
 ) -> StartReport:
     """Restart the runs whose process was killed. They continue with their stored answers.
 
-    If a run must not be restarted, an alert is sent with the notifier of its target. Raises `WarehouseUnwritable`.
+    If a run must not be restarted, an alert is sent with the notifier of its target. Runs that have ended are no
+    longer listed as unfinished. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []

@@ -4,7 +4,8 @@ The digest is sent even if nothing is wrong, so that people notice when it is mi
 outbox are sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of
 Lookout itself are sent to Lookout's owners in their own channel.
 
-If Slack is down, the flow ends Completed as Waiting, and Prefect has another run that sends the digest later.
+If Slack is down, the flow creates a Prefect run that sends the digest later. The state of the flow is then
+Completed with the name Waiting.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""Time before the day that a digest also covers, so that a digest that starts late misses no run."""
+"""A digest also covers this time before its day. Otherwise, a digest that starts late could miss a run."""
 GRADING_GRACE: Final = timedelta(hours=2)
-"""How long after its due time a nightly run may still be ungraded. Then it counts as missing."""
+"""A nightly run that is not graded this long after its due time counts as missing."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 
 
@@ -119,7 +120,7 @@ def build_digest(
     all_incidents = tuple(store.load_incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
     expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
-    if not runs_of_day and setup.traffic is not None:  # a target with live traffic alone may have no runs
+    if not runs_of_day and setup.traffic is not None:  # a target with only live traffic may have no runs
         expected = expected and has_finished_run(store, target)
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None
     graded = str(newest.run_id) if newest is not None else run_id
@@ -150,10 +151,7 @@ def build_digest(
 
 
 def build_digest_id(target: str, due_at: datetime) -> str:
-    """Build the id that readers see in the digest.
-
-    It contains ``target`` and ``due_at``, when the digest was due.
-    """
+    """Build the id that readers see in the digest: a hash of the target and the time when the digest was due."""
     digest = hashlib.sha256(f"digest/{target}/{due_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()).digest()
     return f"LK-{base64.b32encode(digest).decode('ascii')[:8]}"
 
@@ -209,7 +207,7 @@ def _format_score(value: float | None) -> str:
 def _describe_missing_nightly_results(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> str:
-    """Describe which results of the last nightly run are missing. Empty if all are there."""
+    """Describe which results of the last nightly run are missing. Return an empty text if none is missing."""
     if traffic is None:
         return ""
     due = compute_previous_due_at(now, traffic)
@@ -223,7 +221,10 @@ def _describe_missing_nightly_results(
 def _build_nightly_figures(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> Iterator[DigestFigure]:
-    """Yield the figures of the last nightly run and the time of the next run. Late or missing runs are named."""
+    """Yield the figures of the last nightly run and the time of the next run.
+
+    If the last nightly run is late or missing, a figure says so.
+    """
     if traffic is None:
         return
     due = compute_previous_due_at(now, traffic)
@@ -286,7 +287,7 @@ def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime
 
 
 def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
-    """Build the number of open faults of Lookout itself, if its owners have no channel of their own."""
+    """Build the number of open faults of Lookout itself, unless its owners have their own channel."""
     open_faults = sum(
         incident.kind in MONITOR_INCIDENT_KINDS and incident.state is not IncidentState.RESOLVED
         for incident in incidents
@@ -301,7 +302,7 @@ def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings)
 def _build_drill_figures(
     report: DrillReport | None, settings: DrillSettings, now: datetime
 ) -> tuple[DigestFigure, ...]:
-    """Build the state of the last drill. Empty if drills are disabled and there was none."""
+    """Build the state of the last drill. Return nothing if drills are disabled and no drill was ever run."""
     if report is None and not settings.enabled:
         return ()
     return (DigestFigure(label="last drill", value=redact(build_drill_status(report, settings, now).text)),)
@@ -312,7 +313,7 @@ def _build_report_links(
 ) -> Iterator[Link]:
     """Yield links to the reports of the newest run and the last nightly run.
 
-    Without a site URL, these are files.
+    Without a site URL, the links are paths of files.
     """
     places = [("Newest report", runs_of_day[0].run_id)] if runs_of_day else []
     if newest is not None:
@@ -332,7 +333,7 @@ MAX_RETRY_WAIT: Final = timedelta(hours=1)
 Between these limits, the wait is half the time since the digest was due.
 """
 WAITING: Final = "Waiting"
-"""The state of a run that could not send a digest, and created a run that sends it later."""
+"""The name of the flow's state if a digest could not be sent and a later run sends it."""
 
 
 @flow(name="digest", description=__doc__)
@@ -394,8 +395,8 @@ async def _create_retry_runs(
 ) -> datetime:
     """Create one run for each target whose digest could not be sent. Return the time of these runs.
 
-    Raises the target's error if there is no deployment to run again, and a day after ``due_at``: then the next
-    digest is due.
+    Raises the first target's error if no deployment started this run. Also raises it if ``due_at`` was at least a
+    day ago, because the next digest is then due.
     """
     now = utc_now()
     if not deployment.id or now - due_at >= DAY:
@@ -414,7 +415,7 @@ async def _create_retry_runs(
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load from Prefect the paused schedules that affect ``target``."""
+    """Load the paused schedules that affect ``target`` from Prefect. Return none if Prefect does not answer."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (
@@ -441,13 +442,13 @@ async def notify_missing_drill(config: Config) -> None:
         )
 
 
-SENT_AGAIN_TEXT: Final = "Lookout sent a complete digest again."
+SENT_AGAIN_TEXT: Final = "Lookout can send complete digests again."
 
 
 async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
-    """Load the journal into the warehouse and send waiting alerts.
+    """Load the journal into the warehouse and send waiting alerts. Return whether the journal was loaded.
 
-    If the warehouse is locked, report a fault and return false.
+    If the warehouse is locked, nothing is loaded, and a fault is reported.
     """
     try:
         await asyncio.to_thread(notifier.store.load_pending, UPKEEP_WAIT_S)
@@ -462,7 +463,8 @@ async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
 async def send_digest(notifier: Notifier, message: Digest) -> Receipt:
     """Send one digest, unless the channel has it already.
 
-    If every delivery path refuses it, print it and report a fault. Raises `NotifyTransient` if Slack is down.
+    If every delivery path refuses the digest, it is printed and a fault is reported. Raises `NotifyTransient` if
+    Slack is down.
     """
     try:
         return await notifier.sender.send_digest(message, again=True)

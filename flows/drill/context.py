@@ -1,6 +1,6 @@
 """The context of a drill: configuration, clock, environment and random numbers.
 
-A drill plants a wrong answer on a page of Lookout's own, and checks that the alert about it arrives in Slack.
+A drill plants a wrong answer on Lookout's own test page, and checks that the alert about it arrives in Slack.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class DrillContext:
     """Everything that a drill needs.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
-    without a worker. ``outside_at`` is the time of an external server, and this machine's time at the same moment;
-    a station sets both.
+    without a worker. ``outside_at`` has the time of an external server and this machine's time at the same moment.
+    A station of the drill sets ``outside_at``.
     """
 
     config: Config

@@ -47,14 +47,17 @@ REPORT_FILE: Final = "drill.json"
 """Name of the file in the data folder with the report of the newest drill. It can be read without the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
-"""The name of the fault that the drill is overdue."""
+"""The name of the fault that is reported if the drill is overdue."""
 
 OnStation = Callable[[StationResult], None]
 Station = Callable[[], Awaitable[str]]
 
 
 class Course:
-    """Runs one drill. ``on_station`` is called with the result of each station."""
+    """Runs one drill. ``on_station`` is called with the result of each station.
+
+    ``before`` has the results of stations that already ran.
+    """
 
     def __init__(self, drill: DrillContext, on_station: OnStation, before: Sequence[StationResult] = ()) -> None:
         self._drill = drill
@@ -118,7 +121,7 @@ class Course:
             message_after_s=self._answer.message_after_s,
             at=self._drill.now(),
         )
-        # The first station reports a data folder that cannot be written.
+        # This raises no error, because the first station reports a data folder that cannot be written.
         write_drill_report_file(self._drill.config.data_folder, self._report)
         self._on_station(result)
 
@@ -167,7 +170,7 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
         return (
             StationState.FAILED,
             f"it did not end within {STATION_TIMEOUT_S:g} s",
-            ("run `lookout doctor` for details"),
+            "run `lookout doctor` for details",
         )
     except Exception as error:  # noqa: BLE001 - the drill reports where any error occurred
         text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"

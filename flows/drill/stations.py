@@ -45,7 +45,7 @@ A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space fo
 """
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
-"""Maximum difference between clocks in seconds. Webhook senders and Slack refuse signatures that are older."""
+"""Maximum difference between clocks in seconds. Signatures of webhooks and of Slack are valid for this time."""
 
 
 async def check_data_folder(drill: DrillContext) -> str:
@@ -107,13 +107,16 @@ async def check_schedules(drill: DrillContext) -> str:
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
                     f"{deployment.full_name} is paused, so it never runs by itself",
-                    "resume it on its page in the Prefect UI, or by the command that `lookout doctor` shows",
+                    "resume it on its page in the Prefect UI, or with the command that `lookout doctor` shows",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 
 
 async def check_network(drill: DrillContext) -> str:
-    """Check that Slack's host name can be resolved and that Slack can be reached, if needed through a proxy."""
+    """Check that Slack's host name can be resolved and that Slack can be reached, if needed through a proxy.
+
+    The time that the server reports is stored in ``drill.outside_at``, because `check_clock` needs it.
+    """
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
         raise NotSetUp("no Slack credentials, so no outside server is needed")
@@ -205,7 +208,7 @@ async def check_hallucination_logs(drill: DrillContext) -> str:
     }
     if not logs:
         raise NotSetUp("no target has a hallucination_log")
-    await asyncio.to_thread(_check_planted_line, drill)
+    await asyncio.to_thread(_write_and_read_planted_line, drill)
     for name, (settings, probe) in logs.items():
         try:
             await asyncio.to_thread(_check_log_opens, open_log_place(settings, probe), settings)
@@ -217,7 +220,7 @@ async def check_hallucination_logs(drill: DrillContext) -> str:
     return f"Lookout read a planted line and can open {plural(len(logs), 'log')}"
 
 
-def _check_planted_line(drill: DrillContext) -> None:
+def _write_and_read_planted_line(drill: DrillContext) -> None:
     planted = f"drill {drill.drill_id}"
     path = drill.folder / "hallucinations.jsonl"
     path.write_text(json.dumps({"question": "Is this a drill?", "answer": planted}) + "\n", encoding="utf-8")

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""After this time without a result, the worker has stopped or hangs, in seconds. A station's timeout is shorter."""
+"""If the worker sends no result for this many seconds, it has stopped or hangs. A station's timeout is shorter."""
 STATIONS_BEFORE_WORKER: Final = 2
-"""How many stations run before those in the worker: one tests Prefect, one tests the worker."""
+"""The number of stations that this process runs itself: one tests Prefect, and one tests the worker."""
 REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
 UP_HINT: Final = "start `lookout up`, and read its log"
 
@@ -42,9 +42,10 @@ UP_HINT: Final = "start `lookout up`, and read its log"
 async def run_drill_in_worker(
     config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
 ) -> DrillReport:
-    """Run a drill in the worker and return its report. If Prefect or the worker fails, the drill ends there.
+    """Run a drill in the worker and return the report of the drill.
 
-    Sets variables for Prefect's client in ``environment``, because the client reads them at import.
+    If Prefect or the worker does not work, no other station runs, and people are notified. Sets variables for
+    Prefect's client in ``environment``, because the client reads them at import.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)
@@ -144,7 +145,7 @@ class _DrillFollower:
             if self._drill.monotonic() > end_s:
                 await client.set_flow_run_state(run.id, Cancelled(message="no worker started it"), force=True)
                 raise StationFailed(f"no worker started the drill within {limit_s:g} s", self._worker_hint)
-            # Prefect sends no event to a waiting client, so its state is polled.
+            # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)
         return run
 
@@ -163,11 +164,14 @@ class _DrillFollower:
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
                 raise self._build_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
-            # Prefect sends no event to a waiting client, so its state is polled.
+            # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """Read the report from the warehouse, for a worker with another data folder. ``None`` if it is missing."""
+        """Read the report from the warehouse, because a worker with another data folder writes its file there.
+
+        Return ``None`` if the warehouse does not have the report.
+        """
         store = open_store(self._drill.config)
         try:
             store.load_pending(LOAD_WAIT_S)
@@ -177,7 +181,7 @@ class _DrillFollower:
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
     def _show_new_results(self) -> DrillReport | None:
-        """Read the report file and show new results. Return ``None`` if the file belongs to another drill."""
+        """Read the report file, show new results and return the report. Ignore the file of another drill."""
         report = read_drill_report_file(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
             return None

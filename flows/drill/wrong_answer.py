@@ -64,11 +64,11 @@ from warehouse.queries.drills import count_other_alerts_to_send, has_drill_row, 
 LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
-_PAGE_COMMAND: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""The command that starts the drill page in its own process, like a watched application."""
+_PAGE_ARGUMENTS: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
+"""The arguments with which Python starts the drill page in its own process, like a monitored application."""
 
 
-class ShadowPage(BaseModel):
+class DrillPage(BaseModel):
     """The line that the drill page prints when it starts.
 
     ``url`` is the address of the page. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer;
@@ -87,7 +87,7 @@ class WrongAnswer:
     """The state of the drill's wrong answer; each station adds to it."""
 
     process: Process | None = None
-    page: ShadowPage | None = None
+    page: DrillPage | None = None
     suite: Suite | None = None
     results: list[CaseResult] = field(default_factory=list[CaseResult])
     answered_s: float | None = None
@@ -98,17 +98,17 @@ class WrongAnswer:
     incident: str = ""
 
     @property
-    def shadow(self) -> ShadowPage:
+    def started_page(self) -> DrillPage:
         """The drill page. It must have been started."""
         if self.page is None:
-            raise AssertionError("internal error: the shadow page must be first")
+            raise AssertionError("internal error: the drill page was not started")
         return self.page
 
     @property
     def cases(self) -> Suite:
         """The cases to ask. They must have been loaded."""
         if self.suite is None:
-            raise AssertionError("internal error: the shadow page must be first")
+            raise AssertionError("internal error: the drill page was not started")
         return self.suite
 
 
@@ -116,7 +116,7 @@ async def start_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
     """Start the drill page with a wrong answer that is selected at random."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *_PAGE_COMMAND,
+        *_PAGE_ARGUMENTS,
         str(drill.chance),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=PIPE,
@@ -131,7 +131,7 @@ async def start_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
         raise StationFailed(
             "the page of the drill did not start on this machine", "LOOKOUT_DEBUG=1 lookout drill --here"
         )
-    answer.page = ShadowPage.model_validate(json.loads(line))
+    answer.page = DrillPage.model_validate(json.loads(line))
     whole = await asyncio.to_thread(load_suite, answer.page.suite)
     chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
     wrong = chosen[answer.page.wrong].with_severity(Severity.CRITICAL)
@@ -159,7 +159,7 @@ async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
     async def save(case: GoldCase, result: ProbeResult) -> None:
         answers.append((case, result, drill.monotonic(), drill.now()))
 
-    page_url = answer.shadow.url
+    page_url = answer.started_page.url
     async with open_driver(page_url, settings, folder=drill.folder, environment=drill.environment) as driver:
         await probe_questions(
             driver,
@@ -175,10 +175,10 @@ async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
         if isinstance(result, NoAnswer):
             raise StationFailed(
                 f"there was no answer: {result.detail}",
-                ("run `lookout browser install`; `lookout doctor` shows details"),
+                "run `lookout browser install`; `lookout doctor` shows details",
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess_case(case, result, ())))
-        if case.id == answer.shadow.wrong:
+        if case.id == answer.started_page.wrong:
             answer.answered_s, answer.answered_at = at_s, at
     return f"{browser_name} read {len(answers)} answers"
 
@@ -189,14 +189,14 @@ async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
     panel = build_default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
     answer.results = [_grade_result(panel, result) for result in answer.results]
     for result in answer.results:
-        expected = CaseOutcome.FAILED if result.case.id == answer.shadow.wrong else CaseOutcome.CORRECT
+        expected = CaseOutcome.FAILED if result.case.id == answer.started_page.wrong else CaseOutcome.CORRECT
         if result.assessment.outcome is not expected:
             raise StationFailed(
                 f"an answer that is {expected.value} was graded {result.assessment.outcome.value}: "
                 f"{result.assessment.reason}",
                 "internal error of Lookout; please report it with this line",
             )
-    wrong = next(result for result in answer.results if result.case.id == answer.shadow.wrong)
+    wrong = next(result for result in answer.results if result.case.id == answer.started_page.wrong)
     return f"Lookout found the planted fault: {', '.join(wrong.assessment.failure_kinds)}"
 
 
@@ -228,7 +228,7 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
     now = drill.now()
     facts = RunFacts(
         run_id=drill.drill_id,
-        target=Target(name=DRILL_TARGET, url=answer.shadow.url),
+        target=Target(name=DRILL_TARGET, url=answer.started_page.url),
         suite_name=answer.cases.name,
         suite_sha256=answer.cases.sha256,
         planned=len(answer.results),
@@ -283,7 +283,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
         target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
     )
     title = f"Drill, no action needed: Lookout reported a planted wrong answer here after {after_s:.0f} s"
-    detail = format_drill_passed_message(answer.shadow.fault, judged=drill.config.judge is not None)
+    detail = format_drill_passed_message(answer.started_page.fault, judged=drill.config.judge is not None)
     observation = drill_observation(context, title=title, detail=detail, failed=False)
     alerts = await notify(notifier, [observation])
     drill_alert = next((alert for alert in alerts if alert.target == DRILL_TARGET), None)
@@ -324,7 +324,7 @@ async def check_slack(answer: WrongAnswer) -> str:
         )
     if last.status is not DeliveryStatus.SENT:
         raise StationFailed(
-            last.detail or "Slack did not accept the message", ("run `lookout doctor` to test every channel")
+            last.detail or "Slack did not accept the message", "run `lookout doctor` to test every channel"
         )
     if last.detail.startswith(REFUSED_PREFIX):
         raise StationFailed(last.detail, "fix the first channel; this message went through another channel")
@@ -334,7 +334,11 @@ async def check_slack(answer: WrongAnswer) -> str:
 
 
 async def check_heartbeat(drill: DrillContext) -> str:
-    """Ping the external heartbeat. A drill with its own check sends a success ping, otherwise a start ping."""
+    """Ping the external heartbeat service.
+
+    If the drill has its own check at the service, send a success ping. If it shares a check, send only a start
+    ping.
+    """
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
@@ -348,9 +352,7 @@ async def check_heartbeat(drill: DrillContext) -> str:
             "check the address in LOOKOUT_HEARTBEAT_URL",
         )
     return (
-        "Lookout pinged the drill's own check"
-        if has_own_check
-        else ("Lookout sent a start ping to the shared check")
+        "Lookout pinged the drill's own check" if has_own_check else "Lookout sent a start ping to the shared check"
     )
 
 
@@ -368,5 +370,5 @@ def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
 
 def _require_store(answer: WrongAnswer) -> Store:
     if answer.store is None:
-        raise AssertionError("internal error: the journal must be first")
+        raise AssertionError("internal error: the station of the journal did not run")
     return answer.store
