@@ -63,5 +63,5 @@ def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: b
     if copied and journal_at is not None:
         raise ConfigError(
             f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
-            "one, and start with an empty data folder"
+            "journal, and start with an empty data folder"
         )

@@ -25,7 +25,7 @@ from deployments.up.supervise import start_supervisor, write_log_line
 from deployments.up.supervisor import SUPERVISOR_NAME, SupervisedProcess
 from flows.clock import utc_now
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
-from flows.hallucination_log.follower import register_logs
+from flows.hallucination_log.follower import store_first_read_positions
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.server import prefect_server
@@ -69,7 +69,7 @@ def up_command(
             )  # this check lists it together with all other problems
             raise
         check_installation(loaded, host=host, port=port, environment=get_environment())
-        register_logs(loaded)  # entries from now on are news, even before the first poll
+        store_first_read_positions(loaded)  # entries from now on are news, even before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         _log_parts(absolute, parts)
         for line in (*_list_addresses(loaded, host, port), *_explain_inactive_parts(loaded, get_environment())):

@@ -46,7 +46,7 @@ class CaseAsker:
     clock: Clock
 
     async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
-        """Ask the questions in order. Stop after three in a row without an answer.
+        """Ask the questions in order. Stop after three questions in a row without an answer.
 
         Answers that rules cannot grade stay ungraded; no judge is asked.
         """
@@ -91,8 +91,9 @@ async def open_case_asker(
 ) -> AsyncGenerator[CaseAsker]:
     """Open a `CaseAsker` for ``target`` at ``address``, which is the target's address or that of another build.
 
-    ``cases`` contain the replies to an agent that asks back. ``folder`` is for files of the driver, and must not be
-    the folder of the run. Raises `ConfigError` if the target cannot be asked at ``address``.
+    ``cases`` contain the scripted replies for an agent that asks a question before it answers. ``folder`` is for
+    files of the driver, and must not be the folder of the run. Raises `ConfigError` if the target cannot be asked
+    at ``address``.
     """
     configured = config.require_target(target)
     own_address = build_target_record(target, configured).address
@@ -169,7 +170,7 @@ def move_settings_to_address(settings: ProbeSettings, own_address: str, address:
 
 
 def move_url_to_address(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``address`` instead of ``own_address``, or ``None`` if it is not below ``own_address``.
+    """Return ``url`` with ``address`` instead of ``own_address``. ``None`` if ``url`` is not below ``own_address``.
 
     If both addresses end in the same path, for example ``/chat``, only the part before the path is replaced.
     """

@@ -1,4 +1,4 @@
-"""Searches for the first build that gives a wrong answer. It asks one build at a time, at the build's own address.
+"""Searches for the first build that gives a wrong answer. Only one build is asked at a time, at its own address.
 
 Each answer is stored, and later searches use it again, because the build of a commit does not change. An answer
 counts only if it is right or has the failure that is searched for. A build without such answers is excluded.
@@ -39,11 +39,11 @@ from monitors.storage import OWNER_ONLY_MODE, lock_parent_folder, read_text_or_e
 BISECT_FOLDER: Final = "bisect"
 """Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""Maximum number of unusable answers in a row. Then a build is excluded."""
+"""After this many answers in a row that are neither right nor have the failure, a build is excluded."""
 
 
 class FailingCase(NamedTuple):
-    """A case, and the kinds of failure that count. If there are none, all kinds count."""
+    """A case, and the kinds of failure that count. If ``kinds`` is empty, all kinds count."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()
@@ -108,7 +108,10 @@ class BuildVisitor:
     _asked: int = 0
 
     async def ask(self, build: Build, case: GoldCase) -> BuildAnswer:
-        """Ask a case once. The result says if the build does not answer or serves another commit."""
+        """Ask a case once and return the answer.
+
+        If the build does not respond or serves another commit, the outcome is ``NO_ANSWER``, with the reason.
+        """
         asked_at = self.clock()
         try:
             asker = await self._open_asker(build)
@@ -212,7 +215,7 @@ class BuildBisection:
     """Searches ``builds`` for the first build that fails ``cases``, with at most ``budget`` questions.
 
     ``cases`` are sorted, the most severe first. ``answers`` stores the answers. ``ask`` asks a case at a build.
-    ``on_answer`` is called with each answer and whether it has the failure.
+    ``on_answer`` is called with each answer and with the result of `FailingCase.classify_failure`.
     """
 
     target: str
@@ -232,7 +235,7 @@ class BuildBisection:
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
-        """Ask until one build is the first bad build with enough certainty, or the budget is used up."""
+        """Ask until the first bad build is certain enough, the budget is used up, or no question would help."""
         self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
             while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:
@@ -317,6 +320,7 @@ class BuildBisection:
         )
 
     def _explain_open_search(self, best: BisectCandidate) -> str:
+        """Return why ``best`` is not certain enough. Return an empty text if it is certain enough."""
         if not self._answered:
             return "no build gave a gradable answer"
         both = {failed for _, _, failed in self._answered} == {True, False}

@@ -2,8 +2,9 @@
 
 "In the same way" means that the same grader finds the same kind of failure. If every answer to the whole question
 has the same wrong fact, a shorter question must cause this fact too. A question that is so short that it asks for
-nothing also fails. To exclude it, a shorter question must be right at another address of the application, if there
-is an address where the whole question is right.
+nothing also fails. To exclude such questions, a shorter question is also asked at another address of the
+application where the answer to the whole question is right. The answer to the shorter question must be right there,
+too.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ POINTLESS_QUESTION_FAILURES: Final = frozenset(
 """Kinds of failure that a question also causes if it no longer asks for anything."""
 
 
-class FailureMark(NamedTuple):
-    """Identifies a failure by its grader, its kind and the wrong facts. Without facts, any wrong fact counts."""
+class FailureSignature(NamedTuple):
+    """Identifies a failure by its grader, its kind and the wrong facts. Without ``claims``, any fact matches."""
 
     grader: str
     kind: FailureKind
@@ -53,15 +54,15 @@ class FailureMark(NamedTuple):
         )
 
 
-def find_failure_mark(result: CaseResult) -> FailureMark | None:
-    """Find the mark of a result's worst failure, or ``None`` if the result has no failure."""
+def build_failure_signature(result: CaseResult) -> FailureSignature | None:
+    """Build the signature of a result's worst failure. Return ``None`` if the result has no failure."""
     if result.assessment.outcome is not CaseOutcome.FAILED:
         return None
     worst = result.assessment.failure_kinds[0]
     failed = [
         grade for grade in result.assessment.grades if isinstance(grade, Judged) and grade.failure_kind is worst
     ]
-    return next((FailureMark(grade.grader, worst, _list_wrong_fact_claims(grade)) for grade in failed), None)
+    return next((FailureSignature(grade.grader, worst, _list_wrong_fact_claims(grade)) for grade in failed), None)
 
 
 def _list_wrong_fact_claims(grade: Judged) -> frozenset[str]:
@@ -72,17 +73,18 @@ def _list_wrong_fact_claims(grade: Judged) -> frozenset[str]:
 
 @dataclass
 class CaseShrinker:
-    """Shortens the question of one case. ``asker`` asks where it fails, and ``control`` asks where it is right.
+    """Shortens the question of one case.
 
-    After `run`, ``mark`` identifies the failure, and ``failing`` maps each question to its last result with this
-    failure. If an answer could not be graded, ``problem`` is the reason of the last one. ``control`` may be
-    missing.
+    ``asker`` asks at the address where the question fails. ``control`` asks at an address where the answer is
+    right; it is ``None`` if there is no such address. After `run`, ``signature`` identifies the failure, and
+    ``failing`` maps each question to its last result with this failure. ``problem`` says why the last ungraded
+    answer was not graded.
     """
 
     case: GoldCase
     asker: CaseAsker
     control: CaseAsker | None = None
-    mark: FailureMark | None = None
+    signature: FailureSignature | None = None
     problem: str = ""
     asked: int = 0
     controls: int = 0
@@ -103,22 +105,26 @@ class CaseShrinker:
             self.problem = format_outcome_reason(result)
             return None
         if turns == self.case.turns:
-            self._update_mark(result)
-        if self.mark is None or not self.mark.is_found_in(result):
+            self._update_signature(result)
+        if self.signature is None or not self.signature.is_found_in(result):
             return False
         self.failing[turns] = result
         return turns == self.case.turns or await self._ask_whether_control_is_right(turns)
 
-    def _update_mark(self, result: CaseResult) -> None:
-        """Update the mark from an answer to the whole question.
+    def _update_signature(self, result: CaseResult) -> None:
+        """Update the signature from an answer to the whole question.
 
-        If the wrong facts differ each time, remove them.
+        If two answers have no wrong fact in common, the signature no longer requires specific wrong facts.
         """
-        mark = find_failure_mark(result)
-        if self.mark is None:
-            self.mark = mark
-        elif mark is not None and mark[:2] == self.mark[:2] and not mark.claims & self.mark.claims:
-            self.mark = self.mark._replace(claims=frozenset())
+        signature = build_failure_signature(result)
+        if self.signature is None:
+            self.signature = signature
+        elif (
+            signature is not None
+            and signature[:2] == self.signature[:2]
+            and not signature.claims & self.signature.claims
+        ):
+            self.signature = self.signature._replace(claims=frozenset())
 
     async def _ask_whether_control_is_right(self, turns: Turns) -> bool:
         if self.control is None:
@@ -144,7 +150,7 @@ def build_shrunk_draft(
     key = "\0".join((target, case.id, *shrunk.turns))
 
     redact_text = partial(redact, account_patterns=account_patterns)
-    kind = shrinker.mark.kind if shrinker.mark else None
+    kind = shrinker.signature.kind if shrinker.signature else None
     reply = result.result.graded_text if isinstance(result.result, Exchange) else ""
     return CaseDraft(
         id=f"shrunk-{hashlib.sha256(key.encode()).hexdigest()[:24]}",
@@ -160,9 +166,9 @@ def build_shrunk_draft(
         failure_kind=kind,
         language=identify_language(shrunk.turns[-1]),
         suggested_severity=case.severity,
-        severity_reason=f"the severity of {case.id}; this is its failing part",
+        severity_reason=f"the severity of {case.id}, because this is the failing part of its question",
         finding=redact(
-            f"{FAILURE_WORDS[kind] if kind else 'failed'}, as {case.id} "
-            f"({shrunk.length} of its {shrunk.length_before} words): {redact_text(result.assessment.reason)}"
+            f"{FAILURE_WORDS[kind] if kind else 'failed'}, like {case.id}, with {shrunk.length} of the "
+            f"{shrunk.length_before} words of its question: {redact_text(result.assessment.reason)}"
         ),
     )

@@ -1,7 +1,7 @@
 """Compares a suite with the dataset of a platform. Copies changes to the dataset (push) or to the suite (pull).
 
-Entries that people added to the dataset become drafts. A push that was stopped can be repeated: it then writes only
-what is still missing.
+Entries that people added to the dataset become drafts. A push that was stopped can be repeated. The second push
+then writes only what is still missing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,11 @@ class PushPlan(NamedTuple):
 
 
 def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
-    """Build the plan that makes the dataset equal to the suite. Entries that people added are not deleted."""
+    """Build the plan that makes the dataset equal to the suite. Entries that people added are not deleted.
+
+    With ``overwrite``, entries that people edited are written, too. With ``prune``, entries whose case is no longer
+    in the suite are deleted.
+    """
     by_id = {case.id: case for case in suite}
     edited = diff.select_changed_by(ChangedBy.DATASET, ChangedBy.BOTH)
     cases: list[tuple[GoldCase, Example | None]] = [(case, None) for case in diff.added]
@@ -148,7 +152,8 @@ class PullPlan(Record):
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
     """Build the plan that copies the dataset's changes into the suite.
 
-    Cases that only the suite changed stay the same.
+    Cases that the suite changed stay the same, unless ``overwrite`` is set. With ``prune``, cases that are missing
+    in the dataset are removed.
     """
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
@@ -160,7 +165,7 @@ def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullP
 
 
 class DraftSource(NamedTuple):
-    """Where drafts come from: dataset, target, author and time."""
+    """Where drafts come from: dataset, target, author and time. ``account_patterns`` are redacted in the drafts."""
 
     dataset: Dataset
     target: str

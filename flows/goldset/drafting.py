@@ -1,8 +1,8 @@
 """Drafts gold cases from documents, from translations of cases, and from conversations with an application.
 
-A model writes questions and translations, within a budget. A translation must contain the same quantities. Personal
-data in a draft from a conversation is redacted, and the draft proposes a severity. A draft becomes a gold case only
-if a person accepts it.
+A model writes questions and translations, within a budget. A translation must contain the same quantities as the
+original. Personal data in a draft from a conversation is redacted, and the draft proposes a severity. A draft
+becomes a gold case only if a person accepts it.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ class MeteredModel:
 def select_drafting_model(
     settings: JudgeSettings | None, name: str | None
 ) -> tuple[JudgeModelSettings, JudgeSettings]:
-    """Select the configured model of this name, or the first model without a name. Raises `ConfigError` for none.
+    """Select the configured model ``name``. If ``name`` is ``None``, select the first configured model.
 
-    The model may be of the application's family, because it does not grade, and because a person reads every draft.
+    The application may use a model of the same family, because the selected model does not grade, and because a
+    person reads every draft. Raises `ConfigError` if there is no such model.
     """
     if settings is None:
         raise ConfigError(
@@ -186,8 +187,8 @@ async def draft_questions(
 ) -> DraftResult:
     """Ask the model once for questions about a document. Return the drafts and the refused proposals.
 
-    A proposal is refused if the document does not support it, if the graders fail its gold, or if one of ``others``
-    (existing cases and drafts) asks the same question.
+    ``others`` are existing cases and drafts. A proposal is refused if the document does not support it, if the
+    graders fail its gold, or if an existing case or draft asks the same question.
     """
     reply = await asker.ask(_build_draft_prompt(document, wanted, others, nonce()))
     try:
@@ -284,7 +285,10 @@ async def translate_cases(
     nonce: Callable[[], str],
     now: Callable[[], datetime],
 ) -> DraftResult:
-    """Translate cases, ten with each prompt. A translation that loses or adds a quantity is refused."""
+    """Translate cases, ten per prompt. Return the drafts and the refused translations.
+
+    A translation that loses or adds a quantity is refused.
+    """
     result = DraftResult()
     for batch in _split_into_batches(cases):
         reply = await asker.ask(_build_translation_prompt(batch, language, nonce()))
@@ -293,7 +297,7 @@ async def translate_cases(
         except ValueError as error:
             raise VerdictUnreadable(f"{reply.answered_by}: the reply has no translations: {error}") from None
         result.refused += refused
-        for translation in _select_first_translations(batch, proposed, result):
+        for translation in _select_translations_and_add_refusals(batch, proposed, result):
             case = batch[translation.number - 1]
             result.add_draft_or_refusal(
                 reject_if_gold_fails(
@@ -303,10 +307,13 @@ async def translate_cases(
     return result
 
 
-def _select_first_translations(
+def _select_translations_and_add_refusals(
     batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
-    """Yield the first translation of each case. Unknown case numbers and missing translations count as refused."""
+    """Yield the first translation of each case.
+
+    A translation with an unknown case number, and a case without a translation, is added to ``result.refused``.
+    """
     by_number: dict[int, ProposedTranslation] = {}
     for translation in proposed:
         if translation.number > len(batch):
@@ -376,7 +383,9 @@ def _format_translation_pair(number: int, case: GoldCase, nonce: str) -> str:
 def build_draft_from_trace(
     graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
-    """Build a draft from a conversation. A failed reply becomes the bad reply, any other reply the proposed gold.
+    """Build a draft from a conversation.
+
+    A reply that failed becomes the bad reply of the draft. Any other reply becomes the proposed gold.
 
     Raises `ConfigError` for a conversation of a verification run, because its question is already a gold case.
     """
@@ -418,7 +427,7 @@ def build_draft_from_trace(
 
 
 def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
-    """Propose a severity and give the reason. It is the severity of the failure, or 2 without a failure."""
+    """Return a proposed severity and the reason. The proposal is the failure's severity, or 2 without a failure."""
     if graded.failed and graded.severity:
         return Severity(
             graded.severity

@@ -111,7 +111,7 @@ _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|�
 
 
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why a right reply in other words stays ungraded. Empty if rules can grade it.
+    """Explain why a right reply in other words stays ungraded. Return an empty text if rules can grade it.
 
     Grades three replies: an unrelated one, the gold's figures alone, and the gold without its yes or no. Because
     the unrelated reply can be wrong, only one reason counts for it: that a gold must be repeated word for word.
@@ -156,7 +156,10 @@ def grade_mutants(
 
 
 def find_sibling_cases(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
-    """Find another case for each case, with the same field and language, but another cluster and gold."""
+    """Find, for each case, another case with the same field and language, but with another cluster and gold.
+
+    Return a mapping from the id of a case to the other case.
+    """
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
         if case.provenance.field and case.cluster and not case.expected_refusal:
@@ -214,9 +217,9 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 
 
 class SuiteReach(Record):
-    """How many golds there are, and how many of them rules can grade.
+    """How many golds were tried, and how many of them rules can grade.
 
-    ``left`` has the ids of the others, worst first.
+    ``left`` has the ids of the golds that rules cannot grade, the most severe first.
     """
 
     golds: int
@@ -224,17 +227,17 @@ class SuiteReach(Record):
     left: tuple[str, ...] = ()
 
     @property
-    def share(self) -> float:
+    def gradable_share(self) -> float:
         """The share of golds that rules can grade, from 0 to 1. It is 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
     def format_shortfall(self, floor: float) -> str:
-        """Explain that a run without a judge may not reach the coverage ``floor``. Empty if it can."""
-        if self.share >= floor:
+        """Explain that a run without a judge may not reach the coverage ``floor``. Return "" if it can."""
+        if self.gradable_share >= floor:
             return ""
         return (
-            f"rules can decide {self.by_rules} of {plural(self.golds, 'gold')} ({self.share:.0%}) in any wording, "
-            f"but coverage_floor is {floor:.0%}; without a judge, a run may end INCONCLUSIVE"
+            f"rules can decide {self.by_rules} of {plural(self.golds, 'gold')} ({self.gradable_share:.0%}) in any "
+            f"wording, but coverage_floor is {floor:.0%}; without a judge, a run may end INCONCLUSIVE"
         )
 
 
@@ -286,7 +289,7 @@ MAX_CONTRADICTIONS: Final = 2
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
 """Aspects of a reply's content.
 
-Its form is ignored, because a gold has no citations and can be very short.
+The form of the reply is ignored, because a gold has no citations and can be very short.
 """
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
@@ -317,7 +320,7 @@ class MutationOutcome(Record):
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why the graders fail the gold of ``case`` as a reply. Empty if they pass it.
+    """Explain why the graders fail the gold of ``case`` as a reply. Return an empty text if they do not fail it.
 
     If the case expects a refusal, its gold is not a reply, so it is not graded.
     """
@@ -331,7 +334,10 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
 def check_bad_reply_is_detected(
     case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind: FailureKind | None
 ) -> MutationOutcome:
-    """Test whether the graders pass the gold and fail the bad reply. ``kind`` is the failure of the bad reply."""
+    """Test whether the graders pass the gold and fail the bad reply. ``kind`` is the failure of the bad reply.
+
+    Without a bad reply, test whether the graders fail generated wrong replies.
+    """
     wrong = explain_gold_failure(case, panel)
     if wrong:
         return MutationOutcome(detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would fail: {wrong}")
@@ -395,7 +401,7 @@ def _has_safety_failure(assessment: Assessment) -> bool:
 
 def _format_abstentions(assessment: Assessment) -> str:
     open_ones = [g.reason for g in assessment.grades if isinstance(g, Abstained) and g.aspect in CONTENT_ASPECTS]
-    return "; ".join(dict.fromkeys(open_ones)) or "it compares nothing"
+    return "; ".join(dict.fromkeys(open_ones)) or "no grader compares it with the gold"
 
 
 MAX_SEVERE_CASES: Final = 60

@@ -108,8 +108,8 @@ class _EncoderProcess:
             pickle.dump((batch.lines, batch.cursor, read_at), process.stdin)
             process.stdin.flush()
             return cast("EncodedLines", pickle.load(process.stdout))  # noqa: S301 - from a process of our own
-        except BaseException:  # after a cancellation, too, an answer is left in the pipe
-            self.stop()  # its late answer could be taken for the answer to the next batch
+        except BaseException:  # a cancellation, too, can leave an unread answer in the pipe
+            self.stop()  # the next batch must not read that answer
             raise
 
     def stop(self) -> None:

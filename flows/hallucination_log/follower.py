@@ -102,11 +102,11 @@ class LogReader:
             self.store.load_pending(LOAD_WAIT_S)
         return log_read
 
-    def register(self) -> None:
+    def store_first_position(self) -> None:
         """Store the end of the log as the first read position, unless there already is a position.
 
-        Entries before it then send no alerts. Raises `SourceUnavailable` and `WarehouseError`; then the first poll
-        stores the position.
+        Entries before this position cause no alerts. Raises `SourceUnavailable` or `WarehouseError` if the position
+        cannot be stored. The first poll then stores it.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -131,7 +131,7 @@ class LogReader:
 MAX_ENTRIES_PER_MESSAGE: Final = 500
 """Maximum number of entries in one message. The message shows only the first few and the number of all."""
 NORM_DAYS: Final = 30
-"""The usual pauses between entries are computed from this many days, so that they include nights and weekends."""
+"""The usual pauses between entries are computed from this many days, which include nights and weekends."""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
@@ -156,8 +156,8 @@ class LogFollower:
     """Follows one target's log.
 
     ``account_patterns`` are the target's patterns of account numbers, which are redacted. ``new_run`` returns a new
-    run id. Each poll has a new run id and therefore sends a new message, except a poll in the same burst of
-    entries.
+    run id. A poll during a burst of entries uses the run id of the burst's first poll. Every other poll gets a new
+    run id, and therefore sends a new message.
     """
 
     notifier: Notifier
@@ -170,12 +170,16 @@ class LogFollower:
     async def poll(self) -> LogPoll:
         """Send waiting alerts, read new entries, and send alerts about them.
 
-        It is a fault of Lookout if the log cannot be read after three attempts, if the log is missing, has lost
-        lines or has invalid lines, or if no new entry arrived for too long. Raises `WarehouseError`; then the next
-        poll does the work.
+        Lookout's owners are notified in these cases:
+
+        - Three attempts to read the log have failed.
+        - The log is missing, has lost lines or has invalid lines.
+        - No new entry has arrived for too long.
+
+        Raises `WarehouseError`. The next poll then does the work.
         """
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
-        return await run._poll_once()  # noqa: SLF001 - its own kind
+        return await run._poll_once()  # noqa: SLF001 - of the same class
 
     async def poll_and_report_errors(self) -> LogPoll:
         """Poll the log. An error of any type is reported to Lookout's owners instead of being raised.
@@ -230,9 +234,8 @@ class LogFollower:
     def _select_burst_notifier(self) -> Notifier:
         """Return the notifier of this poll.
 
-        During a burst of entries, return the notifier of the burst's first poll.
-
-        All entries of a burst are then added to the same message.
+        During a burst of entries, the notifier has the run id of the burst's first poll. All entries of the burst
+        are then added to the same message.
         """
         page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
@@ -273,7 +276,9 @@ class LogFollower:
             await notify_fault(self.notifier, fault)
         resolved_texts = {name: text for name, text in _RESOLVED_TEXTS.items() if name not in faults_by_name}
         if not log_read.entries:
-            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # without new entries it is unknown whether it is over
+            resolved_texts.pop(
+                LOG_LINES_UNREADABLE, None
+            )  # without new entries it is unknown whether this fault is over
         await resolve_faults(self.notifier, resolved_texts, began_at=began_at)
         await resolve_other_faults(
             self.notifier, except_names=LOG_FAULTS, ending=FOLLOWED_AGAIN_TEXT, began_at=began_at
@@ -347,16 +352,19 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
     )
 
 
-def register_logs(config: Config) -> None:
+def store_first_read_positions(config: Config) -> None:
     """Store the first read position of each configured log. If a log cannot be read, its first poll does this."""
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
             with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it
-                build_log_follower(config, name).reader.register()
+                build_log_follower(config, name).reader.store_first_position()
 
 
 def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...]:
-    """List the names of the targets whose log is followed. Raises `ConfigError` if no target has a log."""
+    """List the names of the targets whose logs are followed: all targets with a log, or only ``target``.
+
+    Raises `ConfigError` if no target has a log, or if ``target`` is not configured.
+    """
     if target is not None:
         config.require_target(target)
         return (target,)

@@ -111,7 +111,7 @@ class _RowTemplate:
 
 
 def redact_reply(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
-    """Return the entry with personal data and secrets redacted in all texts, including unknown fields."""
+    """Return ``reply`` with personal data and secrets redacted in all texts, including unknown fields."""
     values = reply.model_dump(mode="json", exclude={"ts"})
     safe = {name: _redact_value(value, account_patterns) for name, value in values.items()}
     return BlockedReply.model_validate({**safe, "ts": reply.ts})

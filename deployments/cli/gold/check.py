@@ -116,7 +116,7 @@ def _iterate_rule_coverage_lines(reach: SuiteReach) -> Iterator[str]:
     if not reach.golds:
         return
     golds = plural(reach.golds, "gold")
-    yield f"  without a judge, rules can grade answers to {reach.by_rules} of {golds} ({reach.share:.0%})"
+    yield f"  without a judge, rules can grade answers to {reach.by_rules} of {golds} ({reach.gradable_share:.0%})"
     if reach.left:
         more = (
             f" and {len(reach.left) - MAX_LISTED_GOLDS} more (--json lists all)"

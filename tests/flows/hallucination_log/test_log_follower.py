@@ -71,10 +71,10 @@ async def test_entries_between_registering_and_the_first_poll_are_one_message(tm
     """Registering again changes nothing; what stood there before is history."""
     followed = Followed(tmp_path, testbed)
     followed.append(entry(-1))
-    followed.follower().reader.register()
+    followed.follower().reader.store_first_position()
     followed.append(entry(1))
     followed.append(entry(2))
-    followed.follower().reader.register()
+    followed.follower().reader.store_first_position()
     looked = await followed.look()
     assert (looked.found.history, looked.found.entries, len(looked.alerts)) == (1, 2, 1)
     (message,) = about_the_app(slack)
