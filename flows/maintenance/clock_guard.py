@@ -22,8 +22,9 @@ NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
 """How much more than the uptime the clock may advance. This is far less than any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
-"""How much the clock may advance over a restart, if the uptime is unknown. Maintenance runs once a day."""
+"""How much the clock may advance if the machine was restarted or the uptime is unknown. Maintenance runs daily."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
+"""Minimum time between the first doubtful reading of the clock and the maintenance that confirms the clock."""
 
 
 class Uptime(Record):
@@ -83,7 +84,10 @@ def _read_clock_note(file: Path) -> ClockNote:
 
 
 def _compute_clock_gain(before: ClockReading, reading: ClockReading) -> timedelta:
-    """Compute how much more the clock advanced than the uptime did."""
+    """Compute how much more the clock advanced than the uptime did.
+
+    If the uptimes cannot be compared, compute how much more than `MAX_UNSEEN_GAIN` the clock advanced.
+    """
     clock_advance = reading.at - before.at
     if before.uptime is None or reading.uptime is None or before.uptime.boot != reading.uptime.boot:
         return clock_advance - MAX_UNSEEN_GAIN

@@ -43,7 +43,7 @@ def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Kinds of problems that a rebuild from the journal repairs. It cannot repair others, such as a missing segment."""
+"""Kinds of problems that a rebuild from the journal repairs. Other problems, such as a missing segment, remain."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
@@ -67,7 +67,7 @@ class WarehouseHealth(StrEnum):
 
 @dataclass(slots=True)
 class Upkeep:
-    """The result of each stage. It is ``None`` if the stage did not run or failed.
+    """The results of all stages of the maintenance. A result is ``None`` if the stage did not run or failed.
 
     ``faults`` are reported to people.
     """
@@ -120,7 +120,7 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
 
 
 def build_check_faults(report: CheckReport) -> list[Fault]:
-    """Build one fault for each kind of problem. Its text is that of the first problem of this kind."""
+    """Build one fault for each kind of problem. Its text describes the first problem and counts the others."""
     kinds: dict[str, list[str]] = {}
     for problem in report.problems:
         kinds.setdefault(problem.kind.value, []).append(problem.text)

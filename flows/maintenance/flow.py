@@ -4,8 +4,8 @@
          ─▶ close incidents of removed targets ─▶ notify Lookout's owners of faults
 
 If a stage fails, the fault is reported and the next stage runs. If the clock was set ahead, no old data is removed.
-A database file that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends
-Completed as Sound, Restored or Busy, or Failed as Damaged or Incomplete.
+A database file that is damaged, or that differs from the journal, is rebuilt from the journal. The state of the
+flow is Completed with the name Sound, Restored or Busy, or Failed with the name Damaged or Incomplete.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ async def remove_old_personal_data(store: Store, days: int, wait_s: float) -> Ag
 
 @task(name="age evidence", cache_policy=NO_CACHE)
 async def remove_old_pictures(config: Config, now: datetime) -> RemovedEvidence:
-    """Remove screenshots and traces that are older than ``[evidence]`` allows."""
+    """Remove screenshots and traces that are older than ``[evidence]`` allows, and old reports of nightly runs."""
     return await asyncio.to_thread(remove_old_evidence_and_reports, config, now=now)
 
 

@@ -55,7 +55,7 @@ class PathProofs(Record):
 
 
 def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
-    """Read which delivery paths accepted an earlier test alert. Empty if credentials or channels have changed."""
+    """Read which delivery paths accepted an earlier test alert: none if credentials or channels have changed."""
     settings = config.alerts
     channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
     ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
@@ -68,10 +68,12 @@ def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str
 
 
 def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
-    """Store which delivery paths accepted a test alert. If that fails, the next test sends the alert again."""
+    """Store which delivery paths accepted a test alert.
+
+    If this cannot be stored, no error is raised, and the next test sends the alert again.
+    """
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
-    # If the folder cannot be written, the only effect is that the next test sends one alert more.
     with suppress(OSError, MonitorError):
         make_private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, updated.model_dump_json(), within=folder)
@@ -190,8 +192,9 @@ KNOWN_CASE: Final = GoldCase(
 class JudgeOutcome(Record):
     """The verdicts of one model on a right answer and a wrong answer.
 
-    ``distinguished`` is true if both verdicts are correct, and ``None`` without a verdict. ``detail`` is the
-    reason. ``cost_usd`` and ``took_s`` are for both answers together.
+    ``distinguished`` is true if both verdicts are correct, false if a verdict is wrong, and otherwise ``None``,
+    because a verdict is missing. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both answers
+    together.
     """
 
     model: str

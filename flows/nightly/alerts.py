@@ -1,6 +1,6 @@
-"""Builds the observations and faults of a nightly run: failures by kind, drift, a bad judge, unread sources.
+"""Builds the observations and faults of a nightly run: failures by kind, drift, wrong verdicts, unread sources.
 
-An observation is something that a run found; `flows.alerting.pipeline` turns it into an alert.
+An observation is something that a run noticed. `flows.alerting.pipeline` decides whether it causes an alert.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of failure kinds that a week of nightly runs could have found, but did not find.
+    """Find the case ids of failure kinds that no nightly run of the last week found, although each could find them.
 
     Failure kinds that rules check in every conversation are not included.
     """
@@ -253,7 +253,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_end(report: NightlyReport) -> str:
-    """Format a text that says that the failure rate is normal again. Empty if it is not."""
+    """Format a text that says that the failure rate is normal again. Return "" if it is not known to be normal."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
@@ -261,13 +261,13 @@ def format_drift_end(report: NightlyReport) -> str:
 
 
 def build_judge_void_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Build an observation that the judge graded known answers wrong. Empty if ``text`` is empty."""
+    """Build an observation that the judge graded known answers wrong. Yield nothing if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
 
 def find_cleared_incident_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
-    """Return the incident kinds that this run resolves: the unreliable judge, if the judge's verdicts are valid."""
+    """Return the incident kinds that this run resolves: ``JUDGE_VOID`` if all verdicts of the judge are valid."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
 

@@ -1,8 +1,8 @@
 """The census of a nightly run: rules check every conversation and count each failure kind.
 
-The census also records when each kind occurred first and last, and an example. Worker processes do this, one on
-each core; with few conversations, this process does it alone. To save memory, the census stores the id, time and
-kinds of each conversation. It stores the text only of conversations that may be sampled or shown as an example.
+The census also records when each kind occurred first and last, and an example. One worker process runs on each
+core. If there are few conversations, no worker starts. To save memory, the census stores only the id, the time and
+the kinds of each conversation. It stores the text only of conversations that may be sampled or shown as an example.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ Most nightly runs have fewer chunks, and the start of a worker takes a second.
 MAX_WORKERS: Final = 8
 """Maximum number of worker processes. Each takes about 60 MB of memory."""
 MIN_CITING_SHARE: Final = 0.1
-"""Minimum share of replies with a source, from which on the log counts as naming sources.
+"""If more than this share of the conversations shows sources, the log counts as a log that contains sources.
 
-A smaller share may be by chance: a text such as "(see page 4)" may not be a source.
+A smaller share can occur by chance, because a text such as "(see page 4)" may not be a source.
 """
 _LINE_LIMIT: Final = 1 << 26
 """Maximum size of a worker's answer in bytes. An answer contains no texts and is far smaller."""
@@ -106,7 +106,7 @@ class CensusPool:
         if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
                 self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
-            # The worker may be killed, for example if memory runs out; its chunk is then classified here.
+            # If the worker is killed, for example because memory ran out, this process classifies the chunk.
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):
                 return await self._workers[number % len(self._workers)].ask(chunk)
         return await asyncio.to_thread(self._classify_in_this_process, chunk)
@@ -134,7 +134,7 @@ class _Worker:
                 await process.stdin.drain()
                 return parse_worker_answer(await process.stdout.readuntil(b"\n"))
             except asyncio.CancelledError:
-                await self.stop()  # its late answer could be taken for the answer to the next chunk
+                await self.stop()  # the next chunk must not read the late answer
                 raise
 
     async def stop(self) -> None:
@@ -160,7 +160,7 @@ MAX_EXAMPLE_CHARACTERS: Final = 1_000
 MAX_EXAMPLES_PER_KIND: Final = 3
 """How many possible examples of each kind are stored.
 
-A newer version of a conversation can replace the first example.
+More than one is needed, because a newer version of a conversation removes its earlier version.
 """
 
 
@@ -174,7 +174,7 @@ class Census(NamedTuple):
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores about a conversation. Each bit stands for one failure kind."""
+    """What the census stores about a conversation. Each bit of the last two fields stands for one failure kind."""
 
     id: str
     completed_at: datetime
@@ -195,7 +195,7 @@ class _CensusHit(NamedTuple):
 class SourceCensus:
     """The census of one source.
 
-    It has about 250 bytes for each conversation, and the texts of samples and examples.
+    It needs about 250 bytes of memory for each conversation, and memory for the texts of samples and examples.
     """
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
@@ -203,12 +203,12 @@ class SourceCensus:
         self.counts = dict.fromkeys(IntakeDecision, 0)
         self._names: list[str] = []
         self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
-        self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
+        self._question_counts = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
         """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
-        """Record the result of a conversation. The order of calls must be that in which ``intake`` took them."""
+        """Record the result of a conversation. The calls must have the order in which ``intake`` took them."""
         if offer is IntakeDecision.REPLACED:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:
@@ -216,7 +216,7 @@ class SourceCensus:
         place = self.intake.find_position(conversation.id)
         values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, verdict.cites, *verdict.asked)
         for column, value in zip(
-            (self._strata, self._graded, self._found, self._cites, *self._chunk_count), values, strict=True
+            (self._strata, self._graded, self._found, self._cites, *self._question_counts), values, strict=True
         ):
             if place < len(column):
                 column[place] = value
@@ -230,8 +230,8 @@ class SourceCensus:
                 :MAX_EXAMPLES_PER_KIND
             ]
 
-    def list_taken(self) -> Iterator[TakenConversation]:
-        """Yield the record of each conversation."""
+    def iterate_taken_conversations(self) -> Iterator[TakenConversation]:
+        """Yield what the census stored about each conversation."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
             stratum = self._names[self._strata[place]]
             yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])
@@ -243,7 +243,7 @@ class SourceCensus:
 
     def count_clarifying_questions(self) -> QuestionTally:
         """Return the total number of clarifying questions in all conversations."""
-        return QuestionTally(*map(sum, self._chunk_count))
+        return QuestionTally(*map(sum, self._question_counts))
 
     def _withdraw_earlier_version(self, key: str) -> None:
         """Remove the earlier version of a conversation from the samples and the examples."""
@@ -261,7 +261,7 @@ def build_census(
     """Build the census of all sources. ``to_stored`` converts a conversation to a version that may be stored."""
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
-        for taken in tally.list_taken():
+        for taken in tally.iterate_taken_conversations():
             for place, kind_count in enumerate(counted):
                 if taken.graded_bits >> place & 1:
                     kind_count.graded += 1

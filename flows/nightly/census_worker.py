@@ -1,9 +1,9 @@
-"""A worker process of the census. It classifies conversations by rules; each core runs one such process.
+"""A worker process of the census. It classifies conversations by rules. One worker runs on each core.
 
-The command is `python -m flows.nightly.census_worker`. The standard input has a line with the settings, and then
-groups: a line with the number of conversations, and one line for each conversation. The worker answers each group
-with one line of results. It stores nothing. It ends when its input ends, for example because the process that
-started it has ended.
+The command is `python -m flows.nightly.census_worker`. The first line of the standard input contains the settings.
+Groups of conversations follow: a line with the number of conversations, and one line for each conversation. The
+worker answers each group with one line of results. It stores nothing. It ends when its input ends, for example
+because the process that started it has ended.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Final
 
 from flows.data_folder import UPKEEP_WAIT_S
 from flows.nightly.census import Census
-from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_open
+from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_waiting_for_judge
 from flows.nightly.read import NightlyRead
 from flows.nightly.state import IntakeCheckpoint, NightlyState
 from monitors.records.exchanges import Exchange
@@ -36,9 +36,8 @@ EARLIER_NIGHT_COUNT: Final = 30
 class NightlyCheckpoint:
     """The journal of one nightly run, and two note files: the results of reading and of judging.
 
-    A note is written before the segment with its rows, and is valid once the rows exist: after a kill in between,
-    that step starts again. Both notes are removed when the nightly run is over. Only `resume` reads what the run
-    stored.
+    A note file is written before the journal segment with its rows, and is valid only if the rows exist. If the
+    process is killed between the two, the step starts again. Both files are deleted when the nightly run is over.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -52,7 +51,10 @@ class NightlyCheckpoint:
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
     def load_known_conversation_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
-        """Load the ids of conversations that nightly runs have read since the given time. The keys are sources."""
+        """Load the ids of conversations that other nightly runs have read, for each source.
+
+        ``since`` maps the name of a source to a time. Conversations before this time are not included.
+        """
         return {
             name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
             for name, moment in since.items()
@@ -82,7 +84,7 @@ class NightlyCheckpoint:
             self._store.journal.append(rows, run_id=self._run_id)
 
     def load_state_to_resume(self) -> NightlyState | None:
-        """Load the state of a killed nightly run. ``None`` if it was killed before it had read its sources."""
+        """Load the state of a killed nightly run. Return ``None`` if it was killed before it stored its sample."""
         text = self._read_note_file(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
@@ -92,7 +94,7 @@ class NightlyCheckpoint:
             return None
         state = NightlyState(reading=reading, sample=sample, turns=self._load_graded_turns(sample))
         text = self._read_note_file(JUDGED_FILE)
-        if text is None or any(is_open(turn) for turn in state.turns):
+        if text is None or any(is_waiting_for_judge(turn) for turn in state.turns):
             return state
         return state.complete(NightlyJudging.model_validate_json(text))
 
@@ -157,7 +159,7 @@ def build_intake_checkpoint(
 ) -> IntakeCheckpoint:
     """Build the checkpoint after reading, without conversations.
 
-    For a plan, ``census`` and ``strata`` are missing.
+    The plan of a nightly run has no ``census`` and no ``strata``.
     """
     census = census or Census()
     return IntakeCheckpoint(

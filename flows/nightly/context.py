@@ -159,7 +159,10 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
 
 
 def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
-    """List the targets whose live traffic is graded. Raises `ConfigError` if there is no such target."""
+    """List the targets whose live traffic is graded: all targets with live traffic, or only ``target``.
+
+    Raises `ConfigError` if there are none, or if ``target`` is not configured.
+    """
     if target is not None:
         config.require_target(target)
         return (target,)

@@ -55,8 +55,10 @@ from monitors.stats.stratified import compute_counted_rate, compute_sequential_c
 RULES: Final = "rules"
 """The name of the grader if a run has no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""After this time, a drift alert has set a new normal: later nightly runs are compared with the new rate."""
-NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
+"""This long after a drift alert, the changed rate becomes the rate with which later nightly runs are compared."""
+NEW_REFERENCE_REASON: Final = (
+    "the changed rate has lasted for a week, so Lookout now compares with the changed rate"
+)
 NO_FACT_TEXT: Final = "no facts were checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
@@ -81,7 +83,11 @@ class FailureBasis(StrEnum):
 
 
 class _ConversationResult(NamedTuple):
-    """Whether a sampled conversation has a failure kind. ``by`` is how its facts were checked."""
+    """Whether a sampled conversation failed.
+
+    ``by_rule`` is true if rules found the failure. ``fails`` is true if only a check of facts found it. ``is_safe``
+    is true if every reply was graded for disclosure of personal data. ``by`` is how the facts were checked.
+    """
 
     stratum: str
     by_rule: bool
@@ -179,10 +185,10 @@ class NightlyEstimates:
     def count_rule_failures_by_stratum(
         self, besides: AbstractSet[FailureKind] = frozenset()
     ) -> tuple[GradedStratum, ...]:
-        """Count, in each stratum, the failures that rules found, without failures only of the kinds in ``besides``.
+        """Count the conversations of each stratum that rules failed. Failures of kinds in ``besides`` do not count.
 
-        A kind that rules check in every conversation has its own exact rate, so a burst of it must not also count
-        as drift.
+        Rules check the kinds in ``besides`` in every conversation, and each of these kinds has its own exact rate.
+        Therefore a burst of such failures must not also count as drift.
         """
         results = self._assess_sample(
             lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
@@ -201,7 +207,7 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_conversations_with_known_question(self) -> KnownQuestions | None:
-        """Count the conversations whose questions are in the gold set, and their failures. ``None`` without any."""
+        """Count the conversations whose questions are in the gold set, and their failures. ``None`` if none are."""
         graded = [
             [
                 grade
@@ -283,9 +289,10 @@ class NightlyEstimates:
     def _estimate_rates_by_basis(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate one rate for facts checked by gold and one for facts checked by the judge.
+        """Estimate one rate of wrong facts for gold and one for the judge, by what checked the facts.
 
-        Also return their shares.
+        Return pairs of a share of all conversations and the rate for this share. ``rest`` is the share of
+        conversations that rules did not fail.
         """
         last = (
             FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
@@ -359,7 +366,10 @@ class NightlyEstimates:
     def _count_by_stratum(
         self, graded: Iterable[tuple[_ConversationResult, bool, bool]]
     ) -> tuple[GradedStratum, ...]:
-        """Count, in each stratum, the triples (conversation, whether it was graded, whether it failed)."""
+        """Count the graded and the failed conversations of each stratum.
+
+        ``graded`` has triples: a conversation, whether it was graded, and whether it failed.
+        """
         graded_counts, failures = Counter[str](), Counter[str]()
         for result, is_graded, fails in graded:
             graded_counts[result.stratum] += is_graded
@@ -475,14 +485,11 @@ def update_drift(
 VERDICT_TOKENS: Final = 300
 """How many tokens a long verdict has, with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Minimum number of calls in earlier nightly runs.
-
-From this number on, their average cost replaces the estimate.
-"""
+"""If earlier nightly runs made at least this many calls, their average cost replaces the estimate."""
 
 
 def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
-    """Estimate how many calls the judge needs for each sampled conversation, and the dollars for each call.
+    """Estimate how many calls the judge needs for each sampled conversation, and what each call costs in dollars.
 
     Both numbers are zero without a judge, or if no reply has passages.
     """
@@ -532,7 +539,10 @@ def _compute_graded_share(rate: Rate, share: float) -> float:
 
 
 def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
-    """Explain why a rate will have no interval. Empty if it will have one. ``rate`` is the estimate by rules."""
+    """Explain why a rate will have no interval. Return an empty text if it will have one.
+
+    ``rate`` is the estimate from the grades of rules.
+    """
     if isinstance(rate, RateEstimate) and rate.is_counted:
         return "counted in every conversation, so without an interval"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
@@ -592,7 +602,7 @@ def compute_average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | Non
 
 
 def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
-    """Estimate the dollars for one call of the judge from the length of the prompt and of the replies."""
+    """Estimate what one call of the judge costs in dollars, from the length of the prompt and of the replies."""
     prompt_bytes = len(load_instructions(Task.GROUNDED).text.encode())
     bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(

@@ -2,10 +2,11 @@
 
     read ─▶ sample ─▶ grade by rules ─▶ store ─▶ judge ─▶ estimate ─▶ store ─▶ notify ─▶ write scores back
 
-It does not ask the application. It grades the original texts, which stay in memory, and stores them as the setting
-`privacy` says. A killed nightly run is resumed with the same sample and the same verdicts. The flow ends Completed
-as Graded, or as Empty if there was no new conversation. It ends as Partial if a source could not be read, or if the
-judge was unreliable, did not answer or reached its budget; the message says which.
+The flow does not ask the application. It grades the original texts, which stay in memory, and stores the texts as
+the setting `privacy` says. A killed nightly run is resumed with the same sample and the same verdicts. The state of
+the flow is Completed with the name Graded, or Empty if there was no new conversation. The name is Partial if a
+source could not be read, or if the judge was unreliable, did not answer or reached its budget. The message gives
+the reason.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _format_strata(report: NightlyReport) -> Iterator[str]:
 
 
 def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
-    """Yield the results of a nightly run that come after its counts, its two rates and its census, line by line."""
+    """Yield the results of a nightly run as lines, without its counts, its two rates and its census."""
     counted = {row.kind.failure_kind for row in report.census}
     for kind in (row for row in report.kinds if row.kind not in counted):
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
@@ -110,7 +110,7 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
 
 
 def list_nightly_finding_lines(report: NightlyReport) -> tuple[str, ...]:
-    """List the lines of a nightly run's results for a page that has its own form for counts, rates and gaps."""
+    """List the lines of `format_nightly_findings`, without indentation and without lines about missing results."""
     return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(INCOMPLETE))
 
 
@@ -261,7 +261,7 @@ REASON_WORDS: Final = {
 
 
 def format_unusable_reasons(read: IntakeSummary) -> str:
-    """Format in brackets how many items were unusable for each reason. Empty if there are none."""
+    """Format in brackets how many items were unusable for each reason. Return an empty text if there are none."""
     counts = {
         reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
     }

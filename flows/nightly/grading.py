@@ -173,7 +173,7 @@ class TrafficGrader:
 
 
 def _get_policy_row(case: GoldCase) -> str:
-    """Return the name of the rule that set the case's severity: that of the suite, or the live-traffic setting."""
+    """Return the name of the rule that set the case's severity: the case of the suite, or the traffic setting."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -251,7 +251,7 @@ NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
 
 
 class NightlyJudging(Record):
-    """The figures of judging. ``void`` is why its grades are discarded; it is empty if the grades are valid."""
+    """The figures of judging. ``void`` is why the judge's grades are discarded, or empty if they are valid."""
 
     judging: Judging
     void: str = ""
@@ -270,7 +270,7 @@ async def judge_traffic(
 
     Known answers that test the judge (canaries) are made from ``gold_cases``. If a judge fails, no error is raised.
     """
-    open_turns = [turn for turn in turns if is_open(turn)]
+    open_turns = [turn for turn in turns if is_waiting_for_judge(turn)]
     askable = [
         turn for turn in open_turns if not (plan.why_off or _explain_why_judge_cannot_grade(turn, gold_cases))
     ]
@@ -311,7 +311,7 @@ async def judge_traffic(
 
 
 def explain_unchecked_facts(judged: NightlyJudging) -> str:
-    """Explain why the facts of some replies were not checked in this nightly run."""
+    """Explain why the facts of some replies were not checked in this nightly run. Empty without a known reason."""
     judging = judged.judging
     if judging.budget_reached:
         return "the judge's budget was used up"
@@ -323,7 +323,7 @@ def explain_unchecked_facts(judged: NightlyJudging) -> str:
 
 
 def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
-    """Explain why a judge cannot be asked about a reply. Empty if it can."""
+    """Explain why a judge cannot be asked about a reply. Return an empty text if a judge can be asked."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
     return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
@@ -335,7 +335,7 @@ def is_without_judge_verdict(grade: Grade) -> bool:
     return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(JUDGE_OFF)
 
 
-def is_open(turn: GradedTurn) -> bool:
+def is_waiting_for_judge(turn: GradedTurn) -> bool:
     """Return whether only a judge can grade the reply, and no judge was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
@@ -348,7 +348,10 @@ def is_open(turn: GradedTurn) -> bool:
 async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Judge reports and answers in separate groups. Each group contains gold cases of its own kind."""
+    """Judge reports and answers in separate groups. Return the groups, and why batches gave no verdict.
+
+    The known answers in a group are made from gold cases of the same kind, if the suite has such cases.
+    """
     groups: list[JudgedGroup] = []
     missing: list[str] = []
     size = settings.batch_size
@@ -396,7 +399,10 @@ def _build_request_id(turn: GradedTurn) -> str:
 
 
 def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
-    """Add a grade to a reply and assess it again. A trivial answer fails by rule even if the judge passes it."""
+    """Add a grade to a reply, remove the grades that it replaces, and assess the reply again.
+
+    A trivial answer fails by rule even if the judge passes it.
+    """
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced_by(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
@@ -453,7 +459,7 @@ def _build_judging_figures(
 def identify_graders(judging: Judging, rules: str) -> str:
     """Build a text that identifies the graders: the rules, and each judge by its model and prompts.
 
-    All prompts for live traffic are included, so that the same judge gives the same text each night.
+    The prompts of all tasks for live traffic are included. Therefore the text for a judge is the same each night.
     """
     prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {

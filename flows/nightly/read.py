@@ -22,7 +22,7 @@ MAX_WARNINGS: Final = 20
 """Maximum number of warnings that a nightly run stores as text. All warnings are counted."""
 
 
-# Shares its fields with NightlyIntake because it grows while the sources are read; the intake is its result.
+# This class collects the fields of NightlyIntake while the sources are read.
 @dataclass
 class NightlyRead:
     """The new conversations of all sources. Their original texts are never written to the disk."""
@@ -81,7 +81,7 @@ class SourceRead:
         chunk: list[bytes] = []
         async for item in source.read_conversations(span.since, span.until):
             if isinstance(item, SourceWarning):
-                # A conversation before the watermark: an earlier nightly run has reported it.
+                # An earlier nightly run has reported the warnings about items before the watermark.
                 if item.at is None or self._mark is None or item.at >= self._mark.completed_to:
                     self.issues = _select_first_warnings([*self.issues, item])
                     self.issue_count += 1
@@ -146,8 +146,8 @@ async def read_traffic(
     """Read every source from its watermark, which is the time up to which earlier nightly runs have read it.
 
     ``known_ids`` are the ids of conversations that earlier nightly runs have read, by source. If a source cannot be
-    read to its end, this run uses nothing from it, and the next nightly run reads it again. Conversations with the
-    same id in two sources count once.
+    read to its end, this run uses nothing from this source, and the next nightly run reads the source again. If two
+    sources have a conversation with the same id, the conversation counts once.
     """
     since, until = min(span.since for span in spans.values()), max(span.until for span in spans.values())
     nightly_read = NightlyRead(since=since, until=until, candidates=new_sample())

@@ -117,7 +117,7 @@ class NightlyRun:
             return report
 
     async def _notify_of_clock_fault(self, report: NightlyReport) -> None:
-        """Report that the night was graded before it was over, because the clock was ahead."""
+        """If the night was graded before it was over, because the clock was ahead, report a fault."""
         if report.finished_at <= self._began_at:
             return
         detail = (
@@ -134,7 +134,7 @@ class NightlyRun:
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
         """Return the plan of the nightly run and the result of reading. Nothing is stored.
 
-        Without conversations there is no plan.
+        The plan is ``None`` if there is no new conversation.
         """
         self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
         read = await self._read_new_traffic()
@@ -190,7 +190,7 @@ class NightlyRun:
         context = self._context
         past = [
             nightly for nightly in self._earlier if nightly.finished_at <= self._began_at
-        ]  # otherwise the clock was ahead
+        ]  # the clock was ahead in a run that finished later than now
         marks = collect_newest_watermarks(past)
         spans = {
             name: build_intake_window(marks.get(name), context.due_at, context.reach) for name in context.sources
@@ -250,7 +250,7 @@ class NightlyRun:
     ) -> Iterator[SeenConversation]:
         """Yield each conversation that was read, one at a time, because a million do not fit in memory."""
         for source, tally in read.tallies.items():
-            for taken in tally.list_taken():
+            for taken in tally.iterate_taken_conversations():
                 yield SeenConversation(
                     target=self._context.target,
                     source=source,
@@ -442,7 +442,10 @@ class NightlyRun:
     async def _resolve_drift_incident(
         self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary
     ) -> None:
-        """Resolve the drift incident. An alert is sent only if the rate is back to the old normal."""
+        """Resolve the drift incident if the rate is normal again, or if the changed rate is the new normal.
+
+        An alert is sent only in the first case.
+        """
         text = format_drift_end(report)
         if text:
             ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
@@ -477,5 +480,5 @@ def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> 
 
 
 def _compute_failing_share(census: Sequence[CensusRate], read: int) -> float:
-    """Compute the share of conversations that failed by rules. The share that failed is at least this large."""
+    """Compute the minimum share of failed conversations: the share of the most frequent kind that always fails."""
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0
