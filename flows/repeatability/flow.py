@@ -1,10 +1,10 @@
-"""Measure repeatability: ask some cases twice at the same build. Different grades are then due to chance.
+"""Measure repeatability: ask some cases twice at the same build. If the grades differ, the reason is chance.
 
     sample cases ─▶ find the build ─▶ ask twice and grade ─▶ same build? ─▶ store ─▶ compute figures ─▶ store
 
-The answers do not count for scores, baselines and trends, and cause no alerts. The flow ends Completed as Measured.
-It ends as Partial if the application stopped answering or the time was over, and as Void if there was a deploy
-during the session.
+The answers do not count for scores, baselines and trends, and cause no alerts. The state of the flow is Completed
+with the name Measured. The name is Partial if the application stopped answering or the time was over, and Void if
+there was a deploy during the session.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import RepeatabilityRun
 
-ASKED_AGAIN_TEXT: Final = "Lookout could ask cases twice again."
+ASKED_AGAIN_TEXT: Final = "Lookout could measure the repeatability again."
 
 
 @flow(name="measure-repeatability", description=__doc__)

@@ -37,7 +37,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
 def _format_pair_counts(figures: Repeatability) -> str:
     sources = [f"{plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
     sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
-    void = f"; {plural(figures.void_sessions, 'session')} not valid, because a deploy came in between"
+    void = f"; {plural(figures.void_sessions, 'session')} not valid, because there was a deploy in between"
     pairs = f"{plural(figures.pairs, 'pair')} of {plural(figures.cases, 'case')}"
     text = ", ".join([pairs, *sources]) if figures.pairs else "no case has two graded answers yet"
     return text + (void if figures.void_sessions else "")

@@ -12,9 +12,10 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.CRITICAL: 3, Severity.MAJOR: 2, Severity.MINOR: 1}
-"""How many cases of each severity are selected in one round.
+"""The weight of each severity.
 
-Severity 3 has the most, because one such failure fails a run.
+If the suite has equally many cases of each severity, three times as many cases of severity 3 as of severity 1 are
+selected, because a single severity-3 failure fails a run.
 """
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -38,7 +39,7 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """Compute how many cases of each severity to select. It is at most the number of cases that exist."""
+    """Compute how many cases of each severity to select, at most as many as exist."""
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]

@@ -55,7 +55,10 @@ REPEATABILITY_FOLDER: Final = "repeatability"
 
 @dataclass
 class _AskedTwice:
-    """The assessments of the session so far, by case. Also the versions that the application reported."""
+    """The assessments of the session so far, by case, and the versions that the application reported.
+
+    ``away`` is the reason if Lookout stopped asking because the application did not answer.
+    """
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set[str])

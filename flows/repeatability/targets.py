@@ -7,7 +7,10 @@ from monitors.errors import ConfigError
 
 
 def list_measured_targets(config: Config, target: str | None) -> list[str]:
-    """List the targets whose cases are asked twice. Raises `ConfigError` if ``target`` is not such a target."""
+    """List the targets whose cases are asked twice: all such targets, or only ``target``.
+
+    Raises `ConfigError` if the cases of ``target`` are not asked twice.
+    """
     if target is None:
         return [name for name in config.targets if not explain_not_measured(config, name)]
     if why := explain_not_measured(config, target):
@@ -16,7 +19,7 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
 
 
 def explain_not_measured(config: Config, target: str) -> str:
-    """Explain why a target's cases are not asked twice. Empty if they are."""
+    """Explain why a target's cases are not asked twice. Return an empty text if they are asked twice."""
     configured = config.require_target(target)
     if configured.probe.driver == "job":
         return (

@@ -18,7 +18,7 @@ NOT_CONFIGURED = "no [judge] is configured"
 
 
 class JudgePlan(Record):
-    """The settings of a run's judge. If the judge is off, ``why_off`` is the reason. It contains no key."""
+    """The settings of a run's judge, without keys. If the judge is off, ``why_off`` is the reason."""
 
     settings: JudgeSettings | None = None
     family_policy: FamilyPolicy
@@ -104,10 +104,10 @@ def build_judge_client(
 
 
 def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
-    """Raise `ConfigError` if the gate requires a rating, but the judge that gives it has no key."""
+    """Raise `ConfigError` if the gate requires a rating, but the judge that gives the rating has no key."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
-            f"{judge.why_off}, so the judge is off, but the gate requires an average rating of "
+            f"the judge is off, because {judge.why_off}, but the gate requires an average rating of "
             f"{config.gate.min_rubric:g} (--min-score or gate.rating_needed), which only a judge gives; set the "
             "key or remove the requirement"
         )

@@ -81,7 +81,8 @@ def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Lo
 def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
     """Build the login for one address of a target, or ``None`` if no login is configured.
 
-    Each host has its own stored session. Raises `ConfigError` for another host if only a person can sign in to it.
+    Each host has its own stored session. Raises `ConfigError` if ``address`` is on another host than the target,
+    and only a person can sign in there.
     """
     configured = config.require_target(name)
     if configured.login is None:

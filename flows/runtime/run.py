@@ -132,7 +132,7 @@ def require_valid_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Build the context of the run that ``request`` asks for. If there is a stopped run, resume it.
+    """Build the context of the run that ``request`` asks for. If a stopped run can be resumed, use its folder.
 
     Raises `ConfigError` and `WarehouseUnwritable` before any question is asked.
     """
@@ -182,10 +182,12 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     )
 
     def is_same_build(stopped: RunStart) -> bool:
-        """Return whether the target serves the build that a stopped run asked.
+        """Return whether the target serves the build that the stopped run was testing.
 
-        If the commit is given, the run itself waits until the target serves this commit. A run that began before
-        the data folder was copied belongs to the original folder, so it is not resumed.
+        - False if the run began before the data folder was copied, because it belongs to the original folder.
+        - True if the request names a commit, because the run waits until the target serves this commit.
+        - True if the target cannot report its commit.
+        - Otherwise, true if the target reports the commit that the stopped run was testing.
         """
         identity = read_identity(config.data_folder)
         if identity is not None and identity.copied_at is not None and stopped.started_at < identity.copied_at:

@@ -35,7 +35,7 @@ def load_age_key() -> bytes:
 
 
 def generate_random_key() -> bytes:
-    """Generate a random key that is never stored, so that pseudonyms are different in each nightly run."""
+    """Generate a random key that is never stored. Each nightly run then uses different pseudonyms."""
     return os.urandom(32)
 
 

@@ -69,7 +69,7 @@ FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
 def build_delivery_paths(
     config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
 ) -> tuple[DeliveryPath, ...]:
-    """Build all delivery paths to Slack. The main path comes first. Empty without credentials."""
+    """Build all delivery paths to Slack. The main path comes first. Without credentials, there are none."""
     alerts = config.alerts
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     paths: list[DeliveryPath] = []
@@ -124,7 +124,8 @@ def build_slack_bot(config: Config) -> SlackBot | None:
 def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
     """Build the client of a Prefect server that other machines can use. ``None`` if no other machine uses it.
 
-    A target at a loopback address is a different application on each machine, so there the server is not shared.
+    A target at a loopback address is a different application on each machine. Therefore its address gets the name
+    of the machine as a prefix.
     """
     url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     own = read_noted_server(get_prefect_home(config))
@@ -156,7 +157,8 @@ def build_notifier(
 ) -> Notifier:
     """Build the context for sending the alerts of one run about one target.
 
-    Raises `ConfigError` for a copied data folder, because the original sends the alerts.
+    If the data folder has no identity yet, it gets one. Raises `ConfigError` for a copied data folder, because the
+    original folder sends the alerts.
     """
     if read_identity(config.data_folder) is None:
         with suppress(WarehouseError):  # the next write reports the error of the disk
@@ -187,7 +189,7 @@ def build_notifier_without_run(config: Config, target: str, owner: Capability) -
 
 
 def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
-    """Build the external heartbeat of a target. Without a URL in the environment, it does nothing.
+    """Build the external heartbeat of a target. Without a URL in the environment, the heartbeat does nothing.
 
     The result of the newest ping is stored in the data folder.
     """

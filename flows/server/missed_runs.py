@@ -1,8 +1,8 @@
-"""Of several missed runs, only the newest is run. A target is asked by only one run at a time.
+"""Runs only the newest of several missed runs, and lets only one run at a time ask a target.
 
-After an outage, Prefect's server has a late run for each missed time. The first of them that starts cancels the
-runs that a newer run replaces. If it is itself replaced, it ends: its state is Cancelled, named Skipped. The digest
-lists the skipped runs.
+After an outage, Prefect's server has a late run for each missed time. The late run that starts first cancels the
+runs that a newer run replaces. If a newer run also replaces the first run, the first run ends in the state
+Cancelled with the name Skipped. The digest lists the skipped runs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from monitors.config.sections import MissedRuns
 
 SKIPPED: Final = "Skipped"
 BUSY: Final = "Busy"
-"""The state of a frequent job that was skipped because another run used the warehouse. This is not a fault."""
+"""The name of a job's state if the job was skipped because another run used the warehouse. This is not a fault."""
 MISSED_AFTER: Final = timedelta(hours=1)
-"""How late a run must begin to count as missed. A shorter delay is a queue on a busy machine."""
+"""A run that begins later than this counts as missed. Shorter delays are normal on a busy machine."""
 MAX_RUNS: Final = 200
 """Maximum number of runs that are read, which is Prefect's page size."""
 LEASE_S: Final = 60.0
@@ -52,9 +52,9 @@ QUIET_WAIT_S: Final = 5.0
 
 
 async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
-    """Cancel the missed runs of this run's deployment. If this run is one of them, return its state.
+    """Cancel the missed runs of this run's deployment. If this run was missed, too, return the state to end with.
 
-    Returns ``None`` otherwise, and for a run without a deployment.
+    Return ``None`` if this run was not missed, or if no deployment started it.
     """
     if not deployment.id:
         return None
@@ -65,9 +65,10 @@ async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | No
 async def cancel_missed_runs(
     client: PrefectClient, run_id: UUID, policy: MissedRuns, now: datetime
 ) -> State[None] | None:
-    """Cancel the missed runs of the same deployment as ``run_id``. If that run is missed too, return its state.
+    """Cancel the missed runs of the same deployment as ``run_id``.
 
-    Runs that a person or a deploy started are never skipped.
+    If the run ``run_id`` was missed, too, return the state to end it with, otherwise ``None``. Runs that a person
+    or a deploy started are never skipped.
     """
     own = await client.read_flow_run(run_id)
     if not own.auto_scheduled or own.deployment_id is None or policy is MissedRuns.ALL:
@@ -97,7 +98,7 @@ async def _list_due_runs(client: PrefectClient, deployment_id: UUID, now: dateti
 
 def _get_due_time(run: FlowRun) -> datetime:
     if run.expected_start_time is None:
-        raise AssertionError("a scheduled run has its time")
+        raise AssertionError("internal error: a scheduled run has no due time")
     return run.expected_start_time
 
 
@@ -152,10 +153,10 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 
 @asynccontextmanager
 async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
-    """Let only this run of a deployment ask ``target``. Wait for another run that asks it, on any machine.
+    """Let only this run ask ``target`` in the ``with`` block. Wait while another run asks it, on any machine.
 
-    ``tag`` separates installations. If the server does not answer, the run continues, because a limit must not stop
-    a verification. A run that a person starts by a command does not wait.
+    ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
+    limit must not stop a verification. A run that a person starts by a command does not wait.
     """
     if not deployment.id:
         yield

@@ -2,7 +2,8 @@
 
 This is the configured server, or a local one that is started if needed.
 
-Call this before anything imports ``prefect``, because Prefect reads its settings from the environment at import.
+Call `connect_or_start` before anything imports ``prefect``, because Prefect reads its settings from the environment
+at import.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""How often another server may take the chosen port first, before the start fails."""
+"""If other servers take the chosen port first this many times, the start fails."""
 PROGRESS_INTERVAL_S = 30.0
 """How often the progress of a slow start is reported, in seconds."""
 LOG = "server.log"
@@ -58,10 +59,10 @@ _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""Code with which the server's process waits for a byte that says that its pid is stored.
+"""Code that the server's process runs first. It waits for a byte, which means that the process's pid is stored.
 
-If the process that started it is killed before, the pipe ends, and so does the server's process. So no server runs
-without a note.
+If the parent process is killed before it sends the byte, the pipe ends, and the server's process ends, too.
+Therefore the pid of every running server is stored.
 """
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -75,7 +76,7 @@ class PrefectUnavailable(MonitorError):
 
 
 class LocalServer(Record):
-    """A local server. It is described in a file beside its database, so that the next run finds it."""
+    """A local server. The next run finds the server by a file beside the server's database."""
 
     pid: int
     port: int
@@ -94,7 +95,7 @@ class LocalServer(Record):
 def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
     """Build the environment variables that Lookout's Prefect clients need besides the user's variables.
 
-    Logs are sent to the server, whose page of a run shows them. The terminal shows the run itself.
+    Prefect's logs are sent to the server, which shows them on the page of a run. They are not printed.
     """
     return {
         "PREFECT_API_URL": api_url,
@@ -119,10 +120,10 @@ def connect_or_start(
 ) -> LocalServer | None:
     """Set ``environment`` for a server that answers. Return a local server, or ``None`` for a configured one.
 
-    A URL in the configuration has priority over ``PREFECT_API_URL``, and this over a local server. A configured
-    server that does not answer is an error, because a second, empty server would hide the fault. If the start takes
-    time, ``write_line`` gets a line, and another one every 30 seconds. ``outlives`` is false if the caller stops
-    the server itself.
+    A URL in the configuration has the highest priority, then ``PREFECT_API_URL``, then a local server. A configured
+    server that does not answer is an error, because a second, empty server would hide the fault. If a local server
+    is started, ``write_line`` gets a line, and another one every 30 seconds. ``outlives`` is false if the caller
+    stops the server itself.
     """
     home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
@@ -154,8 +155,8 @@ def find_running_server(home: Path) -> LocalServer | None:
 def is_server_gone(error: BaseException) -> bool:
     """Return whether ``error`` means that Prefect's client cannot reach its server.
 
-    The error may also say that the run does not exist, if another data folder's server now uses the port. Other
-    code converts connection errors to a `MonitorError`.
+    Also true if the server does not know an object, because another data folder's server may now use the port.
+    Connection errors of other services do not reach this function, because their clients raise a `MonitorError`.
     """
     if isinstance(error, httpx.TransportError | TimeoutError):
         return True
@@ -172,9 +173,9 @@ class ServerOnMachine(Record):
 
 
 def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
-    """List this user's local servers that Lookout started, with their homes. Empty on systems without ``/proc``.
+    """List this user's local servers that Lookout started, with their homes. None are found without ``/proc``.
 
-    The owner of the folder decides whose server it is, because root can read all processes.
+    A server is this user's if the user owns its home folder. This matters for root, who can read all processes.
     """
     servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -213,7 +214,7 @@ def measure_memory_mb(server: LocalServer) -> float:
 
 
 def read_noted_server(home: Path) -> LocalServer | None:
-    """Read which server was last started for ``home``; it may be gone. ``None`` if there is no note."""
+    """Read which server was last started for ``home``. It may have ended. ``None`` if no server was noted."""
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -227,10 +228,10 @@ def find_server_process(home: Path) -> LocalServer | None:
 
 
 def _is_alive(server: LocalServer, home: Path) -> bool:
-    """Return whether the process with this pid is the server of ``home``, and not of a folder it was copied from.
+    """Return whether the process with the server's pid is a Prefect server of ``home``.
 
-    The note alone is not enough: it may be a copy, and after a reboot another process may have the pid. Therefore
-    the process is inspected.
+    The stored pid alone is not enough. The file may have been copied from another folder, and after a reboot
+    another process may have the pid. Therefore the process is inspected.
     """
     pid = server.pid
     if _has_proc():
@@ -252,7 +253,7 @@ def _is_alive(server: LocalServer, home: Path) -> bool:
 def _has_home(process: Path, home: Path) -> bool:
     """Return whether a server's process works in ``home``.
 
-    A renamed folder has the same inode, so it is recognised.
+    The process still works in ``home`` after the folder was renamed.
     """
     if (process / "cwd").samefile(home):
         return True
@@ -308,6 +309,7 @@ def _ensure_local_server(
     *,
     outlives: bool,
 ) -> LocalServer:
+    """Return the local server of ``home``. If none answers, stop a server that hangs, and start a new one."""
     make_private_folder(home)  # Prefect does not create parent folders, and warns of it at every start
     with _lock_home(home):
         running = find_running_server(home)
@@ -378,7 +380,10 @@ def _spawn_server(
     server = LocalServer(pid=process.pid, port=port)
     write_atomically(_build_note_path(home), server.model_dump_json())
     if process.stdin is not None:
-        with suppress(BrokenPipeError), process.stdin as noted:  # one that ended already is reported later
+        with (
+            suppress(BrokenPipeError),
+            process.stdin as noted,
+        ):  # `_wait_until_serving` notices a process that has ended
             noted.write(b"1")
     return server, process
 
@@ -442,7 +447,7 @@ def _get_json(api_url: str, path: str) -> object:
 
 
 def is_local_address(url: str) -> bool:
-    """Return whether ``url`` is on this machine, so that no proxy is used."""
+    """Return whether ``url`` is an address of this machine, for which no proxy is used."""
     return httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
 
 
@@ -475,10 +480,10 @@ def _is_free(port: int) -> bool:
 def _lock_port_choice(wait_s: float) -> Generator[None]:
     """Hold a lock while a port is chosen, so that two servers that start together use different ports.
 
-    Two data folders on one machine can start servers at the same time. The lock is held until the server listens: a
-    server that does not get its port ends late, and until then, the answers of the other server would look like its
-    own. The lock is the UDP port with the same number, which is freed when this process ends. If the lock is still
-    held after ``wait_s`` seconds, another program uses it, and the start continues without it.
+    Two data folders on one machine can start servers at the same time. The lock is held until the server listens. A
+    server that does not get its port ends late. Until then, the answers of the other server would look like the
+    answers of this server. The lock is the UDP port with the same number, which is freed when this process ends. If
+    another program still uses the UDP port after ``wait_s`` seconds, the start continues without the lock.
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:

@@ -20,8 +20,8 @@ MAX_DEPLOYMENTS: Final = 200
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
     """Read the pauses that a person set for deployments with ``tag``. The keys are the deployments' names.
 
-    Schedules without Lookout's slug belong to an earlier version, which paused all schedules when it ended. They
-    count as active.
+    Schedules without Lookout's slug belong to an earlier version, which paused all schedules when it ended. Such
+    schedules count as active.
     """
     pauses = {deployment.name: read_pause(deployment) for deployment in await _list_deployments(client, tag)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
@@ -32,8 +32,8 @@ async def delete_unplanned_deployments(
 ) -> tuple[str, ...]:
     """Remove the deployments of ``config_path`` that are no longer in this configuration. Return their names.
 
-    Their waiting runs are removed with them, but ended runs stay. Deployments of other configurations, and
-    deployments without ``tag``, stay too.
+    Prefect also removes the waiting runs of these deployments, but not the runs that have ended. Deployments of
+    other configurations, and deployments without ``tag``, are not removed.
     """
     names = {deployment.name for deployment in planned}
     gone = [

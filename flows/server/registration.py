@@ -1,18 +1,17 @@
 """Registers the planned deployments at Prefect, creates automations that watch them, and executes due runs.
 
-This module imports Prefect, which reads its settings at import, so connect before. Prefect's automations watch for
-missing runs, and for runs whose process is gone:
+Connect to Prefect's server before you import this module. It imports Prefect, which reads its settings at import.
+Prefect's automations watch for missing runs, and for runs whose process is gone:
 
     no run of a deployment has completed in time ─────▶ a message
     a run's heartbeats stop before it reports an end ──▶ the run is marked Crashed
     a run is Crashed, by any process ────────────────▶ a message
     a run could not begin, so it could notify nobody ──▶ a message
 
-Prefect's server sends these messages directly to Slack, because the process that would send them may be gone.
-Prefect alone is not a sufficient watchdog: if its server dies, it sends nothing, and only the missing heartbeat
-shows this.
+Prefect's server sends these messages directly to Slack, because the process of the run may be gone. If the server
+itself dies, it sends nothing. Only the missing pings of the external heartbeat show this.
 
-The name of an event contains the *name* of the run's state (``prefect.flow-run.Pass``), which varies. So the
+The name of an event contains the *name* of the run's state (``prefect.flow-run.Pass``), which varies. Therefore the
 triggers match the type of the state, which is a label of the event.
 """
 
@@ -65,7 +64,7 @@ WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
-"""The flows that are watched. A shared server may also have other flows."""
+"""The flows whose runs the automations watch. A shared server may also have other flows."""
 WATCHERS: Final = (FOLLOW_LOG, WATCH_DEPLOYS)
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
@@ -85,7 +84,7 @@ STOPPED_MESSAGES: Final = [
 ]
 """The state messages of a run that a signal ended (see `prefect.states`)."""
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
-"""Period in which only one message is sent. Prefect's triggers may get an event twice: from run and server."""
+"""Within this period, one message is sent about a run, although a trigger may get an event twice."""
 RUN_PLACE: Final = '((flow_run | ui_url) or ("prefect flow-run inspect " ~ flow_run.id))'
 """How a message refers to a run: its URL or, if the server has no ``PREFECT_UI_URL``, a command that shows it."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
@@ -122,14 +121,14 @@ async def ensure_automations(
 ) -> Mapping[str, Change]:
     """Create Prefect automations that alert on missing or crashed runs (idempotent). Return the changes by name.
 
-    ``tag`` is `PrefectSettings.tag`. With a prefix, the automations watch only the runs of this installation's
-    deployments, and the automations of other installations do not change. Without an ``endpoint`` nobody is
-    notified, but crashed runs are still marked Crashed. An automation that a person has disabled stays disabled.
-    Automations of deployments that are no longer expected are removed.
+    ``tag`` is `PrefectSettings.tag`. If it is not the default, the automations watch only the runs of this
+    installation's deployments, and the automations of other installations do not change. Without an ``endpoint``,
+    nobody is notified, but crashed runs are still marked Crashed. An automation that a person has disabled stays
+    disabled. Automations of deployments that are no longer expected, and duplicates, are removed.
     """
     watched = _match_flows(flows, tag)
-    # The watcher starts crashed runs of its own flows again. After two hours without a completed run, an alert is
-    # sent.
+    # Crashed runs of the watcher's flows are not reported, because the watcher starts them again. An alert is sent
+    # after two hours without a completed run.
     reported = _match_flows([flow for flow in flows if flow not in WATCHERS], tag)
     wanted = [build_abandoned_run_automation(watched, crashed_after_s)]
     if endpoint is not None:
@@ -142,7 +141,9 @@ async def ensure_automations(
     start = f"{tag}: "
     wanted = [core.model_copy(update={"name": f"{start}{core.name}"}) for core in wanted]
     existing = await _list_own_automations(client, start)
-    changes = {core.name: await _ensure_automation(client, core, existing.get(core.name, [])) for core in wanted}
+    changes = {
+        core.name: await _reconcile_automations(client, core, existing.get(core.name, [])) for core in wanted
+    }
     for name in existing.keys() - changes.keys():
         for automation in existing[name]:
             await client.delete_automation(automation.id)
@@ -151,7 +152,7 @@ async def ensure_automations(
 
 
 def build_missing_run_automation(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message if no run of a deployment completed in time. It repeats."""
+    """Build the automation that sends a message, repeatedly, while no run of a deployment completes in time."""
     hours = expectation.within_s / 3600
     text = (
         f"🛠️ Lookout itself has a fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
@@ -201,12 +202,13 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run that could not start, for example a wrong parameter.
 
-    Such a run may not know whom to notify. If it does, there is a second message. The watcher's runs are excluded,
-    because the watcher starts them again and again: they are reported only if none completes for a long time.
+    Such a run may not know whom to notify. If it knows, it sends a second message. Runs of the watcher's flows are
+    excluded, because the watcher starts them again and again. They are reported only if none completes for a long
+    time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
-        'so nothing was asked: its configuration or its parameters are wrong. Read which one in its state: " '
+        'because its configuration or its parameters are wrong. The state of the run says what is wrong: " '
         f"~ {RUN_PLACE})"
     )
     match = _build_resource_match(
@@ -251,7 +253,7 @@ def _build_run_automation(
 
 
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
-    """Build the automation that marks a run Crashed if its heartbeats stop, so that it frees its slot."""
+    """Build the automation that marks a run Crashed if its heartbeats stop. Its slot is then free again."""
     return AutomationCore(
         name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
@@ -281,7 +283,10 @@ def _match_runs(state: StateType) -> ResourceSpecification:
 
 
 def _match_flows(flows: Sequence[str], tag: str) -> Watched:
-    """Match runs of ``flows``. With a prefix, match only the runs of deployments with its ``tag``."""
+    """Build the conditions that match runs of ``flows``.
+
+    If ``tag`` is not the default, they match only runs of deployments with this tag.
+    """
     of_flows = _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
     if tag == PREFECT_TAG:
         return [of_flows]
@@ -314,9 +319,10 @@ async def _list_own_automations(client: PrefectClient, start: str) -> dict[str, 
     return ours
 
 
-async def _ensure_automation(
+async def _reconcile_automations(
     client: PrefectClient, wanted: AutomationCore, existing: Sequence[Automation]
 ) -> Change:
+    """Create or update the automation ``wanted``, and delete duplicates. ``existing`` have the same name."""
     if not existing:
         await client.create_automation(wanted)
         return Change.CREATED
@@ -341,7 +347,7 @@ The browser of a verification takes about half a gigabyte of memory.
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
     """Build Prefect's deployment object. It names the flow's module, because Prefect would pickle a flow object.
 
-    ``pause`` is what a person paused; it stays paused.
+    What a person paused, according to ``pause``, stays paused.
     """
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
@@ -445,7 +451,7 @@ class _Runner(Runner):
     """A runner with its own SIGTERM handler. Prefect's handler creates a coroutine that is never awaited."""
 
     def handle_sigterm(self, *args: Any, **kwargs: Any) -> None:
-        """End `start`. Then the schedules are paused and the running runs ended."""
+        """End `start`, which then ends the running runs."""
         del args, kwargs
         sys.exit(0)
 

@@ -22,7 +22,10 @@ _ROWS: Final = TypeAdapter(list[dict[str, Any]])
 
 
 class ScheduleState(Record):
-    """A deployment of Lookout at Prefect. ``ended`` is how its last run ended, as Prefect names it, such as Pass.
+    """A deployment of Lookout at Prefect.
+
+    ``ended`` is the name of the state in which its last run ended, for example Pass. ``broke`` is true if the type
+    of this state is not Completed.
 
     If a person paused the deployment, ``paused_since`` is the time, and ``resume`` is the command that ends the
     pause.
@@ -109,7 +112,7 @@ def _build_state(
 
 
 def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]]) -> UtcTime:
-    """Return when a person paused the deployment: the time in `registered.Pause`, or else its last change."""
+    """Return when a person paused the deployment: the time in its tag or, without this tag, of its last change."""
     noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment["tags"] if tag.startswith(PAUSED_TAG)]
     return _TIME.validate_python(noted[0] if noted else max(row["updated"] for row in (deployment, *inactive)))
 

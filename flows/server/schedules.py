@@ -5,11 +5,11 @@
     repeatability-TARGET    every night                   measure-repeatability/repeatability-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
     follow-log              on new lines, and every hour   follow-log/follow-log
-    watch-deploys           every hour, (Space, GitHub)    watch-deploys/watch-deploys
+    watch-deploys           every hour (Space, GitHub)     watch-deploys/watch-deploys
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
     fire-drill              every week                    fire-drill/fire-drill
 
-Prefect shows parameters to everybody who can open its UI, so they contain names and paths, but no secrets.
+Prefect shows parameters to everybody who can open its UI. Therefore they contain names and paths, but no secrets.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from monitors.config.sections import ScheduleSettings, is_daily
 from monitors.records.base import Record, UtcTime
 
 SIGN_OF_LIFE_S: Final = 3600.0
-"""How often, in seconds, a schedule runs a job that shows that it works.
+"""How often, in seconds, a schedule starts each job of the watcher, which shows that the job works.
 
-The watcher (`flows.watching`) starts such a job earlier if it finds something new.
+The watcher (`flows.watching`) starts the job earlier if it finds something new.
 """
 SIGN_OF_LIFE_LATE_S: Final = 2 * SIGN_OF_LIFE_S
 DAY_S: Final = 86_400.0
@@ -57,7 +57,7 @@ class Every(Record):
 class Pause(Record):
     """What a person paused at Prefect: the deployment, its schedule, or both.
 
-    ``since`` is the time of the pause.
+    ``since`` is when the person paused it. It is ``None`` if nothing is paused.
     """
 
     is_paused: bool = False
@@ -109,7 +109,8 @@ class PlannedDeployment(Record):
     """A planned deployment: the ``flow``, its schedule and its parameters.
 
     The flow's function has the flow's name with ``_`` instead of ``-``. People are notified if no run completes for
-    ``late_after_s`` seconds. It is ``None`` for a deployment that has no schedule or that runs less than daily.
+    ``late_after_s`` seconds. ``late_after_s`` is ``None`` without a schedule, and for a cron line that is not
+    daily.
     """
 
     name: str
@@ -161,10 +162,10 @@ def is_about(tags: Collection[str], target: str) -> bool:
 def plan_deployments(
     config: Config, config_path: Path, settings: ScheduleSettings
 ) -> tuple[PlannedDeployment, ...]:
-    """Plan all deployments of a configuration, in a fixed order. Runs load it from the absolute ``config_path``.
+    """Plan all deployments of a configuration, in a fixed order.
 
-    Each name occurs only once. If ``deploys.deployment`` names a nightly deployment, this deployment also verifies
-    deploys.
+    Runs load the configuration from the absolute ``config_path``. Each name occurs only once. If
+    ``deploys.deployment`` names a nightly deployment, this deployment also verifies deploys.
     """
     config_parameter = {"config_path": str(config_path)}
     planned = (
@@ -182,7 +183,7 @@ def plan_deployments(
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
     """Plan the verification that a deploy starts.
 
-    ``deploys.deployment`` gives its name, unless it names another flow.
+    Its name is the one in ``deploys.deployment``, unless this setting names a deployment of another flow.
     """
     flow, _, name = config.deploys.deployment.partition("/")
     own = config.prefect.add_prefix(VERIFY)

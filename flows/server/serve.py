@@ -1,6 +1,6 @@
 """The runner of an installation. It registers the deployments of the configuration, and executes their runs.
 
-Prefect reads its settings at import, so it is imported when its server is known.
+Prefect is imported only after its server is known, because Prefect reads its settings at import.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class RunnerEnded(MonitorError):
 
 
 def enter_own_folder(config: Config) -> None:
-    """Change to a folder of Lookout's own, because Prefect imports flows from the current folder first."""
+    """Change to Lookout's own folder, because Prefect imports flows from the current folder first."""
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
         os.chdir(own)
 
 
 def has_local_server(config: Config) -> bool:
-    """Return whether the Prefect server belongs to the data folder, so that its address may change."""
+    """Return whether the data folder has its own Prefect server, whose address may change."""
     return config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
 
 
 async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, only_deploys: bool) -> Runner:
     """Connect to Prefect's server and register the deployments. Return their runner, which is not started yet.
 
-    This waits for a local server, which another process starts. With ``only_deploys``, it registers only the
-    deployment that a deploy starts. Raises `MonitorError`, and errors of Prefect's client.
+    With ``is_local``, wait for the local server, which another process starts. With ``only_deploys``, register only
+    the deployment that verifies deploys. Raises `MonitorError`, and errors of Prefect's client.
     """
     if is_local:
         get_environment().pop("PREFECT_API_URL", None)  # set by an earlier attempt

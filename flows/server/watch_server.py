@@ -1,8 +1,8 @@
 """Watch a running local Prefect server: ``python -m flows.server.watch_server HOME PID PORT``.
 
-`flows.server.keep` becomes this process when the server answers. It imports only a small part of the standard
-library, because it runs as long as the server does. If the server stops answering, this process kills it and ends
-with exit code 4. On SIGTERM, it stops the server and ends with exit code 0.
+When the server answers, this program replaces `flows.server.keep` in the same process. It imports only a small part
+of the standard library, because it runs as long as the server does. If the server stops answering, this program
+kills the server and ends with exit code 4. On SIGTERM, it stops the server and ends with exit code 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLLS_PER_REQUEST = 5
 The other polls only test whether the server's process exists.
 """
 MAX_SILENT_REQUESTS = 3
-"""Maximum number of requests in a row without an answer. Then the server is killed."""
+"""After this many requests in a row without an answer, the server is killed."""
 REQUEST_TIMEOUT_S = 10.0
 """Timeout of a request in seconds. A server on an overloaded machine answers late."""
 STOP_TIMEOUT_S = 30.0
@@ -120,7 +120,7 @@ def _stop_server(pid: int, port: int) -> None:
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    # The server has ended in the meantime, or another process has its pid.
+    # These errors mean that the server has ended in the meantime, or that another user's process has its pid.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
