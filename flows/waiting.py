@@ -19,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import write_invisible_as_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""After how many seconds without output the line appears, so that it does not flicker during short waits."""
+"""The line appears after this many seconds without output. Therefore it does not flicker during short waits."""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 

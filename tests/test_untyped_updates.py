@@ -118,7 +118,7 @@ def fields_by_class() -> dict[str, set[str]]:
         ("def f(run: LiveRun):\n    return run.judging.model_copy(update={'why': ''})\n", "Judging"),
         ("def f(results: Sequence[CaseResult]):\n    return [one.model_copy(update={}) for one in results]\n", "CaseResult"),
         ("def f(draft: GoldDraft):\n    for x in [draft]:\n        pass\n    draft.model_copy(update={})\n", "GoldDraft"),
-        ("def f(run: LiveRun):\n    facts = run.facts(now)\n    facts.model_copy(update={})\n", "RunFacts"),
+        ("def f(run: LiveRun):\n    facts = run.build_facts(now)\n    facts.model_copy(update={})\n", "RunFacts"),
         ("def f(text):\n    draft = CaseDraft.model_validate_json(text)\n    draft.model_copy(update={})\n", "CaseDraft"),
         (
             ("class X:\n    def __init__(self, report: NightlyReport):\n        self.report = report\n\n"

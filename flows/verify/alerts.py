@@ -204,7 +204,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
 
 
 def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
-    """Format why a complete run is INCONCLUSIVE if too few answers are graded. Otherwise empty."""
+    """Format why a complete run is INCONCLUSIVE, if too few answers are graded. Otherwise return an empty text."""
     reason = next(
         (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
         None,
@@ -226,7 +226,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
 def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
     """Build at most one observation that the application did not answer, and one that Lookout could not ask."""
     if run.not_ready is not None:
-        return [_build_not_served_observation(run.not_ready, at)]
+        return [_build_not_ready_observation(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
     not_visible = [n for n in silent if n.blame is not Blame.APP]
@@ -269,7 +269,7 @@ CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since a change of lookout.toml"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
 _MAX_DETAIL_CHARACTERS: Final = 260
-"""Maximum number of characters of an error, so that the next step after it is not cut off."""
+"""Maximum number of characters of an error. A longer error would push the next step out of the message."""
 
 
 def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
@@ -308,14 +308,15 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
 
 
 def _find_api_path(run: LiveRun) -> str:
-    """Find the URL path of the target's API. Empty if the target is a page."""
+    """Return the URL path of the target's API. Return an empty text if the target has no JSON or SSE API."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
         return ""
     return urlsplit(probe.api.url or run.context.target.address).path
 
 
-def _build_not_served_observation(error: ProbeError, at: ObservationContext) -> Observation:
+def _build_not_ready_observation(error: ProbeError, at: ObservationContext) -> Observation:
+    """Build the observation of a target that was not ready: a failed deploy, or else a fault of Lookout."""
     if error.blame is Blame.APP:
         return build_failed_deploy_observation(at, detail=str(error))
     return build_monitor_fault_observation(at, fault_name=type(error).__name__, detail=str(error))

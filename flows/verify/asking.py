@@ -188,7 +188,7 @@ async def ask_unanswered_cases(
             clock=context.now,
             concurrency=build_local_pace(settings),
             on_result=grader.save,
-            is_wrong=grader.is_wrong,
+            is_wrong=grader.grade_and_check_if_wrong,
             recover=lambda: wait_until_app_recovers(run),
             limit=run.limit,
         )
@@ -205,7 +205,7 @@ class _AnswerGrader:
         self._on_graded = on_graded
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
-    async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
+    async def grade_and_check_if_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
         """Grade the answer. Return true if it is not correct, so that a screenshot of the page is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades

@@ -80,7 +80,7 @@ async def _cancel_asking(asking: asyncio.Task[None]) -> None:
 
 
 def _build_server_fault(error: Exception) -> Fault:
-    """Build the fault that no Prefect server is available."""
+    """Build the fault that is reported if no Prefect server is available."""
     detail = (
         f"No Prefect server is available: {build_fault_from_error(error).detail}. The answers so far are stored, "
         "and severe failures were reported. To continue, run the same command within one hour."

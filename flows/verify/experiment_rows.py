@@ -44,8 +44,8 @@ class CaseWeights:
         self._asked = Counter(assessment.case_id for assessment in all_assessments)
         self._weights = weights
 
-    def scores(self, case_id: str) -> Iterator[Score]:
-        """Yield the earned and the possible points as shares of the largest weight. Empty for an ungraded case."""
+    def build_point_scores(self, case_id: str) -> Iterator[Score]:
+        """Yield the earned and the possible points as shares of the largest weight. None for an ungraded case."""
         worst = self._worst.get(case_id)
         if worst is None:
             return
@@ -81,7 +81,11 @@ def _build_experiment_row(result: CaseResult, example_id: str, weights: CaseWeig
         error=None if answered else safe(f"{probe_result.reason}: {probe_result.detail}"),
         started_at=probe_result.asked_at,
         ended_at=probe_result.asked_at + timedelta(milliseconds=took_ms),
-        scores=(*_build_scores(result), *_build_usefulness_scores(result, safe), *weights.scores(result.case.id)),
+        scores=(
+            *_build_scores(result),
+            *_build_usefulness_scores(result, safe),
+            *weights.build_point_scores(result.case.id),
+        ),
         metadata=_build_metadata(assessment),
     )
 

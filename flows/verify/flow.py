@@ -3,9 +3,9 @@
     prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results_to_pull_requests
             ─▶ recheck_and_update_messages ─▶ write_experiment ─▶ publish
 
-The run waits until the application serves the deployed commit, so that it does not grade an older build. Each
-result is stored at once. The first severity-3 failure sends an alert at once. The flow ends ``Completed`` and is
-named Pass, Fail or Inconclusive. ``Failed`` means that Lookout itself has a fault.
+The run waits until the application serves the deployed commit. Otherwise it could grade an older build. Each result
+is stored at once. The first severity-3 failure sends an alert at once. The state of the flow is Completed with the
+name Pass, Fail or Inconclusive. The state Failed means that Lookout itself has a fault.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Maximum wait for another process before the warehouse is loaded, in seconds. The next run loads the rest."""
+"""Maximum wait for another process that uses the warehouse, in seconds. Then the next run loads the journal."""
 
 
 @flow(name=NAME, description=__doc__)
@@ -80,7 +80,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     """Verify one target. Return a state that is named after the verdict; its data is the report.
 
     A missed scheduled run ends as Skipped if a newer run replaces it. The run of a deploy ends as Superseded if a
-    newer commit was reported before it started, and the application does not report its commit.
+    newer commit was reported before the run started, and the application does not report which commit it serves.
 
     Raises `ConfigError` before any question is asked. The next run with the same target, suite and commit resumes a
     stopped run.
@@ -114,11 +114,13 @@ def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
     """Build the flow for a run that this process started before the server was ready.
 
-    The run is bound to the flow's function, because Prefect would store a parameter on the server.
+    The run is not a parameter of the flow, because Prefect would store it on the server.
     """
 
     @flow(name=NAME, description=__doc__)
-    async def verify_deploy(request: Any) -> State[RunReport]:  # of a named type Prefect builds a schema for 0.3 s
+    async def verify_deploy(
+        request: Any,
+    ) -> State[RunReport]:  # for another type, Prefect builds a schema, which takes 0.3 s
         return await _run_verification(request, run)
 
     return verify_deploy
@@ -170,7 +172,7 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
 
 
 def _select_caller_errors() -> tuple[type[Exception], ...]:
-    """Return the error types that the person who started the run sees. Empty for a scheduled run."""
+    """Return the error types that the person who started the run sees. None if a deployment started the run."""
     return () if deployment.id else (ConfigError,)
 
 
@@ -194,7 +196,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(collect_pull_requests_of_run, run)
     context = run.context
-    facts = run.facts(context.now(), next(iter(pulls), None))
+    facts = run.build_facts(context.now(), next(iter(pulls), None))
     report = evaluate_results(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(
@@ -264,7 +266,10 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
-    """Read the report of the previous run and the open incidents. Empty if the warehouse cannot be read."""
+    """Read the report of the previous run and the open incidents.
+
+    Without a comparable previous run, the report is ``None``. If the warehouse cannot be read, both are missing.
+    """
     store, target = run.context.store, run.context.target.name
     try:
         previous = store.find_last_report(target, run.context.suite.sha256, except_run=run.context.run_id)

@@ -42,7 +42,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 class PendingAnswer(NamedTuple):
     """An answer that waits for the judge, with its grades by rules.
 
-    ``rules`` is what rules found about its facts.
+    ``rules`` says whether rules found the facts of the answer right or wrong, or could not grade them.
     """
 
     case: GoldCase
@@ -59,7 +59,8 @@ class JudgeQueue:
 
     A group is sent if it is full, if it contains an ungraded severe case, or if the queue is closed. The groups
     also contain known answers (canaries), made from ``canary_cases``, that test the judge. The end of the ``async
-    with`` block waits for all verdicts. After an exception it does not wait; a resumed run asks the judge again.
+    with`` block waits for all verdicts. After an exception, it does not wait, because a resumed run asks the judge
+    again.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class JudgeQueue:
 
 
 JUDGE_UNAVAILABLE = "JudgeUnavailable"
-"""The name of the fault that a configured judge gave no grade."""
+"""The name of the fault that is reported if a configured judge gave no grade."""
 
 MAX_REASONS = 5
 
@@ -212,11 +213,11 @@ class JudgeStage:
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = grade_by_rule(case, exchange) if is_judge_required_for_ungraded(assessment) else None
         if by_rule is not None:
-            await self._save(case, exchange, add_grade(grades, by_rule))
+            await self._save(case, exchange, add_or_replace_grade(grades, by_rule))
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
             off = build_judge_abstention(f"{JUDGE_OFF}: {self._plan.why_off}", task=task)
-            await self._save(case, exchange, add_grade(grades, off))
+            await self._save(case, exchange, add_or_replace_grade(grades, off))
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assessment)
             self._queue.add(PendingAnswer(case, exchange, assessment.grades, assessment.factual_match))
@@ -297,18 +298,18 @@ class JudgeStage:
 
 def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
     """Return the assessment of an answer with the judge's verdict."""
-    grades = add_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
+    grades = add_or_replace_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return mark_unconfirmed(assess_case(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """Mark the assessment if only one judge found a severity-3 failure, or if the graders disagree. Return it."""
+    """Return the assessment. Mark it if only one judge found a severity-3 failure, or if the graders disagree."""
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 
 
-def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
+def add_or_replace_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
     """Return the grades with ``added``, which replaces an earlier grade of the same grader."""
     return (*(grade for grade in grades if not is_replaced_by(grade, added)), added)
 

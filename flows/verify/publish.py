@@ -30,7 +30,7 @@ STEP_PERCENT: Final = 5.0
 async def publish_artifacts(
     name: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
 ) -> None:
-    """Publish the Markdown summary, the link to its page and a table of wrong or open answers.
+    """Publish the Markdown report, the link to the report page, and a table of wrong or ungraded answers.
 
     This must be called in a flow run.
     """
@@ -42,7 +42,7 @@ async def publish_artifacts(
             await acreate_table_artifact(
                 key=f"{build_artifact_key(name)}-failures",
                 table=worst_first[:MAX_ROWS],
-                description="what was not right, worst first",
+                description="cases that were not right, worst first",
             )
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from flows.explain.asking import CaseAsker, open_case_asker
 from flows.runtime.judge import open_judge
-from flows.verify.judging import JudgeQueue, PendingAnswer, add_grade
+from flows.verify.judging import JudgeQueue, PendingAnswer, add_or_replace_grade
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.config.isolation import refuse_production_address
@@ -88,7 +88,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
 
 
 def _explain_why_not_rechecked(run: LiveRun) -> str:
-    """Explain why no case of this run is asked again. Empty if cases are asked again."""
+    """Explain why no case of this run is asked again. Return an empty text if cases are asked again."""
     if run.context.configured.probe.driver == JOB_DRIVER:
         return AGENT_TEXT
     silent = (answer.result for answer in run.results if isinstance(answer.result, NoAnswer))
@@ -176,7 +176,7 @@ class Rechecker:
         except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
-            self._previous = self._check_previous_build(serving)  # the time limit may be over
+            self._previous = self._check_previous_build(serving)  # also if the time limit was reached
         return self._previous.with_problem(problem)
 
     def _check_previous_build(self, serving: str | None) -> PreviousBuild:
@@ -234,7 +234,7 @@ class Rechecker:
                     questions, on_asked=lambda result: self._save_or_queue_for_judge(place, result, is_judged)
                 )
         finally:
-            for result in self._unjudged.values():  # the judge did not grade them in time
+            for result in self._unjudged.values():  # the judge did not grade these results in time
                 self._store_and_count_answer(place, result, result.assessment)
             self._unjudged.clear()
         return (tally.circuit_opened or "").removeprefix("not asked: ")
@@ -248,22 +248,21 @@ class Rechecker:
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
         """Open the judge within the run's budget, for cases that the judge failed.
 
-        Yield a function that queues answers.
-
-        The yielded function returns false for an answer that the judge does not grade.
+        Yield a function that queues an answer for the judge. It returns false for an answer that the judge does not
+        grade.
         """
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
         account = Account(build_price_function(settings.prices), limit_usd=settings.limit_usd)
-        # The judge's budget is that of the whole run, so its cost so far counts.
+        # The judge's budget is for the whole run. Therefore the cost so far counts.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))
 
         async def save_ruling(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
-            grades = add_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
+            grades = add_or_replace_grade(pending.grades, build_judge_grade(ruling, pending.exchange))
             assessment = assess_case(pending.case, pending.exchange, grades)
             await asyncio.to_thread(self._store_and_count_answer, place, result, assessment)
 

@@ -92,11 +92,11 @@ class RunStart(Record):
         head = self.change.head if self.change else None
         return self.target, self.suite_sha256, self.settings_sha256, self.commit, head
 
-    def set_build_commit(self, commit: str | None) -> Self:
+    def with_build_commit(self, commit: str | None) -> Self:
         """Return a copy with the commit that the target serves."""
         return self.model_copy(update={"serving": commit})
 
-    def same_question(self, other: RunStart) -> bool:
+    def asks_same_questions(self, other: RunStart) -> bool:
         """Return whether ``other`` asks the same questions about the same deploy."""
         return self._question == other._question
 
@@ -125,7 +125,7 @@ class RunFolder:
     def store_build_commit(self, commit: str | None) -> None:
         """Store the commit that the target serves, so that only a run of the same build can resume this run."""
         if commit != self.start.serving:
-            self.start = self.start.set_build_commit(commit)
+            self.start = self.start.with_build_commit(commit)
             _write_start(self.folder, self.start)
 
     def finish(self) -> None:
@@ -188,7 +188,7 @@ def find_run_to_resume(
             continue
         if start.target.name == wanted.target.name and is_run_complete(start_file.parent):
             return None
-        if not start.same_question(wanted) or not is_same_build(start):
+        if not start.asks_same_questions(wanted) or not is_same_build(start):
             continue
         lock = _lock_folder(start_file.parent, runs.parent)
         if lock is None:

@@ -1,6 +1,6 @@
-"""The last polls of the watcher, in a file of the data folder.
+"""Stores the last polls of the watcher in a file of the data folder.
 
-Other processes see from it whether polls are late.
+Other processes read this file to find out whether polls are late.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ WATCH_TO_DO: Final = "Start `lookout up`; if it runs, the lines of `service` in 
 
 
 class WatchPoll(Record):
-    """The last successful poll of one watched thing, by its name for people.
+    """The last successful poll of a log, a source or the deployed commits.
 
-    It is polled every ``every_s`` seconds.
-
-    ``target`` is ``None`` for a poll about all targets.
+    ``name`` says for people what is polled, every ``every_s`` seconds. ``target`` is ``None`` for a poll about all
+    targets.
     """
 
     name: str
@@ -60,13 +59,13 @@ def read_polls(data_folder: Path) -> tuple[WatchPoll, ...]:
 
 
 def list_late_polls(data_folder: Path, now: datetime, target: str | None = None) -> tuple[WatchPoll, ...]:
-    """List what is no longer watched. ``target`` limits the list to what affects this target."""
+    """List the polls that are late. With ``target``, list only polls that affect this target."""
     polls = read_polls(data_folder)
     return tuple(poll for poll in polls if poll.is_late(now) and target in (None, poll.target or target))
 
 
 def format_late_polls(late: Sequence[WatchPoll]) -> str:
-    """Format what is no longer watched, and since when."""
+    """Format which polls are late, and when the last poll was."""
     return "; ".join(
         f"{poll.name} was last polled at {poll.at:%Y-%m-%d %H:%M} UTC instead of every {poll.every_s:g} s"
         for poll in late

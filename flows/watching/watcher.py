@@ -1,17 +1,17 @@
 """Watches hallucination logs, Spaces, deploys and live traffic in one process. Only new things start a Prefect run.
 
-    each log, every poll_s ─▶ names, sizes and times of its files ─▶ as a run left them: nothing · else: a run
-    each target, every minute ─▶ which commit runs? ─▶ known: nothing · new: the run that verifies it
-    each traffic source, every hour ─▶ can it be read? ─▶ not for the third time in a row: alert
-    every minute ─▶ does an alert wait? ─▶ send it
+    each log, every poll_s ─▶ did a file change since a run read it? ─▶ yes: start a run that reads the log
+    each target, every minute ─▶ does it run a new commit? ─▶ yes: start the run that verifies the commit
+    each traffic source, every hour ─▶ can it be read? ─▶ third failure in a row: send an alert
+    every minute ─▶ does an alert wait? ─▶ yes: send it
 
 Only a run of `flows.hallucination_log` moves the read position of a log. The watcher records what a run has read
 only when that run has completed. Therefore, after a killed run or a killed watcher, another run reads the same
 entries. Without Prefect's server, the watcher reads the log itself. If a person paused a deployment at Prefect, the
-watcher does not start it. Live traffic is graded at night. The watcher only checks that its sources can be read,
-also while the nightly runs are paused.
+watcher does not start it. Live traffic is graded at night. The watcher only checks that the traffic sources can be
+read, also while the nightly runs are paused.
 
-This module imports Prefect, which reads its settings at import, so connect before.
+Connect to Prefect's server before you import this module. It imports Prefect, which reads its settings at import.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ FOLLOW_FOR_S: Final = 20.0
 MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
 """How long the watcher waits for the end of a run, in seconds."""
 UNKNOWN_RUN_S: Final = 60.0
-"""How long the watcher waits for the end of a run, in seconds, if Prefect does not say how it ended."""
+"""How long the watcher waits for the end of a run, in seconds, if Prefect does not answer."""
 READABLE_TEXT: Final = "Lookout can read the traffic sources again."
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
@@ -93,7 +93,11 @@ class WatchedLog:
 
     @property
     def has_news(self) -> bool:
-        """Return whether the files changed since a run read them. A watcher that has just started does not know."""
+        """Return whether the files may have entries that no run has read.
+
+        True if the files changed since a run read them, or if no run has read them since the watcher started. False
+        if the newest poll was compared already.
+        """
         return not self.is_compared and not (self.is_read and self.files == self.read_files)
 
     def poll(self, now: datetime) -> None:
@@ -117,7 +121,7 @@ class WatchedLog:
 
 @dataclass
 class WatchedSource:
-    """A source of a target's live traffic, and how its newest checks ended. ``settings`` have no other source."""
+    """A source of a target's live traffic, and how its newest checks ended. ``settings`` have only this source."""
 
     name: str
     target: str
@@ -127,10 +131,10 @@ class WatchedSource:
     error: str = ""
 
     async def check(self, now: datetime) -> None:
-        """Raise the error of a source that cannot be read. It is built again each time, so it stores nothing."""
+        """Check that the source can be read, and raise its error if not. The source is built for each check."""
 
         def build() -> TrafficSource:
-            from flows.nightly.context import build_traffic_sources  # judge, graders
+            from flows.nightly.context import build_traffic_sources  # this import loads the judge and the graders
 
             (source,) = build_traffic_sources(self.configured, self.settings).values()
             return source
@@ -180,7 +184,7 @@ class Watcher:
         return (*logs, *deploys, *(source.name for source in self._sources))
 
     async def run(self) -> None:
-        """Watch until cancelled, or return at once if there is nothing to watch. No error ends it."""
+        """Watch until cancelled, or return at once if there is nothing to watch. An error does not end this."""
         if not self.names:
             return
         self._polls = await asyncio.to_thread(self._read_polls)
@@ -214,7 +218,7 @@ class Watcher:
         self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
 
     def _read_polls(self) -> dict[str, WatchPoll]:
-        """Read the polls of an earlier process: a source that cannot be read is late also after a restart."""
+        """Read the polls of an earlier process. An unreadable source then stays late after a restart."""
         earlier = {poll.name: poll for poll in read_polls(self._config.data_folder)}
         started = {
             source.name: WatchPoll(name=source.name, target=source.target, at=self._now(), every_s=EVERY_HOUR_S)
@@ -275,7 +279,6 @@ class Watcher:
         If Prefect does not answer, the last state counts.
         """
         name = self._planned[flow].full_name
-        # Without an answer from Prefect, the last known state counts.
         with suppress(RunNotMade), convert_prefect_errors(name):
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
                 self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED
@@ -288,7 +291,7 @@ class Watcher:
         covered = {target for run in self._runs for target in run.files}
         news = [name for name, log in self._logs.items() if log.has_news and name not in covered]
         if news and not await self._is_paused(FOLLOW_LOG):
-            # If there is more news, a second run reads all logs, so that there are never as many runs as logs.
+            # A second run reads all logs, even if only some have changed. Therefore at most two runs are active.
             await self._read_logs(list(self._logs) if self._runs else news)
         for name, log in self._logs.items():
             if name in news:
@@ -347,7 +350,7 @@ class Watcher:
                 if state.is_completed() and (state.name != UNREADABLE or files is None):
                     self._logs[name].note_read(files)
                 if state.is_crashed():
-                    self._logs[name].is_compared = False  # people wait for what the killed run was to tell
+                    self._logs[name].is_compared = False  # start another run at once, because alerts are missing
 
 
 async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:

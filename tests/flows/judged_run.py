@@ -136,7 +136,7 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
                 await deliver(run.save(case, came, assessment))
     if recorded:
         store_judge_change(run)
-    report = evaluate_results(run.facts(utc_now()), run.results, run.context.config.gate)
+    report = evaluate_results(run.build_facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
         run.context.store.load_pending(30)

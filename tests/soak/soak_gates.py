@@ -198,7 +198,7 @@ class Repository:
                 return None
             asking.result()
             report = evaluate_results(
-                run.facts(utc_now(), request.pull_request), run.results, run.context.config.gate
+                run.build_facts(utc_now(), request.pull_request), run.results, run.context.config.gate
             )
             text = "".join(format_results_json(report, tuple(run.results)))
             (run_folder.folder / "results.json").write_text(text, encoding="utf-8")

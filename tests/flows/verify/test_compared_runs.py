@@ -32,7 +32,7 @@ def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: Pull
             came = exchange(case, WRONG if number < wrong else RIGHT, run_id=wired.run_id)
             run.save(case, came, assess_case(case, came, grade_exchange(wired.panel, case, came)))
         baseline = find_baseline(run)
-        facts = run.facts(utc_now())
+        facts = run.build_facts(utc_now())
         report = evaluate_results(facts, run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases)
         wired.journal.append((RunRow(row=report),), run_id=wired.run_id)
         wired.store.load_pending(30)

@@ -222,7 +222,7 @@ def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> Run
     if setup.judge is not None:
         run.judging = Judging(state=JudgeState.ON, lineages=(setup.judge,))
     report = evaluate_results(
-        run.facts(utc_now()), run.results, run.context.config.gate, suite=run.context.suite.cases
+        run.build_facts(utc_now()), run.results, run.context.config.gate, suite=run.context.suite.cases
     )
     snapshot = build_run_snapshot(run)
     settings = {name: value for name, value in snapshot.settings.items() if name != "target"}
