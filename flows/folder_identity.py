@@ -52,7 +52,7 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
     for note in (data_folder / RUNS_FOLDER).glob(f"*/{READING_FILE}"):
         note.unlink(missing_ok=True)
     deploys = DeployQueue(data_folder)
-    for queued in deploys.list_open_deploys():
+    for queued in deploys.list_waiting_deploys():
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=at))
 
 

@@ -59,7 +59,7 @@ NAME_COLUMNS: Final = 10
 """Width of the column for names, in characters. The lines begin after it."""
 
 
-def print_named(console: Console, name: str, lines: Iterable[str]) -> None:
+def print_named_lines(console: Console, name: str, lines: Iterable[str]) -> None:
     """Print a name and its lines of markup in two columns. Long lines are wrapped between words."""
     for number, line in enumerate(lines):
         head = f"{'' if number else name:<{NAME_COLUMNS - 1}} "

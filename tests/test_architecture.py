@@ -76,7 +76,7 @@ CONTEXT_SOURCES = {
     "utc_now",
     "get_environment",
     "generate_nonce",
-    "load_age_key",
+    "load_pseudonym_key",
     "generate_random_key",
     "load_secret",
     "get_hub_token",

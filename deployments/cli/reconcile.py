@@ -15,7 +15,7 @@ import typer
 from deployments.cli.data_folder import load_pending_results
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.nightly.reconciliation import mark_log_figures_unknown, reconcile_detectors
+from flows.nightly.reconciliation import mark_figures_unknown_without_log, reconcile_detectors
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
@@ -160,7 +160,7 @@ def reconcile_command(
         with show_waiting(f"{name}: comparing guard and judge"):
             reconciliation = reconcile_detectors(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
         if configured.targets[name].hallucination_log is None:
-            reconciliation = mark_log_figures_unknown(reconciliation)
+            reconciliation = mark_figures_unknown_without_log(reconciliation)
         if as_json:
             write_json(reconciliation.model_dump_json() + "\n")
         else:

@@ -131,12 +131,12 @@ def age_command(
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.data_folder import RUNS_FOLDER  # slow: imports duckdb
     from flows.nightly.grading import build_turn_id  # slow: imports all graders
-    from flows.runtime.secrets import load_age_key  # slow: imports duckdb
+    from flows.runtime.secrets import load_pseudonym_key  # slow: imports duckdb
     from warehouse.database.retention import ConversationReport, remove_conversation, remove_personal_data
 
     if (days is None) == (conversation is None):
         raise ConfigError("give either --days N or --conversation ID")
-    key = load_age_key()
+    key = load_pseudonym_key()
     store = open_warehouse(config, data_folder)
     with show_waiting("Removing personal data"):
         if conversation is not None:

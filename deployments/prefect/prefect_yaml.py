@@ -172,7 +172,7 @@ def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any], pau
         "tags": [planned.tag, *planned.tags, *pause.tags],
         "schedules": _build_schedules(planned.when, pause),
         **({"paused": True} if pause.is_paused else {}),
-        **({"concurrency_limit": limit} if planned.limit is not None else {}),
+        **({"concurrency_limit": limit} if planned.run_limit is not None else {}),
         "parameters": dict(planned.parameters),
         "work_pool": work_pool,
     }

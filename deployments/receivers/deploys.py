@@ -215,8 +215,8 @@ class RunStarter(Worker):
         self._logged_reasons = reasons
 
     async def _start_waiting_runs(self) -> StartReport:
-        has_open_deploys = await asyncio.to_thread(self.deploys.has_open_deploys)
-        if not has_open_deploys and not await asyncio.to_thread(self.deploys.has_unfinished_attempts):
+        has_waiting_deploys = await asyncio.to_thread(self.deploys.has_waiting_deploys)
+        if not has_waiting_deploys and not await asyncio.to_thread(self.deploys.has_unfinished_attempts):
             return StartReport((), ())
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
@@ -326,7 +326,7 @@ def build_application(
         return JSONResponse(readiness_status.model_dump(), status_code=status)
 
     async def answer_metrics(_request: Request) -> Response:
-        waiting = await asyncio.to_thread(starter.deploys.list_open_deploys)
+        waiting = await asyncio.to_thread(starter.deploys.list_waiting_deploys)
         return Response(metrics.format_metrics(waiting, now()), media_type=CONTENT_TYPE)
 
     @asynccontextmanager

@@ -36,7 +36,7 @@ from deployments.up.supervisor import RestartPolicy
 from flows.alerting.faults import build_fault_from_error
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import log_line
-from flows.server.serve import enter_own_folder, has_local_server, prepare_runner, run_runner
+from flows.server.serve import change_to_own_folder, has_local_server, prepare_runner, run_runner
 from flows.terminal import guard_output, log_to_terminal, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
@@ -74,7 +74,7 @@ def _exit(_number: int, _frame: FrameType | None) -> None:
 
 
 def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool) -> None:
-    enter_own_folder(config)
+    change_to_own_folder(config)
     servers = ServerThread(list_server_builders(config, config_path, host, port, only_deploys=only_deploys), config)
     servers.start()
     try:

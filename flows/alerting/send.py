@@ -9,7 +9,7 @@ from functools import partial
 
 from flows.alerting.edits import add_alert_to_first_message
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier
-from flows.alerting.shared_server import SENT_ELSEWHERE, AlertShare
+from flows.alerting.shared_server import SENT_ELSEWHERE, AlertPart
 from flows.alerting.worker import get_worker_name, has_worker_ended
 from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
@@ -87,12 +87,12 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
     async with (
         shared.hold_target_lease(alert, interval)
         if shared and is_shared
-        else nullcontext(AlertShare(alert)) as share
+        else nullcontext(AlertPart(alert)) as share
     ):
         if share.alert is None:
             receipt = Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=notifier.now(), detail=share.note)
         else:
-            receipt = await _send_alert_share(notifier, share, share.alert, again=again)
+            receipt = await _send_alert_part(notifier, share, share.alert, again=again)
             share.receipts.append(receipt)
     await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
     if receipt.thread is not None and alert.reason in THREAD_REASONS:
@@ -100,7 +100,7 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
     return receipt
 
 
-async def _send_alert_share(notifier: Notifier, share: AlertShare, alert: Alert, *, again: bool) -> Receipt:
+async def _send_alert_part(notifier: Notifier, share: AlertPart, alert: Alert, *, again: bool) -> Receipt:
     receipt = await add_alert_to_first_message(notifier, alert)
     if receipt is None:
         try:

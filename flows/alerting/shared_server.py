@@ -130,7 +130,7 @@ class ReportedFault:
 
 
 @dataclass(frozen=True)
-class AlertShare:
+class AlertPart:
     """The part of an alert that this machine must send. ``alert`` is ``None`` if other machines sent all of it.
 
     ``note`` says in the receipt why nothing is sent, or why the lease is missing. ``channel`` and ``thread`` belong
@@ -177,14 +177,14 @@ class SharedServer:
         self._away_until = 0.0
 
     @asynccontextmanager
-    async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertShare]:
+    async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertPart]:
         """Hold the lease of the alert's target for the ``with`` block. Yield the part that this machine must send.
 
         Waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
         reported again. If the server does not answer, the alert is sent without a lease; no error is raised.
         """
         if alert.kind in OWN_KINDS:
-            yield AlertShare(alert)
+            yield AlertPart(alert)
             return
         async with self._open_shared_target(alert.target) as shared:
             lease: Variable | None = None
@@ -193,7 +193,7 @@ class SharedServer:
                     raise TimeoutError
                 lease, share = await shared.take_lease(alert, interval, self.lease_s)
             except _NO_ANSWER:
-                share = AlertShare(alert, note=self._mark_server_away_and_explain())
+                share = AlertPart(alert, note=self._mark_server_away_and_explain())
             try:
                 yield share
             finally:
@@ -269,7 +269,7 @@ class _SharedTarget:
 
     async def take_lease(
         self, alert: Alert, interval: timedelta, lease_s: float
-    ) -> tuple[Variable | None, AlertShare]:
+    ) -> tuple[Variable | None, AlertPart]:
         """Wait for the lease and take it. Return the lease and the part of ``alert`` to send.
 
         If there is nothing to send, return ``None`` instead of a lease.
@@ -279,7 +279,7 @@ class _SharedTarget:
             self._restart_deadline()
             lease = await self._create_variable(self._lease_name, {"folder": self._folder, "host": self._host})
             reported, now = await self.read_reported_faults(interval)
-            share = _build_alert_share(alert, reported, now, interval)
+            share = _select_unreported_part(alert, reported, now, interval)
             if lease is not None or share.alert is None:
                 return lease, share
             response = await self._send_request("GET", f"/variables/name/{self._lease_name}", accept=404)
@@ -295,7 +295,7 @@ class _SharedTarget:
                 # Prefect does not report that a variable was deleted.
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
-    async def record_sent_and_return_lease(self, lease: Variable, share: AlertShare) -> None:
+    async def record_sent_and_return_lease(self, lease: Variable, share: AlertPart) -> None:
         """Record the facts that were sent, return the lease, and delete old records."""
         self._restart_deadline()
         for receipt in share.receipts:
@@ -379,10 +379,10 @@ class _SharedTarget:
         self._deadline = time.monotonic() + self._timeout_s
 
 
-def _build_alert_share(
+def _select_unreported_part(
     alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta
-) -> AlertShare:
-    """Build the part of ``alert`` that no other machine has reported yet."""
+) -> AlertPart:
+    """Return the part of ``alert`` that no other machine has reported yet."""
     faults = [reported.get(_shorten_fingerprint(alert_item.incident.fingerprint)) for alert_item in alert.items]
     pairs = list(zip(alert.items, faults, strict=True))
     left = [
@@ -393,14 +393,14 @@ def _build_alert_share(
     if not left:
         fault = max((fault for fault in faults if fault is not None), key=lambda fault: fault.at)
         record, at = fault.newest, f"{fault.at:%Y-%m-%d %H:%M} UTC"
-        return AlertShare(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
+        return AlertPart(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
     # If another machine reported the faults first, this alert is a reply in the thread of its message.
     places = {(fault.opening.channel, fault.opening.thread) if fault else (None, None) for _, fault in pairs}
     channel, thread = places.pop() if len(places) == 1 else (None, None)
     if thread is None or alert.reason in THREAD_REASONS or alert.thread is not None:
         channel, thread = None, None
     whole = len(left) == len(alert.items)
-    return AlertShare(alert if whole else alert.with_items(left), channel=channel, thread=thread)
+    return AlertPart(alert if whole else alert.with_items(left), channel=channel, thread=thread)
 
 
 def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:

@@ -186,7 +186,7 @@ async def _poll_github_for_deployment(poller: DeployPoller, name: str, trigger: 
 
 async def _apply_poll_result(poller: DeployPoller, result: PollResult) -> None:
     if result.error is not None:
-        await _count_failed_poll(poller, result.target, result.error)
+        await _count_failed_poll_and_notify(poller, result.target, result.error)
         return
     await _end_hub_outage(poller, result.target)
     if result.commit is not None:
@@ -215,7 +215,7 @@ def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deploy
     deploys.store_first_poll(target)
 
 
-async def _count_failed_poll(poller: DeployPoller, target: str, error: str) -> None:
+async def _count_failed_poll_and_notify(poller: DeployPoller, target: str, error: str) -> None:
     """Count a failed poll. Notify Lookout's owners after every ``failures_before_alert`` failures in a row."""
     store = HubOutageStore(poller.config.data_folder, target)
     outage = await asyncio.to_thread(store.add_failed_poll, poller.now())

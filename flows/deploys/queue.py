@@ -176,7 +176,7 @@ class DeployQueue:
         """Store the newest run of a deploy. Raises `WarehouseUnwritable`."""
         self._write(self._build_path(deploy, _OPEN), attempt.model_dump_json())
 
-    def end_attempt(self, deploy: ReportedDeploy) -> None:
+    def delete_attempt(self, deploy: ReportedDeploy) -> None:
         """Delete the record of a deploy's unfinished run, because the run has ended or Lookout gives it up."""
         self._build_path(deploy, _OPEN).unlink(missing_ok=True)
 
@@ -233,14 +233,14 @@ class DeployQueue:
         newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
         return newest.deploy.event.commit if newest is not None else None
 
-    def list_open_deploys(self) -> tuple[QueuedDeploy, ...]:
+    def list_waiting_deploys(self) -> tuple[QueuedDeploy, ...]:
         """List the deploys that wait for a run, oldest first."""
         deploys = (self._read_deploy(path) for path in self._list_waiting_paths())
         return tuple(
             sorted((deploy for deploy in deploys if deploy is not None), key=lambda deploy: deploy.stored_at)
         )
 
-    def has_open_deploys(self) -> bool:
+    def has_waiting_deploys(self) -> bool:
         """Return whether a deploy waits for a run. This reads only file names."""
         return next(self._list_waiting_paths(), None) is not None
 

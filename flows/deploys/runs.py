@@ -58,7 +58,7 @@ class RunPlan(Record):
     config_path: Path
     tag: str = PREFECT_TAG
 
-    def compute_digest(self) -> str:
+    def compute_sha256(self) -> str:
         """Compute the SHA-256 of the configuration file and of Lookout's version, in hexadecimal."""
         try:
             text = self.config_path.read_bytes()
@@ -139,14 +139,14 @@ async def create_runs_of_waiting_deploys(
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
-    for queued in await asyncio.to_thread(deploys.list_open_deploys):
+    for queued in await asyncio.to_thread(deploys.list_waiting_deploys):
         try:
             run_id = await ensure_verification_run(client, queued.deploy, plan)
         except RunNotMade as error:
             failed.append(error)
             continue
         await asyncio.to_thread(journal.append, [DeployRow(row=queued.deploy.event)], run_id=None)
-        attempt = DeployAttempt(run_id=run_id, number=1, plan_sha256=plan.compute_digest())
+        attempt = DeployAttempt(run_id=run_id, number=1, plan_sha256=plan.compute_sha256())
         await asyncio.to_thread(deploys.store_attempt, queued.deploy, attempt)
         await asyncio.to_thread(deploys.store_outcome, queued.deploy, DeployOutcome(run_id=run_id, at=now()))
         runs.append(run_id)
@@ -187,7 +187,7 @@ async def restart_crashed_runs(
             )
             notifier = await asyncio.to_thread(build_notifier, event.target)
             await notify_fault(notifier, Fault(RUN_LOST, detail), commit=event.commit)
-        await asyncio.to_thread(deploys.end_attempt, queued.deploy)
+        await asyncio.to_thread(deploys.delete_attempt, queued.deploy)
     return StartReport(tuple(runs), tuple(failed))
 
 
@@ -213,7 +213,7 @@ def _find_restart_obstacle(
     """Return why the run of a deploy must not be restarted, or ``None`` if it may be restarted."""
     if attempt.number >= MAX_ATTEMPTS:
         return f"this was attempt {attempt.number} of {MAX_ATTEMPTS}"
-    if attempt.plan_sha256 != plan.compute_digest():
+    if attempt.plan_sha256 != plan.compute_sha256():
         return "lookout.toml or the version of Lookout has changed since then"
     newest = deploys.find_newest_deploy(queued.deploy.event.target)
     if newest is not None and newest.deploy.event.commit != queued.deploy.event.commit:

@@ -130,7 +130,7 @@ class Course:
         self._report = self._report.mark_finished(self._drill.now())
         try:
             async with asyncio.timeout(STATION_TIMEOUT_S):
-                await asyncio.to_thread(self._store_drill)
+                await asyncio.to_thread(self._store_drill_report)
         except (MonitorError, OSError, TimeoutError) as error:
             log_line(f"Lookout could not store the drill: {redact(str(error))}")
         if self._report.failed is not None:
@@ -139,7 +139,7 @@ class Course:
         write_drill_report_file(self._drill.config.data_folder, self._report)
         return self._report
 
-    def _store_drill(self) -> None:
+    def _store_drill_report(self) -> None:
         store = open_store(self._drill.config)
         store.journal.append((DrillRow(row=self._report),), run_id=None)
         store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # a failed drill must not delay the alert

@@ -105,7 +105,7 @@ class _DrillFollower:
         began_s = self._drill.monotonic()
         async with PrefectClient(api) as client:
             try:
-                run = await self._wait_for_worker(client)
+                run = await self._create_run_and_wait_for_worker(client)
             except StationFailed as failed:
                 self._add_result(DrillStation.WORKER, StationState.FAILED, str(failed), began_s, failed.to_do)
                 raise
@@ -120,7 +120,7 @@ class _DrillFollower:
         self.results.append(result)
         self._on_station(result)
 
-    async def _wait_for_worker(self, client: PrefectClient) -> FlowRun:
+    async def _create_run_and_wait_for_worker(self, client: PrefectClient) -> FlowRun:
         from prefect.exceptions import ObjectNotFound
         from prefect.states import Cancelled
 
@@ -153,17 +153,17 @@ class _DrillFollower:
         last_news_s, shown = self._drill.monotonic(), 0
         while True:
             state = (await client.read_flow_run(run.id)).state
-            report = self._show_new_results()
+            report = self._read_report_and_show_new_results()
             if len(self.results) > shown:
                 last_news_s, shown = self._drill.monotonic(), len(self.results)
             if report is not None and report.finished:
                 return report.prepend_stations(tuple(self.results[:STATIONS_BEFORE_WORKER]))
             if self._drill.monotonic() - last_news_s > SILENCE_TIMEOUT_S:
-                raise self._build_worker_failure(f"the worker sent no update for {SILENCE_TIMEOUT_S:g} s")
+                raise self._record_worker_failure(f"the worker sent no update for {SILENCE_TIMEOUT_S:g} s")
             if state is not None and state.is_final():
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
-                raise self._build_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
+                raise self._record_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
             # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)
 
@@ -180,7 +180,7 @@ class _DrillFollower:
             return None
         return report if report is not None and report.drill_id == self._drill.drill_id else None
 
-    def _show_new_results(self) -> DrillReport | None:
+    def _read_report_and_show_new_results(self) -> DrillReport | None:
         """Read the report file, show new results and return the report. Ignore the file of another drill."""
         report = read_drill_report_file(self._drill.config.data_folder)
         if report is None or report.drill_id != self._drill.drill_id:
@@ -190,7 +190,7 @@ class _DrillFollower:
             self._on_station(result)
         return report
 
-    def _build_worker_failure(self, reason: str) -> StationFailed:
+    def _record_worker_failure(self, reason: str) -> StationFailed:
         failed = StationFailed(reason, self._worker_hint)
         self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

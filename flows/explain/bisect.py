@@ -295,7 +295,7 @@ class BuildBisection:
             asked=self.asked,
             stored=self.stored,
             left_out=tuple((self.builds[at].commit, why) for at, why in sorted(self._left_out.items())),
-            why_open=self._explain_open_search(candidates[0]),
+            why_open=self._explain_uncertainty(candidates[0]),
         )
 
     def _build_candidate(self, group: tuple[int, ...], posterior: Sequence[float]) -> BisectCandidate:
@@ -319,7 +319,7 @@ class BuildBisection:
             elsewhere=min(1.0, self._search.compute_other_cause_probability(case)),
         )
 
-    def _explain_open_search(self, best: BisectCandidate) -> str:
+    def _explain_uncertainty(self, best: BisectCandidate) -> str:
         """Return why ``best`` is not certain enough. Return an empty text if it is certain enough."""
         if not self._answered:
             return "no build gave a gradable answer"

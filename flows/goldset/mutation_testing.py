@@ -87,10 +87,10 @@ def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
         case CaseOutcome.CORRECT:
             return RightReply(case_id=case.id, open_otherwise=_explain_ungraded_paraphrase(case, panel))
         case _:
-            return RightReply(case_id=case.id, open=_explain_open_facts(assessment))
+            return RightReply(case_id=case.id, open=_explain_ungraded_facts(assessment))
 
 
-def _explain_open_facts(assessment: Assessment) -> str:
+def _explain_ungraded_facts(assessment: Assessment) -> str:
     """Return the reasons of the graders that could not grade the facts of a reply."""
     facts = [
         grade

@@ -35,7 +35,7 @@ from flows.maintenance.findings import (
     build_load_faults,
     remove_old_evidence_and_reports,
 )
-from flows.runtime.secrets import load_age_key
+from flows.runtime.secrets import load_pseudonym_key
 from flows.runtime.slack import build_notifier_without_run
 from flows.server.missed_runs import skip_missed_run
 from monitors.alerts.resolve import TARGET_REMOVED, ResolutionScope
@@ -176,7 +176,7 @@ async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> E
 @task(name="age", cache_policy=NO_CACHE)
 async def remove_old_personal_data(store: Store, days: int, wait_s: float) -> AgeReport:
     """Remove personal data that is older than ``days`` days."""
-    key = load_age_key()
+    key = load_pseudonym_key()
     before = store.clock() - timedelta(days=days)
     return await asyncio.to_thread(remove_personal_data, store, before=before, key=key, wait_s=wait_s)
 

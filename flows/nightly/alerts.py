@@ -252,7 +252,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
     return CensusSeverity(*decide_severity(severity, [kind.failure_kind], case_row=TRAFFIC_ROW))
 
 
-def format_drift_end(report: NightlyReport) -> str:
+def format_drift_recovery(report: NightlyReport) -> str:
     """Format a text that says that the failure rate is normal again. Return "" if it is not known to be normal."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):

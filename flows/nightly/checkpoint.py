@@ -96,7 +96,7 @@ class NightlyCheckpoint:
         text = self._read_note_file(JUDGED_FILE)
         if text is None or any(is_waiting_for_judge(turn) for turn in state.turns):
             return state
-        return state.complete(NightlyJudging.model_validate_json(text))
+        return state.with_judging(NightlyJudging.model_validate_json(text))
 
     def store_report_and_finish(self, report: NightlyReport) -> None:
         """Store the report and delete the checkpoint's files."""

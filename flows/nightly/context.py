@@ -24,7 +24,7 @@ from flows.runtime.secrets import (
     generate_nonce,
     generate_random_key,
     get_environment,
-    load_age_key,
+    load_pseudonym_key,
 )
 from flows.runtime.slack import build_alert_sender, build_notifier
 from monitors.address_guard import AddressGuard
@@ -79,7 +79,7 @@ class NightlyContext:
         return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
 
     @property
-    def reach(self) -> LookbackWindow:
+    def lookback_window(self) -> LookbackWindow:
         """How far back in time the nightly run reads."""
         return LookbackWindow(
             late=timedelta(hours=self.settings.late_h), first=timedelta(hours=self.settings.first_h)
@@ -208,7 +208,7 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
 def _load_or_generate_pseudonym_key(settings: NightlySettings) -> bytes:
     """Load the key for pseudonyms. If there is none, generate a key for this nightly run only."""
     if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
-        return load_age_key()
+        return load_pseudonym_key()
     return generate_random_key()
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from math import fsum
 from typing import Final, NamedTuple
 
-from flows.nightly.grading import has_grade_for_disclosure, is_without_judge_verdict
+from flows.nightly.grading import has_disclosure_and_error_grades, is_unanswered_by_judge
 from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import list_distinct_kinds_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
@@ -71,15 +71,17 @@ MIN_CHECKED_SHARE: Final = 0.5
 Fails = Callable[[Assessment], bool]
 
 
-class FailureBasis(StrEnum):
-    """How the facts of a conversation that passed the rules were checked."""
+class FactChecker(StrEnum):
+    """What checked the facts of a conversation that passed the rules."""
 
     NOTHING_OPEN = "nothing open"
     """There are no facts that could cause this failure kind."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
+    """The judge gave a verdict on a reply."""
     NOBODY = "nobody"
+    """No reply has a verdict on its facts, or the judge did not answer."""
 
 
 class _ConversationResult(NamedTuple):
@@ -92,7 +94,7 @@ class _ConversationResult(NamedTuple):
     stratum: str
     by_rule: bool
     is_safe: bool
-    by: FailureBasis
+    by: FactChecker
     fails: bool
 
 
@@ -140,46 +142,48 @@ class NightlyEstimates:
 
     def is_graded(self, conversation_id: str) -> bool:
         """Return whether a conversation without a failure counts as correct, because its facts were checked."""
-        result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _is_any_fact_counted)
-        return result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} and result.is_safe
+        result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _would_wrong_fact_fail)
+        return result.by in {FactChecker.GOLD, FactChecker.JUDGE} and result.is_safe
 
     def estimate_severe_rate(self) -> Rate:
         """Estimate the share of conversations with a severity-3 failure.
 
         A wrong fact counts as severe if its case or the target has severity 3.
         """
-        results = self._assess_sample(_is_severe, _is_severe_fact_counted)
+        results = self._assess_sample(_is_severe, _would_wrong_fact_be_severe)
         others = [result for result in results if not result.by_rule]
         graded = [result for assessments in self._said.values() for result in assessments]
-        if self._disclosing is None or any(map(_is_severe_besides_disclosure, graded)):
-            return self._estimate_rate(_is_severe, _is_severe_fact_counted)
+        if self._disclosing is None or any(map(_has_severe_rule_failure_except_disclosure, graded)):
+            return self._estimate_rate(_is_severe, _would_wrong_fact_be_severe)
         disclosing, there = self._disclosing
         counted = compute_counted_rate(disclosing, there, sampled=len(self._sampled))
-        if any(result.fails or result.by is not FailureBasis.NOTHING_OPEN for result in others) and isinstance(
+        if any(result.fails or result.by is not FactChecker.NOTHING_OPEN for result in others) and isinstance(
             counted, RateEstimate
         ):
-            return self._estimate_rate(_is_severe, _is_severe_fact_counted, counted)
+            return self._estimate_rate(_is_severe, _would_wrong_fact_be_severe, counted)
         return counted
 
     def estimate_failed_rate(self) -> Rate:
         """Estimate the share of conversations with any failure: one found by rules, or a wrong fact."""
-        rate = self._estimate_rate(_is_failed, _is_any_fact_counted)
+        rate = self._estimate_rate(_is_failed, _would_wrong_fact_fail)
         if isinstance(rate, RateUnknown):
             return rate
         return rate.raise_to(self._failing)
 
     def count_severe_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count the conversations with a severity-3 failure in each stratum."""
-        results = self._assess_sample(_is_severe, _is_severe_fact_counted)
+        results = self._assess_sample(_is_severe, _would_wrong_fact_be_severe)
         return self._count_by_stratum(
             (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in results
         )
 
     def count_fact_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count, in each stratum, the conversations with a wrong fact but without a failure found by rules."""
-        results = [result for result in self._assess_sample(_is_failed, _is_any_fact_counted) if not result.by_rule]
+        results = [
+            result for result in self._assess_sample(_is_failed, _would_wrong_fact_fail) if not result.by_rule
+        ]
         return self._count_by_stratum(
-            (result, result.by in {FailureBasis.GOLD, FailureBasis.JUDGE}, result.fails) for result in results
+            (result, result.by in {FactChecker.GOLD, FactChecker.JUDGE}, result.fails) for result in results
         )
 
     def count_rule_failures_by_stratum(
@@ -192,7 +196,7 @@ class NightlyEstimates:
         """
         results = self._assess_sample(
             lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
-            _is_any_fact_counted,
+            _would_wrong_fact_fail,
         )
         return self._count_by_stratum(
             (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in results
@@ -235,7 +239,7 @@ class NightlyEstimates:
 
     def _estimate_kind_rate(self, kind: FailureKind) -> Rate:
         results = list(
-            self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _is_any_fact_counted, kind)
+            self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _would_wrong_fact_fail, kind)
         )
         if not any(result.fails for result in results):
             return estimate_rate(
@@ -244,36 +248,38 @@ class NightlyEstimates:
                 )
             )
         passed = [result for result in results if result.is_safe]
-        if sum(result.by is not FailureBasis.NOBODY for result in passed) < MIN_CHECKED_SHARE * len(passed):
+        if sum(result.by is not FactChecker.NOBODY for result in passed) < MIN_CHECKED_SHARE * len(passed):
             return self._build_unknown_rate(len(results), passed)
-        judged = any(result.by is FailureBasis.JUDGE for result in results)
+        judged = any(result.by is FactChecker.JUDGE for result in results)
         graded = (
-            (result, result.by is not FailureBasis.NOBODY or result.by_rule, result.by_rule or result.fails)
+            (result, result.by is not FactChecker.NOBODY or result.by_rule, result.by_rule or result.fails)
             for result in results
         )
         return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
-    def _estimate_rate(self, fails: Fails, open_facts: Fails, counted: RateEstimate | None = None) -> Rate:
+    def _estimate_rate(
+        self, fails: Fails, would_wrong_fact_count: Fails, counted: RateEstimate | None = None
+    ) -> Rate:
         """Estimate the rate of conversations that fail by rules or have a wrong fact.
 
         ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
         """
-        results = list(self._assess_sample(fails, open_facts))
+        results = list(self._assess_sample(fails, would_wrong_fact_count))
         by_rule = counted or estimate_rate(
             self._count_by_stratum((result, result.is_safe or result.by_rule, result.by_rule) for result in results)
         )
         passed = [result for result in results if result.is_safe and not result.by_rule]
         if isinstance(by_rule, RateUnknown):
             return by_rule
-        graded = sum(result.by is not FailureBasis.NOBODY for result in passed)
+        graded = sum(result.by is not FactChecker.NOBODY for result in passed)
         if graded < max(1, MIN_CHECKED_SHARE * len(passed)) and passed:
             return self._build_unknown_rate(len(results), passed)
-        parts = self._estimate_rates_by_basis(passed, rest=1 - by_rule.rate)
+        parts = self._estimate_rates_by_checker(passed, rest=1 - by_rule.rate)
         settled = sum(map(_has_fact_verdict, results))
         return join_rates(by_rule, parts).with_graded_count(settled)
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
-        graded = sum(result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for result in passed)
+        graded = sum(result.by in {FactChecker.GOLD, FactChecker.JUDGE} for result in passed)
         why = f", because {self._why}" if self._why else ""
         among = (
             f" in the {len(passed):,} of {sampled:,} conversations that passed the rules"
@@ -286,7 +292,7 @@ class NightlyEstimates:
         there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 
-    def _estimate_rates_by_basis(
+    def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
         """Estimate one rate of wrong facts for gold and one for the judge, by what checked the facts.
@@ -294,24 +300,21 @@ class NightlyEstimates:
         Return pairs of a share of all conversations and the rate for this share. ``rest`` is the share of
         conversations that rules did not fail.
         """
-        last = (
-            FailureBasis.JUDGE if any(result.by is FailureBasis.JUDGE for result in passed) else FailureBasis.GOLD
-        )
-        placed = [result._replace(by=last) if result.by is FailureBasis.NOBODY else result for result in passed]
+        last = FactChecker.JUDGE if any(result.by is FactChecker.JUDGE for result in passed) else FactChecker.GOLD
+        placed = [result._replace(by=last) if result.by is FactChecker.NOBODY else result for result in passed]
         sizes = {
-            by: self._estimate_conversations_by_stratum(by, placed)
-            for by in (FailureBasis.GOLD, FailureBasis.JUDGE)
+            by: self._estimate_conversations_by_stratum(by, placed) for by in (FactChecker.GOLD, FactChecker.JUDGE)
         }
-        everything = fsum(fsum(self._estimate_conversations_by_stratum(by, placed).values()) for by in FailureBasis)
+        everything = fsum(fsum(self._estimate_conversations_by_stratum(by, placed).values()) for by in FactChecker)
         parts: list[tuple[float, RateEstimate]] = []
         for by, size in sizes.items():
-            rate = self._estimate_rate_of_basis(by, passed, placed, size)
+            rate = self._estimate_rate_of_checker(by, passed, placed, size)
             if isinstance(rate, RateEstimate):
                 parts.append((rest * fsum(size.values()) / everything, rate))
         return parts
 
     def _estimate_conversations_by_stratum(
-        self, by: FailureBasis, placed: Sequence[_ConversationResult]
+        self, by: FactChecker, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
         """Estimate how many conversations of each stratum are checked in the way ``by``."""
         here = Counter(
@@ -325,9 +328,9 @@ class NightlyEstimates:
             if conversation_result.sampled
         }
 
-    def _estimate_rate_of_basis(
+    def _estimate_rate_of_checker(
         self,
-        by: FailureBasis,
+        by: FactChecker,
         passed: Sequence[_ConversationResult],
         placed: Sequence[_ConversationResult],
         size: Mapping[str, float],
@@ -348,19 +351,19 @@ class NightlyEstimates:
             )
             for name, count in sampled.items()
         ]
-        confusion = self._confusion if by is FailureBasis.JUDGE else None
+        confusion = self._confusion if by is FactChecker.JUDGE else None
         return (
-            estimate_rate(strata, confusion=confusion, judged=by is FailureBasis.JUDGE, finite=False)
+            estimate_rate(strata, confusion=confusion, judged=by is FactChecker.JUDGE, finite=False)
             if strata
             else None
         )
 
     def _assess_sample(
-        self, fails: Fails, open_facts: Fails, kind: FailureKind | None = None
+        self, fails: Fails, would_wrong_fact_count: Fails, kind: FailureKind | None = None
     ) -> Iterator[_ConversationResult]:
         for sampled in self._sampled:
             yield _assess_conversation(
-                sampled.stratum, self.get_assessments(sampled.conversation.id), fails, open_facts, kind
+                sampled.stratum, self.get_assessments(sampled.conversation.id), fails, would_wrong_fact_count, kind
             )
 
     def _count_by_stratum(
@@ -390,43 +393,49 @@ def _assess_conversation(
     stratum: str,
     assessments: Sequence[Assessment],
     fails: Fails,
-    open_facts: Fails,
+    would_wrong_fact_count: Fails,
     kind: FailureKind | None = None,
 ) -> _ConversationResult:
+    """Return whether a conversation failed by rules or by a check of its facts.
+
+    ``fails`` returns whether a reply has the failure. ``would_wrong_fact_count`` returns whether a wrong fact in a
+    reply would be this failure. With ``kind``, only rules that find this kind count.
+    """
     failing = [assessment for assessment in assessments if fails(assessment)]
     by_rule = any(
         _has_rule_failure(assessment, {kind} if kind else set(assessment.failure_kinds)) for assessment in failing
     )
-    is_safe = bool(assessments) and all(map(has_grade_for_disclosure, assessments))
+    is_safe = bool(assessments) and all(map(has_disclosure_and_error_grades, assessments))
     return _ConversationResult(
         stratum,
         by_rule,
         is_safe,
-        _find_failure_basis(assessments, failing, open_facts),
+        _find_fact_checker(assessments, failing, would_wrong_fact_count),
         bool(failing) and not by_rule,
     )
 
 
-def _find_failure_basis(
-    assessments: Sequence[Assessment], failing: Sequence[Assessment], open_facts: Fails
-) -> FailureBasis:
+def _find_fact_checker(
+    assessments: Sequence[Assessment], failing: Sequence[Assessment], would_wrong_fact_count: Fails
+) -> FactChecker:
+    """Return what checked the facts of the replies in which a wrong fact would count."""
     relevant = [
         assessment
         for assessment in assessments
-        if (open_facts(assessment) or assessment in failing)
+        if (would_wrong_fact_count(assessment) or assessment in failing)
         and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error message states no fact
     ]
     if not relevant:
-        return FailureBasis.NOTHING_OPEN
-    unanswered = any(is_without_judge_verdict(grade) for assessment in relevant for grade in assessment.grades)
+        return FactChecker.NOTHING_OPEN
+    unanswered = any(is_unanswered_by_judge(grade) for assessment in relevant for grade in assessment.grades)
     graded = [grade for assessment in relevant for grade in _select_fact_grades(assessment)]
     if not graded or (unanswered and not failing):
-        return FailureBasis.NOBODY
-    return FailureBasis.JUDGE if any(grade.grader == JUDGE for grade in graded) else FailureBasis.GOLD
+        return FactChecker.NOBODY
+    return FactChecker.JUDGE if any(grade.grader == JUDGE for grade in graded) else FactChecker.GOLD
 
 
 def _has_fact_verdict(result: _ConversationResult) -> bool:
-    return result.by_rule or (result.is_safe and result.by is not FailureBasis.NOBODY)
+    return result.by_rule or (result.is_safe and result.by is not FactChecker.NOBODY)
 
 
 def _select_fact_grades(assessment: Assessment) -> list[Judged]:
@@ -448,17 +457,19 @@ def _is_severe(assessment: Assessment) -> bool:
     return _is_failed(assessment) and assessment.severity is Severity.CRITICAL
 
 
-def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
+def _has_severe_rule_failure_except_disclosure(assessment: Assessment) -> bool:
     """Return whether rules found a severity-3 failure that is not a disclosure of personal data."""
     by_rule = _is_severe(assessment) and _has_rule_failure(assessment, set(assessment.failure_kinds))
     return by_rule and not _has_rule_failure(assessment, {FailureKind.PII_DISCLOSURE})
 
 
-def _is_any_fact_counted(_assessment: Assessment) -> bool:
+def _would_wrong_fact_fail(_assessment: Assessment) -> bool:
+    """Return true, because a wrong fact in any reply is a failure."""
     return True
 
 
-def _is_severe_fact_counted(assessment: Assessment) -> bool:
+def _would_wrong_fact_be_severe(assessment: Assessment) -> bool:
+    """Return whether a wrong fact in this reply would have severity 3."""
     return assessment.case_severity is Severity.CRITICAL
 
 

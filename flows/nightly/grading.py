@@ -181,7 +181,7 @@ def _has_gold(case: GoldCase) -> bool:
     return case.gold != NO_GOLD
 
 
-def has_grade_for_disclosure(assessment: Assessment) -> bool:
+def has_disclosure_and_error_grades(assessment: Assessment) -> bool:
     """Return whether the reply was graded for disclosures and leaked errors, which every reply must be."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
@@ -329,7 +329,7 @@ def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldC
     return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
 
 
-def is_without_judge_verdict(grade: Grade) -> bool:
+def is_unanswered_by_judge(grade: Grade) -> bool:
     """Return whether a judge was asked for this grade and gave no verdict."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
     return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(JUDGE_OFF)

@@ -31,7 +31,7 @@ def reconcile_detectors(
     return reconcile_counts(counts, compute_effective_counts(graded))
 
 
-def mark_log_figures_unknown(reconciliation: Reconciliation) -> Reconciliation:
+def mark_figures_unknown_without_log(reconciliation: Reconciliation) -> Reconciliation:
     """If the log has no entries, mark the figures that need the hallucination log as unknown."""
     if reconciliation.counts.guard.entries:
         return reconciliation

@@ -31,7 +31,7 @@ from flows.nightly.alerts import (
     find_incidents_resolved_by_census,
     find_nightly_faults,
     find_resolved_case_ids,
-    format_drift_end,
+    format_drift_recovery,
     has_low_ratings,
 )
 from flows.nightly.census import Census, CensusPool, build_census
@@ -98,7 +98,7 @@ class NightlyRun:
             self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
             done = await asyncio.to_thread(self._checkpoint.load_report)
             if done is not None:
-                await self._notify_of_clock_fault(done)
+                await self._notify_if_graded_too_early(done)
                 return done
             update_waiting(f"{self._context.target}: reading and grading conversations")
             state = await asyncio.to_thread(self._checkpoint.load_state_to_resume)
@@ -116,7 +116,7 @@ class NightlyRun:
             await asyncio.to_thread(self._checkpoint.store_report_and_finish, report)
             return report
 
-    async def _notify_of_clock_fault(self, report: NightlyReport) -> None:
+    async def _notify_if_graded_too_early(self, report: NightlyReport) -> None:
         """If the night was graded before it was over, because the clock was ahead, report a fault."""
         if report.finished_at <= self._began_at:
             return
@@ -193,7 +193,8 @@ class NightlyRun:
         ]  # the clock was ahead in a run that finished later than now
         marks = collect_newest_watermarks(past)
         spans = {
-            name: build_intake_window(marks.get(name), context.due_at, context.reach) for name in context.sources
+            name: build_intake_window(marks.get(name), context.due_at, context.lookback_window)
+            for name in context.sources
         }
         known_ids = await asyncio.to_thread(
             self._checkpoint.load_known_conversation_ids, {name: span.since for name, span in spans.items()}
@@ -275,7 +276,7 @@ class NightlyRun:
             nonce=context.nonce,
         )
         await asyncio.to_thread(self._checkpoint.save_judged_replies, judged, results)
-        return state.complete(judged, results)
+        return state.with_judging(judged, results)
 
     # --- evaluating -----------------------------------------------------------------------------------------
 
@@ -292,7 +293,7 @@ class NightlyRun:
             why_unchecked=explain_unchecked_facts(state.judging),
             confusion=confusion,
             disclosing=_count_disclosing_conversations(reading.census, reading.read),
-            failing=_compute_failing_share(reading.census, reading.read),
+            failing=_compute_min_failed_share(reading.census, reading.read),
         )
 
     def _load_reviews(self, judging: Judging) -> list[tuple[bool, bool, float]]:
@@ -429,7 +430,7 @@ class NightlyRun:
             low = compute_fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
             await resolve_incidents(notifier, {low: format_report_ratings(report.reports)}, began_at=report.until)
         if not has_low_ratings(report, self._context.min_rubric):
-            await self._resolve_drift_incident(report, scope, summary)
+            await self._resolve_drift_incident_if_over(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # a void verdict is an answer too
             open_names.add(JUDGE_SILENT)
@@ -439,14 +440,14 @@ class NightlyRun:
             notifier, except_names=NIGHT_FAULTS, ending=GRADED_AGAIN_TEXT, began_at=self._began_at
         )
 
-    async def _resolve_drift_incident(
+    async def _resolve_drift_incident_if_over(
         self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary
     ) -> None:
         """Resolve the drift incident if the rate is normal again, or if the changed rate is the new normal.
 
         An alert is sent only in the first case.
         """
-        text = format_drift_end(report)
+        text = format_drift_recovery(report)
         if text:
             ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
             await notify(self._notifier, [], summary=summary, scope=ended)
@@ -479,6 +480,6 @@ def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> 
     return None if disclosures is None else (disclosures, read)
 
 
-def _compute_failing_share(census: Sequence[CensusRate], read: int) -> float:
+def _compute_min_failed_share(census: Sequence[CensusRate], read: int) -> float:
     """Compute the minimum share of failed conversations: the share of the most frequent kind that always fails."""
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0

@@ -33,7 +33,7 @@ class NightlyState:
     turns: tuple[GradedTurn, ...]
     judged: NightlyJudging | None = None
 
-    def complete(self, judged: NightlyJudging, judged_results: Sequence[CaseResult] = ()) -> NightlyState:
+    def with_judging(self, judged: NightlyJudging, judged_results: Sequence[CaseResult] = ()) -> NightlyState:
         """Return the state after judging. ``judged_results`` are the replies with new grades."""
         by_case = {result.case.id: result for result in judged_results}
         turns = (turn.with_result(by_case.get(turn.result.case.id, turn.result)) for turn in self.turns)

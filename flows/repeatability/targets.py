@@ -12,13 +12,13 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
     Raises `ConfigError` if the cases of ``target`` are not asked twice.
     """
     if target is None:
-        return [name for name in config.targets if not explain_not_measured(config, name)]
-    if why := explain_not_measured(config, target):
+        return [name for name in config.targets if not explain_why_not_measured(config, name)]
+    if why := explain_why_not_measured(config, target):
         raise ConfigError(why)
     return [target]
 
 
-def explain_not_measured(config: Config, target: str) -> str:
+def explain_why_not_measured(config: Config, target: str) -> str:
     """Explain why a target's cases are not asked twice. Return an empty text if they are asked twice."""
     configured = config.require_target(target)
     if configured.probe.driver == "job":

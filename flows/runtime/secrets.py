@@ -24,7 +24,7 @@ def load_secret(variable: str) -> str:
     return value
 
 
-def load_age_key() -> bytes:
+def load_pseudonym_key() -> bytes:
     """Load the key that turns ids into pseudonyms. Raises `ConfigError` if the key is unusable."""
     key = load_secret(AGE_KEY_VARIABLE).encode()
     if len(key) < MIN_KEY_LENGTH:

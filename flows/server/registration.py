@@ -126,10 +126,10 @@ async def ensure_automations(
     nobody is notified, but crashed runs are still marked Crashed. An automation that a person has disabled stays
     disabled. Automations of deployments that are no longer expected, and duplicates, are removed.
     """
-    watched = _match_flows(flows, tag)
+    watched = _build_flow_matches(flows, tag)
     # Crashed runs of the watcher's flows are not reported, because the watcher starts them again. An alert is sent
     # after two hours without a completed run.
-    reported = _match_flows([flow for flow in flows if flow not in WATCHERS], tag)
+    reported = _build_flow_matches([flow for flow in flows if flow not in WATCHERS], tag)
     wanted = [build_abandoned_run_automation(watched, crashed_after_s)]
     if endpoint is not None:
         block = await _save_webhook_block(client, endpoint, tag)
@@ -162,7 +162,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
         name=f"no run of {expectation.deployment}",
         description="Sends an alert if a scheduled run is missing.",
         trigger=EventTrigger(
-            match=_match_runs(StateType.COMPLETED),
+            match=_build_run_match(StateType.COMPLETED),
             match_related=_build_resource_match(
                 {"prefect.resource.role": "deployment", "prefect.resource.name": expectation.deployment}
             ),
@@ -193,7 +193,7 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
     return _build_run_automation(
         "a run crashed",
         "Sends an alert if the process of a run was killed.",
-        match=_match_runs(StateType.CRASHED),
+        match=_build_run_match(StateType.CRASHED),
         watched=watched,
         action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
     )
@@ -278,11 +278,11 @@ def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> 
     )
 
 
-def _match_runs(state: StateType) -> ResourceSpecification:
+def _build_run_match(state: StateType) -> ResourceSpecification:
     return _build_resource_match({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": state.value})
 
 
-def _match_flows(flows: Sequence[str], tag: str) -> Watched:
+def _build_flow_matches(flows: Sequence[str], tag: str) -> Watched:
     """Build the conditions that match runs of ``flows``.
 
     If ``tag`` is not the default, they match only runs of deployments with this tag.

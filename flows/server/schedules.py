@@ -133,7 +133,7 @@ class PlannedDeployment(Record):
         return self.flow.replace("-", "_")
 
     @property
-    def limit(self) -> int | None:
+    def run_limit(self) -> int | None:
         """Maximum number of runs at a time. One late run of a target starts, and skips the other late runs."""
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None

@@ -37,7 +37,7 @@ class RunnerEnded(MonitorError):
     """Raised if the runner no longer executes runs."""
 
 
-def enter_own_folder(config: Config) -> None:
+def change_to_own_folder(config: Config) -> None:
     """Change to Lookout's own folder, because Prefect imports flows from the current folder first."""
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
@@ -105,7 +105,7 @@ async def run_runner(
             watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
             group.create_task(watcher.run())
         if is_local:
-            group.create_task(_end_when_moved(config))
+            group.create_task(_end_process_when_server_moves(config))
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
@@ -117,7 +117,7 @@ async def _send_alerts_again_at_start(config: Config) -> None:
         log_line(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
 
 
-async def _end_when_moved(config: Config) -> None:
+async def _end_process_when_server_moves(config: Config) -> None:
     """End this process if the local server has moved to another port."""
     connected = get_environment()["PREFECT_API_URL"]
     while True:

@@ -41,7 +41,7 @@ def main() -> int:
     try:
         signal.signal(signal.SIGTERM, _request_stop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # `flows.server.keep` blocked the signal
-        _wait_until_gone(pid, port)
+        _wait_until_server_fails(pid, port)
     except _StopRequested:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _stop_server(pid, port)
@@ -58,7 +58,7 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
     raise _StopRequested
 
 
-def _wait_until_gone(pid: int, port: int) -> None:
+def _wait_until_server_fails(pid: int, port: int) -> None:
     """Return when the server's process has ended or no longer answers."""
     silent_requests, polls = 0, 0
     while silent_requests < MAX_SILENT_REQUESTS:

@@ -238,7 +238,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         detail = down[0].detail if down else "nothing came back"
         where = "" if at.address in detail else f" from {at.address}{_find_api_path(run)}"
         detail_text = f"{plural(len(down), 'question')} had no answer{where}{rest}: {detail}"
-        is_settings_change, cause = _explain_by_settings(run, report)
+        is_settings_change, cause = _explain_missing_answers_by_settings(run, report)
         observations.append(
             build_app_down_observation(
                 at, detail=_format_detail_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE
@@ -250,7 +250,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         reason = refused[0].reason
         how = "had an unreadable answer" if reason in NOT_READ else "could not be asked"
         detail_text = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
-        is_settings_change, cause = _explain_by_settings(run, report)
+        is_settings_change, cause = _explain_missing_answers_by_settings(run, report)
         may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
         if is_settings_change or may_be_settings:
             detail_text = _format_detail_with_cause(run, cause, detail_text)
@@ -278,7 +278,7 @@ def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
-def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
+def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
     """Return whether a change of lookout.toml probably caused the missing answers. Also return a text about it.
 
     A change is the probable cause if the target's settings differ from those of the last run with answers.

@@ -216,6 +216,6 @@ class _AnswerGrader:
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess_case(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):
-            await self._judges.resolve_answer(case, result, grades)
+            await self._judges.grade_or_queue_answer(case, result, grades)
             return
         await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))

@@ -139,7 +139,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
                 beat,
                 end_after_s=end_after_s,
                 stop=end_process_immediately,
-                unreported=_select_caller_errors(),
+                unreported=_select_errors_shown_to_caller(),
             ),
             report_status_to_pull_requests(run),
             open_experiment(run) as experiment,
@@ -151,7 +151,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
             await post_results_to_pull_requests(run, report)
             report = await recheck_and_update_messages(run, report)
             report = await write_experiment(run, report, experiment)
-            run_folder.finish()
+            run_folder.mark_finished()
             await publish_to_prefect(run, report, paths)
     late = await asyncio.to_thread(list_late_polls, context.config.data_folder, context.now(), context.target.name)
     final_beat = choose_final_ping(graded=run.graded, broke=run.interrupted or bool(late))
@@ -168,10 +168,10 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
     if begun is not None:
         return begun
     listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
-    return await prepare_run(request, listener, unreported=_select_caller_errors())
+    return await prepare_run(request, listener, unreported=_select_errors_shown_to_caller())
 
 
-def _select_caller_errors() -> tuple[type[Exception], ...]:
+def _select_errors_shown_to_caller() -> tuple[type[Exception], ...]:
     """Return the error types that the person who started the run sees. None if a deployment started the run."""
     return () if deployment.id else (ConfigError,)
 
@@ -253,7 +253,7 @@ def _load_journal(run: LiveRun) -> None:
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
     context = run.context
     patterns = context.configured.graders.account_patterns
-    previous, incidents = _read_history(run)
+    previous, incidents = _read_previous_report_and_incidents(run)
     return write_reports(
         context.folder,
         report,
@@ -265,7 +265,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
     )
 
 
-def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
+def _read_previous_report_and_incidents(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
     """Read the report of the previous run and the open incidents.
 
     Without a comparable previous run, the report is ``None``. If the warehouse cannot be read, both are missing.

@@ -193,7 +193,7 @@ class JudgeStage:
         """Grade the answers that a stopped run left ungraded."""
         for opened in [result for result in self._run.results if self.is_needed(result.assessment)]:
             if isinstance(opened.result, Exchange):
-                await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
+                await self.grade_or_queue_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
         """Return whether rules left the answer ungraded, or the judge must confirm its grade."""
@@ -206,9 +206,9 @@ class JudgeStage:
         try:
             await self._stack.__aexit__(kind, error, trace)
         finally:
-            self._record_outcome()
+            self._store_judging_in_run()
 
-    async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
+    async def grade_or_queue_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = grade_by_rule(case, exchange) if is_judge_required_for_ungraded(assessment) else None
@@ -235,11 +235,11 @@ class JudgeStage:
         if group.is_void:
             self._voids.append(group)
 
-    def _record_outcome(self) -> None:
+    def _store_judging_in_run(self) -> None:
         """Store the figures of judging in the run. Add a fault if the verdicts are unreliable or missing."""
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
-            self._run.judge_void = _format_void(self._voids)
+            self._run.judge_void = _format_void_alert(self._voids)
         elif _did_judge_give_no_verdict(judging):
             reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
             detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
@@ -318,7 +318,7 @@ def _select_rule_grades(result: CaseResult) -> Sequence[Grade]:
     return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
 
 
-def _format_void(voids: Sequence[JudgedGroup]) -> str:
+def _format_void_alert(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
     more = f" This happened in {len(voids)} batches of this run." if len(voids) > 1 else ""

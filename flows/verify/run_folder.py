@@ -88,7 +88,7 @@ class RunStart(Record):
     serving: str | None = None
 
     @property
-    def _question(self) -> tuple[object, ...]:
+    def _question_key(self) -> tuple[object, ...]:
         head = self.change.head if self.change else None
         return self.target, self.suite_sha256, self.settings_sha256, self.commit, head
 
@@ -98,7 +98,7 @@ class RunStart(Record):
 
     def asks_same_questions(self, other: RunStart) -> bool:
         """Return whether ``other`` asks the same questions about the same deploy."""
-        return self._question == other._question
+        return self._question_key == other._question_key
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
@@ -128,7 +128,7 @@ class RunFolder:
             self.start = self.start.with_build_commit(commit)
             _write_start(self.folder, self.start)
 
-    def finish(self) -> None:
+    def mark_finished(self) -> None:
         """Mark the run as finished, so that the next run starts a new folder."""
         (self.folder / DONE_FILE).touch()
 

@@ -114,7 +114,7 @@ class WatchedLog:
             self.files = None
         self.polled_at, self.is_compared = now, False
 
-    def note_read(self, files: LogFilesState) -> None:
+    def store_read_state(self, files: LogFilesState) -> None:
         """Store the state of the files that a run has read."""
         self.is_read, self.read_files = True, files
 
@@ -192,7 +192,7 @@ class Watcher:
             for log in self._logs.values():
                 group.create_task(self._repeat(partial(self._poll_log, log), log.follower.settings.poll_s))
             if self._logs:
-                group.create_task(self._repeat(self._follow_logs, COMPARE_EVERY_S))
+                group.create_task(self._repeat(self._start_run_for_changed_logs, COMPARE_EVERY_S))
             if self._poller is not None:
                 group.create_task(self._repeat(self._check_deploys, EVERY_MINUTE_S))
             for source in self._sources:
@@ -214,7 +214,7 @@ class Watcher:
     async def _poll_log(self, log: WatchedLog) -> None:
         await asyncio.to_thread(log.poll, self._now())
 
-    def _note_poll(self, name: str, at: datetime, every_s: float, target: str | None = None) -> None:
+    def _record_poll(self, name: str, at: datetime, every_s: float, target: str | None = None) -> None:
         self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
 
     def _read_polls(self) -> dict[str, WatchPoll]:
@@ -243,7 +243,7 @@ class Watcher:
             self._write_line(f"a deploy was found: Prefect's run {run_id} verifies it")
         for error in check.failed:
             self._write_line(f"a deploy waits for its run: {error}")
-        self._note_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
+        self._record_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _check_source(self, source: WatchedSource) -> None:
         """Check that a traffic source can be read. Send an alert after three failed checks in a row."""
@@ -255,7 +255,7 @@ class Watcher:
             self._write_line(f"{source.name} cannot be read: {source.error}")
         else:
             source.failures = 0
-            self._note_poll(source.name, now, EVERY_HOUR_S, source.target)
+            self._record_poll(source.name, now, EVERY_HOUR_S, source.target)
         unread = [
             f"{other.name} in the last {other.failures} hourly checks: {other.error}"
             for other in self._sources
@@ -284,22 +284,22 @@ class Watcher:
                 self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED
         return self._paused.get(flow, False)
 
-    async def _follow_logs(self) -> None:
+    async def _start_run_for_changed_logs(self) -> None:
         """Start a run for the logs with news, unless a run that has not ended reads them."""
         if self._runs:
-            await self._note_ended_runs()
+            await self._remove_ended_runs()
         covered = {target for run in self._runs for target in run.files}
         news = [name for name, log in self._logs.items() if log.has_news and name not in covered]
         if news and not await self._is_paused(FOLLOW_LOG):
             # A second run reads all logs, even if only some have changed. Therefore at most two runs are active.
-            await self._read_logs(list(self._logs) if self._runs else news)
+            await self._start_run_or_read_logs(list(self._logs) if self._runs else news)
         for name, log in self._logs.items():
             if name in news:
                 log.is_compared = True  # if the run fails, the next poll starts another run
             if log.polled_at is not None:
-                self._note_poll(f"the log of {name}", log.polled_at, log.follower.settings.poll_s, name)
+                self._record_poll(f"the log of {name}", log.polled_at, log.follower.settings.poll_s, name)
 
-    async def _read_logs(self, names: Sequence[str]) -> None:
+    async def _start_run_or_read_logs(self, names: Sequence[str]) -> None:
         """Create a run that reads the logs of these targets. Without Prefect, read them in this process."""
         files = {name: self._logs[name].files for name in names}
         try:
@@ -331,9 +331,9 @@ class Watcher:
     async def _read_log(self, log: WatchedLog, files: LogFilesState) -> None:
         poll = await log.follower.poll_and_report_errors()
         if poll.unreadable is None or (files is None and not poll.broken):
-            log.note_read(files)
+            log.store_read_state(files)
 
-    async def _note_ended_runs(self) -> None:
+    async def _remove_ended_runs(self) -> None:
         """Remove the runs that have ended, and store what the completed runs have read."""
         try:
             with convert_prefect_errors(self._planned[FOLLOW_LOG].full_name):
@@ -348,7 +348,7 @@ class Watcher:
             self._runs.remove(run)
             for name, files in run.files.items():
                 if state.is_completed() and (state.name != UNREADABLE or files is None):
-                    self._logs[name].note_read(files)
+                    self._logs[name].store_read_state(files)
                 if state.is_crashed():
                     self._logs[name].is_compared = False  # start another run at once, because alerts are missing
 

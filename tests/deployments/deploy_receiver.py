@@ -66,7 +66,7 @@ class Receiver:
 
     def commits(self) -> list[str]:
         """What waits for its run."""
-        return [one.deploy.event.commit for one in self.queue.list_open_deploys()]
+        return [one.deploy.event.commit for one in self.queue.list_waiting_deploys()]
 
 
 def refuse_notifier(target: str) -> Notifier:

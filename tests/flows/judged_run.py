@@ -131,7 +131,7 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
             grades = grade_exchange(run.context.panel, case, came)
             assessment = assess_case(case, came, grades)
             if judges.is_needed(assessment):
-                await judges.resolve_answer(case, came, grades)
+                await judges.grade_or_queue_answer(case, came, grades)
             else:
                 await deliver(run.save(case, came, assessment))
     if recorded:

@@ -171,7 +171,7 @@ def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_p
     DeployQueue(tmp_path / "data").save_if_new(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
     copy_all(tmp_path / "data", tmp_path / "copy")
     claim_or_separate_data_folder(tmp_path / "copy", None, new_id="copy", at=NOON, copied=True)
-    assert [DeployQueue(tmp_path / name).has_open_deploys() for name in ("data", "copy")] == [True, False]
+    assert [DeployQueue(tmp_path / name).has_waiting_deploys() for name in ("data", "copy")] == [True, False]
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ class Repository:
             )
             text = "".join(format_results_json(report, tuple(run.results)))
             (run_folder.folder / "results.json").write_text(text, encoding="utf-8")
-            run_folder.finish()
+            run_folder.mark_finished()
         with self._guard:
             self.counts["resumed"] += report.resumed_cases > 0
             self.finished.append(Finished(step, report))

@@ -24,7 +24,7 @@ from deployments.cli.init.api import find_api_problem
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import derive_target_name, is_web_address
 from flows.terminal import write_json
-from flows.terminal_console import make_terminal_console, print_named
+from flows.terminal_console import make_terminal_console, print_named_lines
 from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.isolation import refuse_production_settings
@@ -266,7 +266,7 @@ def _print_traffic_sample(target: str, config: Path) -> None:
         samples = asyncio.run(sample_traffic(settings, settings.traffic, utc_now()))
     console = make_terminal_console()
     for row_name, line in format_traffic(samples, settings.graders.account_patterns):
-        print_named(console, row_name, [escape(line)])
+        print_named_lines(console, row_name, [escape(line)])
 
 
 def _print_inspection(

@@ -13,7 +13,7 @@ from rich.table import Table
 from deployments.cli.doctor.checks import BROWSER_FIX
 from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
-from flows.terminal_console import print_named, print_wrapped
+from flows.terminal_console import print_named_lines, print_wrapped
 from monitors.facts.citations import DEFAULT_PATTERNS, Citation, find_citations
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import NewChat, PageElement, PageInspection, Trial
@@ -308,11 +308,11 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
     """Print what ``--fix`` did, what it could not do, and what a person must do."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
-    print_named(console, "Done", done or ["nothing, because no safe fix is needed or possible"])
-    print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
+    print_named_lines(console, "Done", done or ["nothing, because no safe fix is needed or possible"])
+    print_named_lines(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
     asked = [check for check in checks if check.to_do and not (fixes and check.to_do == BROWSER_FIX)]
     left = [f"{check.name}: {escape(check.to_do)}" for check in asked]
-    print_named(console, "Left", left or ["nothing"])
+    print_named_lines(console, "Left", left or ["nothing"])
 
 
 def print_checks(console: Console, checks: Iterable[HealthCheck]) -> None:

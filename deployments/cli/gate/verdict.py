@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.terminal_console import print_named, print_wrapped
+from flows.terminal_console import print_named_lines, print_wrapped
 from monitors.plural import plural
 from monitors.probes.inspect.findings import find_advice
 from monitors.records.base import Finding
@@ -55,7 +55,7 @@ _MAX_IDS = 6
 
 def print_baseline_and_drops(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the comparison with the baseline, and a table of the smallest drop that the suite can detect."""
-    print_named(console, "Baseline", _iterate_comparison_lines(report, cases))
+    print_named_lines(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
         console.print(_build_drop_table(report))
     _print_flaky_cases(console, report)
@@ -65,7 +65,7 @@ def _print_flaky_cases(console: Console, report: RunReport) -> None:
     lines = [f"{escape(case.case_id)} [dim]{case.text}[/]" for case in report.flaky[:_MAX_IDS]]
     if len(report.flaky) > _MAX_IDS:
         lines.append(f"[dim]and {len(report.flaky) - _MAX_IDS:,} more[/]")
-    print_named(console, "Flaky", lines)
+    print_named_lines(console, "Flaky", lines)
 
 
 def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
@@ -143,28 +143,30 @@ def print_verdict(
     else:
         _print_brief_reasons(console, report, cases)
     _print_experiment(console, report)
-    print_named(console, "Next", map(escape, _iterate_next_steps(report, cases)))
+    print_named_lines(console, "Next", map(escape, _iterate_next_steps(report, cases)))
     if report_page is not None:
-        print_named(console, "Report", [escape(str(report_page))])
+        print_named_lines(console, "Report", [escape(str(report_page))])
         if verbose:
-            print_named(console, "Results", [escape(str(report_page.with_name("results.json")))])
+            print_named_lines(console, "Results", [escape(str(report_page.with_name("results.json")))])
     if not verbose:
         again = "" if report_page is None else f"lookout report {report.run_id} "
-        print_named(console, "Details", [f"{again}-v"])
+        print_named_lines(console, "Details", [f"{again}-v"])
 
 
 def _print_brief_reasons(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the reasons that decided, their explanation, and the comparison with the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
-    print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
+    print_named_lines(
+        console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))]
+    )
     languages = [r for r in report.reasons if r.kind is ReasonKind.LANGUAGE and not r.decisive]
-    print_named(console, "Language", map(_format_reason, languages))
+    print_named_lines(console, "Language", map(_format_reason, languages))
     if decisive and (left_out := format_uncovered_cases(report.reasons)):
-        print_named(console, "Not covered", [escape(left_out)])
+        print_named_lines(console, "Not covered", [escape(left_out)])
     _print_average_rating(console, report)
     _print_failure_explanation(console, report)
     if report.comparison is not None:
-        print_named(console, "Compared", _iterate_comparison_lines(report, cases))
+        print_named_lines(console, "Compared", _iterate_comparison_lines(report, cases))
     _print_flaky_cases(console, report)
 
 
@@ -175,7 +177,7 @@ def _print_average_rating(console: Console, report: RunReport) -> None:
         average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
         criteria = rubric.criteria.text if rubric.criteria else ""
         parts = filter(None, (average, criteria, format_rating_bound(rubric)))
-        print_named(console, "Ratings", [escape("; ".join(parts))])
+        print_named_lines(console, "Ratings", [escape("; ".join(parts))])
 
 
 def _format_reason(reason: VerdictReason) -> str:
@@ -252,15 +254,15 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
         print_wrapped(console, escape(format_severity_rises(report)))
     console.print(_build_metric_table(report))
     _print_average_rating(console, report)
-    print_named(console, "Parity", (escape(format_language_gap(gap)) for gap in report.parity))
+    print_named_lines(console, "Parity", (escape(format_language_gap(gap)) for gap in report.parity))
     if format_best_path(report.metrics):
-        print_named(console, "Paths", [escape(format_best_path(report.metrics))])
+        print_named_lines(console, "Paths", [escape(format_best_path(report.metrics))])
     _print_failure_explanation(console, report)
     if report.questions is not None:
-        print_named(console, "Questions", [escape(format_agent_questions(report.questions))])
+        print_named_lines(console, "Questions", [escape(format_agent_questions(report.questions))])
     print_baseline_and_drops(console, report, cases)
     if report.latency is not None:
-        print_named(console, "Latency", [_format_latency(report.latency)])
+        print_named_lines(console, "Latency", [_format_latency(report.latency)])
 
 
 def _format_latency(latency: Latency) -> str:
@@ -272,9 +274,9 @@ def _format_latency(latency: Latency) -> str:
 
 def _print_failure_explanation(console: Console, report: RunReport) -> None:
     """Print the results of asking again, what failed cases have in common, and what changed since the last PASS."""
-    print_named(console, "Again", map(escape, format_recheck(report.recheck)))
-    print_named(console, "In common", map(escape, format_common_causes(report.first_look)))
-    print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
+    print_named_lines(console, "Again", map(escape, format_recheck(report.recheck)))
+    print_named_lines(console, "In common", map(escape, format_common_causes(report.first_look)))
+    print_named_lines(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:

@@ -147,7 +147,7 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
         await second.has_made(client, 1)
         assert await second.deliver(client, COMMIT) == 200
     assert await prefect.commits() == [COMMIT]
-    assert DeployQueue(tmp_path / "data").list_open_deploys() == ()
+    assert DeployQueue(tmp_path / "data").list_waiting_deploys() == ()
 
 
 @pytest.mark.prefect
@@ -162,7 +162,7 @@ async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_pa
                 if await door.deliver(client, commit) == 202:
                     acknowledged.append(commit)
             door.kill()
-    left = DeployQueue(tmp_path / "data").list_open_deploys()
+    left = DeployQueue(tmp_path / "data").list_waiting_deploys()
     async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as last:
         await last.has_made(client, len(left))
     assert await prefect.commits() == acknowledged
@@ -174,7 +174,7 @@ async def test_on_sigterm_it_answers_what_is_under_way_and_ends_well(tmp_path, c
         assert await door.deliver(client, COMMIT) == 202
         door.process.terminate()
         assert await asyncio.to_thread(door.process.wait, START_S) == 0
-    (waiting,) = DeployQueue(tmp_path / "data").list_open_deploys()
+    (waiting,) = DeployQueue(tmp_path / "data").list_waiting_deploys()
     assert waiting.deploy.event.commit == COMMIT
     log = (tmp_path / "receiver.log").read_text(encoding="utf-8")
     assert door.url in log

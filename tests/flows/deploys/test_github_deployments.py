@@ -53,7 +53,7 @@ def watch_of(github, folder, testbed, token=PERSON_TOKEN, **trigger):
 
 
 def waiting(folder):
-    return [one.deploy.event.commit for one in DeployQueue(folder).list_open_deploys()]
+    return [one.deploy.event.commit for one in DeployQueue(folder).list_waiting_deploys()]
 
 
 async def test_a_deployment_without_a_webhook_gets_one_run(github, tmp_path, testbed):

@@ -80,7 +80,7 @@ def watch_of(hub, folder, testbed, **settings):
 
 
 def waiting(folder):
-    return [one.deploy.event.commit for one in DeployQueue(folder).list_open_deploys()]
+    return [one.deploy.event.commit for one in DeployQueue(folder).list_waiting_deploys()]
 
 
 async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, testbed):
@@ -105,7 +105,7 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(6):
             await poll_all_targets(watch)
-    (found,) = DeployQueue(tmp_path).list_open_deploys()
+    (found,) = DeployQueue(tmp_path).list_waiting_deploys()
     assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
 
 
@@ -138,7 +138,7 @@ async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_pa
         watch = watch_of(hub, tmp_path, testbed)
         watch.deploys.save_if_new(queued(NEW))
         await poll_all_targets(watch)
-    (found,) = DeployQueue(tmp_path).list_open_deploys()
+    (found,) = DeployQueue(tmp_path).list_waiting_deploys()
     assert found.deploy.event.reported_by == "github"
 
 

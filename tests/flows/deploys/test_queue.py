@@ -21,9 +21,9 @@ def test_a_deploy_is_queued_once_and_waits_until_it_is_resolved(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued())
     assert not deploys.save_if_new(queued(by="poll"))
-    assert deploys.list_open_deploys() == (queued(),)
+    assert deploys.list_waiting_deploys() == (queued(),)
     deploys.store_outcome(queued().deploy, DONE)
-    assert deploys.list_open_deploys() == ()
+    assert deploys.list_waiting_deploys() == ()
     (outcome,) = tmp_path.rglob("*.run")
     assert DeployOutcome.model_validate_json(outcome.read_bytes()) == DONE
     assert not DeployQueue(tmp_path).save_if_new(queued()), "for good, and for every process"
@@ -35,7 +35,7 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
     assert deploys.save_if_new(queued(target="staging"))
     assert deploys.find_newest_reported_commit("bot") == COMMIT
     assert deploys.find_newest_reported_commit("other") is None
-    assert len(deploys.list_open_deploys()) == 2
+    assert len(deploys.list_waiting_deploys()) == 2
 
 
 def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
@@ -46,11 +46,11 @@ def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is
     assert deploys.save_if_new(queued(deployment="9")), "a rollback"
     assert deploys.save_if_new(queued(deployment="10")), "a redeploy"
     assert not any(deploys.save_if_new(queued(deployment=number)) for number in ("7", "9", "10"))
-    waiting = [(row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_open_deploys()]
+    waiting = [(row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_waiting_deploys()]
     assert sorted(waiting) == sorted([(COMMIT, "7"), (OTHER_COMMIT, "8"), (COMMIT, "9"), (COMMIT, "10")])
     deploys.store_outcome(queued(deployment="9").deploy, DONE)
     assert (COMMIT, "9") not in [
-        (row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_open_deploys()
+        (row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_waiting_deploys()
     ]
 
 
@@ -70,7 +70,7 @@ def test_two_senders_of_one_deploy_are_one_and_each_can_report_a_redeploy(tmp_pa
     """A deploy workflow and the deployment that it makes both report one commit within a day."""
     deploys, first = DeployQueue(tmp_path), "run-30-2-1"
     assert [deploys.save_if_new(queued(deployment=deployment)) for deployment in (first, second)] == [True, False]
-    assert [row.deploy.deployment for row in deploys.list_open_deploys()] == [first]
+    assert [row.deploy.deployment for row in deploys.list_waiting_deploys()] == [first]
     assert not any(deploys.save_if_new(queued(deployment=deployment)) for deployment in (first, second)), (
         "redelivered"
     )
@@ -81,7 +81,7 @@ def test_f28_of_many_who_come_at_once_one_keeps_it(tmp_path):
     deploys = DeployQueue(tmp_path)
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(deploys.save_if_new, [queued()] * 64)) == 1
-    assert len(deploys.list_open_deploys()) == 1
+    assert len(deploys.list_waiting_deploys()) == 1
     assert [path.name for path in (tmp_path / "deploys" / "bot").iterdir()] == [f"{COMMIT}.json"]
 
 
@@ -89,7 +89,7 @@ def test_the_one_that_waits_longest_comes_first(tmp_path):
     deploys = DeployQueue(tmp_path)
     for minutes, commit in ((3, "c"), (1, "a"), (2, "b")):
         deploys.save_if_new(queued(commit).model_copy(update={"stored_at": NOW + timedelta(minutes=minutes)}))
-    assert [one.deploy.event.commit for one in deploys.list_open_deploys()] == ["a", "b", "c"]
+    assert [one.deploy.event.commit for one in deploys.list_waiting_deploys()] == ["a", "b", "c"]
 
 
 def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
@@ -97,7 +97,7 @@ def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
     deploys.save_if_new(queued())
     (tmp_path / "deploys" / "bot" / "torn.json").write_text('{"deploy"', encoding="utf-8")
     (tmp_path / "deploys" / "bot" / ".half.json.1-2.tmp").write_text("", encoding="utf-8")
-    assert deploys.list_open_deploys() == (queued(),)
+    assert deploys.list_waiting_deploys() == (queued(),)
     assert "check or delete the file" in caplog.text
 
 
@@ -108,7 +108,7 @@ def test_a_first_look_is_noted_for_each_target(tmp_path):
     deploys.store_first_poll("bot")
     assert deploys.has_polled("bot")
     assert not deploys.has_polled("staging")
-    assert deploys.list_open_deploys() == ()
+    assert deploys.list_waiting_deploys() == ()
 
 
 def test_f22_an_unwritable_folder_is_reported(tmp_path):
@@ -135,9 +135,9 @@ def test_the_queue_agrees_with_a_dictionary(tmp_path_factory, sent):
         wanted[target, commit] = wanted.get((target, commit), False) or settles
         if settles:
             deploys.store_outcome(one.deploy, DONE)
-    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_open_deploys()}
+    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_waiting_deploys()}
     assert waiting == {name for name, done in wanted.items() if not done}
-    assert deploys.has_open_deploys() is bool(waiting)
+    assert deploys.has_waiting_deploys() is bool(waiting)
 
 
 def test_the_newest_report_is_the_one_that_came_last(tmp_path):

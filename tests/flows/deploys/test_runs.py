@@ -109,7 +109,7 @@ async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(pref
     started = await create_runs_of_waiting_deploys(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
     assert started.runs == ()
     assert "no deployment verify-deploy/nobody" in str(started.failed[0])
-    assert deploys.list_open_deploys() == (queued(),)
+    assert deploys.list_waiting_deploys() == (queued(),)
 
 
 async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
@@ -126,7 +126,7 @@ async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
             client, deploys, store.journal, RunPlan(deployment="a/b", config_path=tmp_path), now=lambda: NOW
         )
     assert len(started.failed) == 1
-    assert deploys.list_open_deploys() == (queued(),)
+    assert deploys.list_waiting_deploys() == (queued(),)
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ async def test_a_server_that_does_not_know_its_pages_names_the_command_that_show
             assert await asyncio.to_thread(slack.wait_until, lambda: bool(slack.messages), 120.0)
             (run,) = await client.read_flow_runs()
         (message,) = slack.messages
-        assert message.text.endswith(f"Read which one in its state: prefect flow-run inspect {run.id}")
+        assert message.text.endswith(f"The state of the run says what is wrong: prefect flow-run inspect {run.id}")
     finally:
         server.terminate()
         await server.wait()

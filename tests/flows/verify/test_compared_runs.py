@@ -36,7 +36,7 @@ def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: Pull
         report = evaluate_results(facts, run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases)
         wired.journal.append((RunRow(row=report),), run_id=wired.run_id)
         wired.store.load_pending(30)
-        begun.finish()
+        begun.mark_finished()
     return report
 
 

@@ -39,7 +39,7 @@ def test_a_stopped_run_is_found(tmp_path):
 
 def test_a_finished_run_is_left_alone(tmp_path):
     with begin_run(tmp_path, start()) as begun:
-        begun.finish()
+        begun.mark_finished()
     assert find_run_to_resume(tmp_path, start("run-2")) is None
 
 
@@ -49,7 +49,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
     other = TARGET.model_copy(update={"name": "other"})
     for number, (target, found) in enumerate([(other, True), (TARGET, False)], start=2):
         with begin_run(tmp_path, start(f"run-{number}", target=target, suite_sha256="b" * 64)) as begun:
-            begun.finish()
+            begun.mark_finished()
         taken = find_run_to_resume(tmp_path, start("run-9"))
         assert (taken is not None) is found
         if taken is not None:

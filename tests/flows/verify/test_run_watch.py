@@ -93,7 +93,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
     """Between its end and the next copy of the warehouse its own page still knows it."""
     with begin_run(data[0] / "runs", start()) as held:
         add(data, "a")
-        held.finish()
+        held.mark_finished()
     watch = watch_of(data)
     assert watch.list_open_runs(AT) == ()
     assert watch.load_progress(RUN).state is RunState.DONE
