@@ -66,5 +66,5 @@ def find_site_page_address(config: Config, page: str) -> str | None:
 
 
 def build_report_page_path(run_id: str) -> str:
-    """Build the path of a run's report page on the site. It also works for a nightly run."""
+    """Build the path of the report page of a run, or of a nightly run, on the site."""
     return f"/runs/{quote(run_id, safe='')}/report"

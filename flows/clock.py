@@ -1,6 +1,6 @@
 """Reads the real clock.
 
-Only functions that build a context use it; all other functions get a clock as an argument.
+Only functions that build a context use this module. All other functions get a clock as an argument.
 """
 
 from __future__ import annotations

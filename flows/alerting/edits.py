@@ -143,7 +143,7 @@ async def edit_messages_after_actions(
 ) -> tuple[str, ...]:
     """Edit every message that an operator action affects. Return the error of each failed edit.
 
-    Each edit shows the current state, so a later edit replaces one that failed.
+    If an edit fails, a later edit also shows its content, because each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -182,7 +182,7 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of recent operator actions, oldest first.
 
-    Slack messages may not show these outcomes yet, if the process that edits the messages was killed.
+    If the process that edits the messages was killed, Slack messages may not show these outcomes yet.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 

@@ -36,7 +36,7 @@ def build_fault_from_error(error: BaseException) -> Fault:
 async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None = None) -> None:
     """Send an alert about a fault of Lookout, even when the store cannot be written.
 
-    Without the store, Lookout does not know whether the fault was reported before, so each run reports it again.
+    Without the store, Lookout does not know whether the fault was reported before. Therefore each run reports it.
     """
     context = ObservationContext(
         target=notifier.target,

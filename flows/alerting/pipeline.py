@@ -38,7 +38,7 @@ ALERT_REFUSED: Final = "AlertRefused"
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
 """Minimum wait before a refused message is sent again. It prevents a second attempt by the same run."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
-"""How often jobs that run every minute try a refused message again. Each attempt adds a row to the store."""
+"""Jobs that run every minute try a refused message only this often. Each attempt adds a row to the store."""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
 """How long a refused message is tried again. After this time, it is never sent."""
 RETRY_AFTER: Final = timedelta(seconds=60)
@@ -153,7 +153,7 @@ def decide_and_record_alerts(
 async def resolve_incidents(
     notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about it.
+    """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
 
     ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` instead of a text, the
     incident is resolved without an alert. ``began_at`` is the start of the check that found that the incidents are
@@ -250,8 +250,8 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alert about each incident that every delivery path refused. The keys are fingerprints.
 
-    The alert about the refusals themselves is included only if there is no other alert. Sending it then shows
-    whether messages can be sent again.
+    The alert about the refusals themselves is included only if there is no other alert. Its delivery shows that
+    messages can be sent again.
     """
     if not notifier.sender.notifies:
         return {}

@@ -39,7 +39,7 @@ from monitors.records.incidents import (
 )
 
 LEASE_S: Final = 60.0
-"""Duration of a lease in seconds. After it, the machine may be dead, and another machine can take the lease."""
+"""Duration of a lease in seconds. After this time, another machine can take the lease of a machine that died."""
 ANSWER_TIMEOUT_S: Final = 5.0
 """Timeout in seconds for one step with all its requests.
 
@@ -151,8 +151,8 @@ class SharedServer:
     ``folder`` is the identity of this machine's data folder, and ``host`` is the name of this machine.
     ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Two machines
     coordinate their alerts about a target only if its address and the destination are the same on both machines.
-    ``nonce`` returns a random name for a variable. ``auth`` is
-    ``name:password``. A lease ends after ``lease_s`` seconds. The server must answer within ``answer_timeout_s``.
+    ``nonce`` returns a random name for a variable. ``auth`` is ``name:password``. A lease ends after ``lease_s``
+    seconds. The server must answer within ``answer_timeout_s``.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ DECISION_LAG: Final = timedelta(minutes=1)
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
     """Record and return the summaries that are due for all targets. This does not send them.
 
-    A summary has the same id in every process, so it is stored and sent only once. Raises `WarehouseError`.
+    A summary has the same id in every process. Therefore it is stored and sent only once. Raises `WarehouseError`.
     """
     now, store = notifier.now(), notifier.store
     silences = [silence for silence in notifier.actions.list_silences() if silence.recurrence is not None]

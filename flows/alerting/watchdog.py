@@ -5,8 +5,8 @@ the run raises an exception ───────▶ send an alert about Lookout
 asking takes too long ─────────────▶ `verify_deploy` stops asking and evaluates the answers so far
 the process still does not end ────▶ the watchdog thread sends an alert and ends the process
 
-Prefect shows the text of an exception in its logs and states. `redact_errors` redacts secrets and personal data in
-it.
+Prefect shows the texts of exceptions in its logs and states. Therefore `redact_errors` redacts secrets and personal
+data in them.
 """
 
 from __future__ import annotations

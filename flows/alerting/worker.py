@@ -1,4 +1,4 @@
-"""Gives a process that sends alerts a unique name. Other processes can use it to find out whether it has ended."""
+"""Gives a process that sends alerts a unique name, from which other processes can find out whether it has ended."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ INCONCLUSIVE becomes "error", because nothing could be decided. FAIL becomes "fa
 
 
 def build_status_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
-    """Build the retry policy for a pending status. It is short, so that it does not delay the questions."""
+    """Build the retry policy for a pending status. Its waits are short, because the questions wait for it."""
     return replace(build_result_retry_policy(now), tries=2, max_wait_s=5.0, deadline_s=5.0)
 
 
@@ -70,7 +70,7 @@ class GitHubDestination:
     log: str | None = None
 
     async def read_pull_request_change(self) -> tuple[GitChange, tuple[NotifyError, ...]]:
-        """Read the head commit and the branches of the pull request; return them and the errors."""
+        """Return the head commit and the branches of the pull request, and the errors of reading them."""
         pull = self.pull_request
         changes = [GitChange()]
 

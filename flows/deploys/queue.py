@@ -115,7 +115,7 @@ class DeployQueue:
         )
 
     def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_running_again: bool = False) -> bool:
-        """Return whether a deploy was not reported before. Raises `WarehouseUnwritable`.
+        """Return whether a report is about a deploy that was not reported before. Raises `WarehouseUnwritable`.
 
         An earlier report of the same deploy can have an ID of another form, or no ID. If so, the new report is
         stored with the outcome that it needs no run.
@@ -185,7 +185,7 @@ class DeployQueue:
         return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
 
     def list_unfinished_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
-        """List the deploys whose run has not ended, with that run."""
+        """List each deploy whose run has not ended, together with this run."""
         attempts: list[tuple[QueuedDeploy, DeployAttempt]] = []
         for path in sorted(self._root.glob(f"*/*{_OPEN}")):
             deploy = self._read_deploy(path.with_suffix(_REPORTED))

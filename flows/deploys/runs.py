@@ -1,8 +1,8 @@
 """Creates the verification run of each deploy. A deploy gets one run, even if it is reported several times.
 
-The id of the run is stored with the deploy. Prefect creates each run with an idempotency key, so two processes get
-the same run. A run whose process was killed is restarted at most twice. Then an alert says that the deploy is not
-verified.
+The id of the run is stored with the deploy. Prefect creates each run with an idempotency key. Therefore two
+processes get the same run for a deploy. A run whose process was killed is restarted at most twice. Then an alert
+says that the deploy is not verified.
 """
 
 from __future__ import annotations

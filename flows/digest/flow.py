@@ -112,8 +112,8 @@ def build_digest(
     """Build the digest of ``target`` for the day that ends at ``now``.
 
     ``runs`` is the folder that contains the run folders. ``skipped_runs`` are runs that Prefect skipped after an
-    outage, and ``paused`` are schedules that a person paused. Every attempt to send a digest uses the same id, so
-    the digest is sent once. Raises `WarehouseError`.
+    outage, and ``paused`` are schedules that a person paused. Every attempt to send a digest uses the same id.
+    Therefore the digest is sent only once. Raises `WarehouseError`.
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
     waiting = count_alerts_to_send(store, target)
@@ -415,7 +415,7 @@ async def _create_retry_runs(
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load the paused schedules that affect ``target`` from Prefect. Return none if Prefect does not answer."""
+    """Load the paused schedules that affect ``target`` from Prefect: no schedules if Prefect does not answer."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (

@@ -1,6 +1,6 @@
 """The stations of a drill that test the path of a wrong answer: ask, grade, judge, gate, store and send.
 
-Each station uses the same code as a verification run. A drill is not stored as a run, so no score, trend or
+Each station uses the same code as a verification run. A drill is not stored as a run. Therefore no score, trend or
 baseline includes it.
 """
 
@@ -71,7 +71,7 @@ _PAGE_ARGUMENTS: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
 class DrillPage(BaseModel):
     """The line that the drill page prints when it starts.
 
-    ``url`` is the address of the page. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer;
+    ``url`` is the address of the page. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer, and
     ``right`` is the id of a case that gets a right answer. ``fault`` describes the wrong answer.
     """
 

@@ -144,7 +144,7 @@ def build_shrunk_draft(
 ) -> CaseDraft:
     """Build the draft of a case with the shortest question, for `lookout gold grow`.
 
-    The draft's id depends on the question, so the same question always gives the same draft.
+    The draft's id depends on the question. Therefore the same question always gives the same draft.
     """
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))

@@ -238,7 +238,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
 
 
 def build_draft_id(entry: Example) -> str:
-    """Build the id of an entry's draft. The same entry always gets the same id, so a second pull adds no draft."""
+    """Build the id of an entry's draft. A second pull adds no draft, because the entry gets the same id again."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 

@@ -68,7 +68,7 @@ class GradedMutant(Record):
 class RightReply(Record):
     """The result of grading a case's own gold as a reply.
 
-    ``wrong`` is the reason if the gold failed. ``open`` is the reason if no grader could pass it.
+    ``wrong`` is the reason if the gold failed. ``open`` is the reason if no grader could pass the gold.
     ``open_otherwise`` is the reason if the gold passes, but a right reply in other words stays ungraded.
     """
 
@@ -283,7 +283,7 @@ def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
 
 MAX_CONTRADICTIONS: Final = 2
-"""How many contradictions of each gold are tried. The first ones change its value, or its yes to no."""
+"""How many contradictions of each gold are tried. The first contradictions change a value, or yes to no."""
 
 
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
@@ -322,7 +322,7 @@ class MutationOutcome(Record):
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     """Explain why the graders fail the gold of ``case`` as a reply. Return an empty text if they do not fail it.
 
-    If the case expects a refusal, its gold is not a reply, so it is not graded.
+    If the case expects a refusal, the gold is not graded, because it is not a reply.
     """
     if case.expected_refusal:
         return ""

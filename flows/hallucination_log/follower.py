@@ -353,7 +353,7 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
 
 
 def store_first_read_positions(config: Config) -> None:
-    """Store the first read position of each configured log. If a log cannot be read, its first poll does this."""
+    """Store the first read position of each configured log. If a log cannot be read, its first poll stores it."""
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
             with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it

@@ -82,7 +82,7 @@ class LineEncoder:
 class _RowTemplate:
     """The JSON of a row with gaps for the values of an entry. Filling the gaps is faster than building a record.
 
-    The template is made from a record's JSON, so both have the same format.
+    The template is made from a record's JSON. Therefore both have the same format.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:

@@ -55,7 +55,10 @@ class PathProofs(Record):
 
 
 def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
-    """Read which delivery paths accepted an earlier test alert: none if credentials or channels have changed."""
+    """Read which delivery paths accepted an earlier test alert.
+
+    If credentials or channels have changed since then, the result has no paths.
+    """
     settings = config.alerts
     channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
     ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]

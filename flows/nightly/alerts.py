@@ -88,7 +88,7 @@ RESOLVE_AFTER: Final = timedelta(days=7)
 def build_traffic_observations(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
-    """Build one observation for each failure kind in the sample. It has an example and the estimated rate."""
+    """Build one observation for each failure kind in the sample, with an example and the estimated rate."""
     observations = build_case_observations(
         results,
         target=context.target,
@@ -227,7 +227,7 @@ def build_nightly_census_observations(
 def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that have ended, because rules no longer find their failure kind in any conversation."""
+    """Find the incidents that have ended: rules no longer find the failure kind of the incident."""
     return find_ended_census_incidents(
         _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
     )

@@ -208,7 +208,7 @@ class SourceCensus:
         """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
-        """Record the result of a conversation. The calls must have the order in which ``intake`` took them."""
+        """Record the result of a conversation. The order of calls must be the order of the calls of ``intake``."""
         if offer is IntakeDecision.REPLACED:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:

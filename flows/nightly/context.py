@@ -94,7 +94,7 @@ class NightlyContext:
 def build_nightly_context(
     config: Config, target: str, now: datetime, *, due_at: datetime | None = None
 ) -> NightlyContext:
-    """Build the context of the nightly run that is due at ``now`` or, if given, at ``due_at``.
+    """Build the context of the nightly run that was due last before ``now``, or of the run due at ``due_at``.
 
     Reads the suite, but not the sources. Raises `ConfigError`.
     """

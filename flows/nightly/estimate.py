@@ -88,7 +88,7 @@ class _ConversationResult(NamedTuple):
     """Whether a sampled conversation failed.
 
     ``by_rule`` is true if rules found the failure. ``fails`` is true if only a check of facts found it. ``is_safe``
-    is true if every reply was graded for disclosure of personal data. ``by`` is how the facts were checked.
+    is true if every reply was graded for disclosures and leaked errors. ``by`` is what checked the facts.
     """
 
     stratum: str
@@ -211,7 +211,7 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_conversations_with_known_question(self) -> KnownQuestions | None:
-        """Count the conversations whose questions are in the gold set, and their failures. ``None`` if none are."""
+        """Count the conversations with a question of the gold set, and their failures. ``None`` without any."""
         graded = [
             [
                 grade
@@ -295,7 +295,7 @@ class NightlyEstimates:
     def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate one rate of wrong facts for gold and one for the judge, by what checked the facts.
+        """Estimate two rates of wrong facts: where gold checked the facts, and where the judge checked them.
 
         Return pairs of a share of all conversations and the rate for this share. ``rest`` is the share of
         conversations that rules did not fail.

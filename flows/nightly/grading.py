@@ -182,7 +182,7 @@ def _has_gold(case: GoldCase) -> bool:
 
 
 def has_disclosure_and_error_grades(assessment: Assessment) -> bool:
-    """Return whether the reply was graded for disclosures and leaked errors, which every reply must be."""
+    """Return whether the reply was graded for disclosures and for leaked errors. Every reply must be."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 

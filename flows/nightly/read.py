@@ -1,4 +1,4 @@
-"""Reads the new conversations of all sources for a nightly run, each once, and collects possible samples."""
+"""Reads each new conversation of all sources once for a nightly run, and collects possible samples."""
 
 from __future__ import annotations
 

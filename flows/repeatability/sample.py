@@ -54,7 +54,10 @@ def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Se
 def _alternate_types_and_languages(
     cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random
 ) -> Iterator[GoldCase]:
-    """Yield cases so that types and languages alternate. Within each, cases asked longest ago come first."""
+    """Yield cases so that types and languages alternate.
+
+    Among cases with the same type and language, those that were asked longest ago come first.
+    """
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)
     for case in ordered:

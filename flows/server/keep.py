@@ -1,8 +1,8 @@
 """Runs the local Prefect server of an installation: ``python -m flows.server.keep lookout.toml``.
 
-It starts the server, or uses a server that an earlier command left running. Then `flows.server.watch_server`
-replaces it in the same process. The process ends when the server stops answering. Its supervisor then starts it
-again. On SIGTERM, the process stops the server.
+This program starts the server, or uses a server that an earlier command left running. Then
+`flows.server.watch_server` replaces this program in the same process. The process ends when the server stops
+answering, and a supervisor starts this program again. On SIGTERM, the process stops the server.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ SKIPPED: Final = "Skipped"
 BUSY: Final = "Busy"
 """The name of a job's state if the job was skipped because another run used the warehouse. This is not a fault."""
 MISSED_AFTER: Final = timedelta(hours=1)
-"""A run that begins later than this counts as missed. Shorter delays are normal on a busy machine."""
+"""A run that begins this long after its due time counts as missed. Short delays are normal on a busy machine."""
 MAX_RUNS: Final = 200
 """Maximum number of runs that are read, which is Prefect's page size."""
 LEASE_S: Final = 60.0

@@ -1,6 +1,4 @@
-"""Finds the Prefect server that records runs.
-
-This is the configured server, or a local one that is started if needed.
+"""Finds the Prefect server that records runs: the configured server, or a local server that is started if needed.
 
 Call `connect_or_start` before anything imports ``prefect``, because Prefect reads its settings from the environment
 at import.
@@ -32,7 +30,7 @@ POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
 """How long a server may take to answer, in seconds.
 
-A server on an overloaded machine answers late. A server that is gone refuses at once.
+A server on an overloaded machine answers late. If no server runs, the connection is refused at once.
 """
 
 FIRST_PORT = 4200
@@ -118,7 +116,7 @@ def connect_or_start(
     write_line: Callable[[str], None],
     outlives: bool = True,
 ) -> LocalServer | None:
-    """Set ``environment`` for a server that answers. Return a local server, or ``None`` for a configured one.
+    """Set the variables in ``environment`` for a server that answers. Return the server if it is a local one.
 
     A URL in the configuration has the highest priority, then ``PREFECT_API_URL``, then a local server. A configured
     server that does not answer is an error, because a second, empty server would hide the fault. If a local server
@@ -358,7 +356,7 @@ def _start_server(
 def _spawn_server(
     home: Path, environment: Mapping[str, str], port: int
 ) -> tuple[LocalServer, subprocess.Popen[bytes]]:
-    """Start the server's process. It waits until its pid is stored beside its database."""
+    """Start the server's process. The process waits until its pid is stored in a file beside the database."""
     server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
     variables = {

@@ -75,7 +75,7 @@ NOT_STARTED_MESSAGES: Final = (
 CRASHED_AFTER_S: Final = 95.0
 """How long heartbeats may be missing before a run counts as crashed, in seconds.
 
-`prefect_server.build_client_settings` sets a heartbeat every 30 s, so this is a little more than three of them.
+This is a little more than three heartbeats: `prefect_server.build_client_settings` sets one every 30 s.
 """
 STOPPED_MESSAGES: Final = [
     "Execution was cancelled by the runtime environment.",

@@ -134,7 +134,10 @@ class PlannedDeployment(Record):
 
     @property
     def run_limit(self) -> int | None:
-        """Maximum number of runs at a time. One late run of a target starts, and skips the other late runs."""
+        """Maximum number of runs at a time, or ``None`` without a limit.
+
+        If several scheduled runs of a target are late, only one starts, and it skips the others.
+        """
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None
 

@@ -97,7 +97,8 @@ def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
 async def wait_for_deploy(run: LiveRun) -> bool:
     """Wait until the target serves the commit to verify. Return whether it does.
 
-    If it does not, the error is stored in the run. A target that does not report its version counts as ready.
+    If the target does not serve the commit in time, the error is stored in ``run.not_ready``. A target that does
+    not report its version counts as ready.
     """
     context = run.context
     settings = context.configured.probe
@@ -119,7 +120,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
 async def wait_until_app_recovers(run: LiveRun) -> None:
     """Wait until an application that stopped answering serves the verified commit again.
 
-    Raises `ProbeError` if it does not do so in time; the run then stops.
+    Raises `ProbeError` if the application does not recover in time. The run then stops.
     """
     settings, listener = run.context.configured.probe, run.context.listener
     listener.on_stage("waiting for the app to come back")

@@ -45,7 +45,10 @@ class CaseWeights:
         self._weights = weights
 
     def build_point_scores(self, case_id: str) -> Iterator[Score]:
-        """Yield the earned and the possible points as shares of the largest weight. None for an ungraded case."""
+        """Yield the earned and the possible points as shares of the largest weight.
+
+        Yield nothing for an ungraded case.
+        """
         worst = self._worst.get(case_id)
         if worst is None:
             return

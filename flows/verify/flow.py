@@ -100,7 +100,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
 def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
     """Return the commit that was reported after the requested commit, or ``None`` if this run can continue.
 
-    If the application reports its commit, the run continues: it waits until the requested commit is served.
+    If the application reports which commit it serves, this run can continue, because it waits for its commit.
     """
     configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:

@@ -27,7 +27,7 @@ class ProgressListener(Protocol):
     def on_ended(self, text: str, report: str) -> None:
         """Handle the end of the run.
 
-        ``text`` has verdict and notifications, ``report`` is the path of the report.
+        ``text`` has the verdict and the notifications. ``report`` is the path of the report.
         """
         ...
 

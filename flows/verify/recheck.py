@@ -97,7 +97,10 @@ def _explain_why_not_rechecked(run: LiveRun) -> str:
 
 
 def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
-    """Find the address of the previous build. Also return a record of it, with a reason if there is no address."""
+    """Return the address of the previous build and a record of this build, or ``None`` if not configured.
+
+    If there is no address, the record has the reason.
+    """
     context = run.context
     template = context.configured.previous_url
     if template is None:

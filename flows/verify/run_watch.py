@@ -150,7 +150,7 @@ class RunWatch:
         self._guard = Lock()
 
     def list_open_runs(self, now: datetime) -> tuple[RunProgress, ...]:
-        """List recent runs that have no report: running ones first, then the newest first.
+        """List recent runs that have no report. Runs that go on come first, then the newest.
 
         Raises `WarehouseUnwritable` if the journal cannot be reached.
         """

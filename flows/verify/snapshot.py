@@ -80,7 +80,7 @@ def should_report_changes(report: RunReport) -> bool:
 def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     """Find the last accepted run, which is the baseline if the baseline passed.
 
-    If the request names another baseline, or none, and this baseline did not pass, it is the newest accepted run.
+    If the request names a baseline that did not pass, or ``none``, find the newest accepted run.
     """
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:

@@ -184,7 +184,7 @@ class Watcher:
         return (*logs, *deploys, *(source.name for source in self._sources))
 
     async def run(self) -> None:
-        """Watch until cancelled, or return at once if there is nothing to watch. An error does not end this."""
+        """Watch until cancelled, or return at once if there is nothing to watch. Errors do not end the watcher."""
         if not self.names:
             return
         self._polls = await asyncio.to_thread(self._read_polls)
