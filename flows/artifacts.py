@@ -46,7 +46,7 @@ async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | 
         )
         if link is not None:
             await acreate_link_artifact(
-                key=f"{key}-report", link=link, link_text="Report", description="the whole report, on the site"
+                key=f"{key}-report", link=link, link_text="Report", description="the whole report on the site"
             )
 
 

@@ -150,8 +150,8 @@ def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, sto
 
 async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
-        f"The run did not end within {after_s:g} s and did not react, so Lookout ended its process. All answers so "
-        "far are stored. A run that starts within the next hour continues with them."
+        f"The run did not end within {after_s:g} s. Lookout ended the process of the run. All answers so far are "
+        "stored. A run that starts within the next hour continues with them."
     )
     await asyncio.gather(
         notify_fault(notifier, Fault(HUNG_RUN, detail)),

@@ -26,7 +26,7 @@ def has_worker_ended(name: str) -> bool:
     if name == get_worker_name():
         return False
     parts = name.split(":")
-    if len(parts) != 3 or parts[0] != _compute_machine_id() or not parts[1].isdecimal() or not _BOOT.exists():  # noqa: PLR2004 - as above
+    if len(parts) != 3 or parts[0] != _compute_machine_id() or not parts[1].isdecimal() or not _BOOT.exists():  # noqa: PLR2004 - see `get_worker_name`
         return False
     return str(_read_start_ticks(int(parts[1])) or "none") != parts[2]
 

@@ -119,7 +119,7 @@ async def check_network(drill: DrillContext) -> str:
     """
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
-        raise NotSetUp("no Slack credentials, so no outside server is needed")
+        raise NotSetUp("Slack was not asked, because there are no Slack credentials")
     host = urlsplit(url).hostname or ""
     scheme = urlsplit(url).scheme
     proxied = scheme in getproxies() and not proxy_bypass(host)

@@ -268,7 +268,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the warehouse cannot be loaded: {error}",
-            "stop the process that uses it; if it is damaged: lookout warehouse rebuild",
+            "stop the process that uses the warehouse; if the file is damaged: lookout warehouse rebuild",
         ) from error
     if not stored:
         raise StationFailed("the warehouse did not load the drill", "lookout warehouse check")

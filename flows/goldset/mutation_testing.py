@@ -327,7 +327,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     if case.expected_refusal:
         return ""
     if read_refusal(case.gold).refused:
-        return "it declines to answer, but no refusal is expected"
+        return "the gold declines to answer, but the case expects no refusal"
     return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 
 

@@ -56,7 +56,7 @@ JUDGE_SILENT: Final = "TrafficJudgeSilent"
 NIGHT_FAULTS: Final = {
     SOURCE_UNREAD: "Lookout could read all sources of the night's traffic.",
     ITEMS_UNREADABLE: "Lookout could use all items of the night's traffic.",
-    MAYBE_TRUNCATED: "The export shows its end again.",
+    MAYBE_TRUNCATED: "The export shows again that it is complete.",
     NOTHING_READ: "The night's traffic has conversations again.",
     SCORES_UNWRITTEN: "Lookout could write the night's scores back.",
     JUDGE_SILENT: "The judge answers again.",

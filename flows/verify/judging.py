@@ -240,7 +240,12 @@ class JudgeStage:
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
             self._run.judge_void = _format_void_alert(self._voids)
-        elif _did_judge_give_no_verdict(judging):
+        elif (
+            judging.state is JudgeState.ON
+            and judging.needed_judge_count
+            and not judging.judged
+            and not judging.budget_reached
+        ):
             reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
             detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
@@ -254,6 +259,7 @@ class JudgeStage:
             if not isinstance(result.result, Exchange):
                 continue
             judge_grades = [grade for grade in result.assessment.grades if grade.grader == JUDGE]
+            rule_grades = [grade for grade in result.assessment.grades if grade.grader != JUDGE]
             answers += 1
             by_rule += sum(grade.grader == PRECHECK for grade in result.assessment.grades)
             spoken += len(judge_grades)
@@ -261,8 +267,7 @@ class JudgeStage:
             waiting += is_judge_required_for_ungraded(result.assessment) and not judge_grades
             if (
                 judge_grades
-                and assess_case(result.case, result.result, _select_rule_grades(result)).outcome
-                is not CaseOutcome.UNGRADED
+                and assess_case(result.case, result.result, rule_grades).outcome is not CaseOutcome.UNGRADED
             ):
                 to_confirm += 1
                 disputed += result.assessment.is_disputed
@@ -314,17 +319,8 @@ def add_or_replace_grade(grades: Sequence[Grade], added: Judged | Abstained) -> 
     return (*(grade for grade in grades if not is_replaced_by(grade, added)), added)
 
 
-def _select_rule_grades(result: CaseResult) -> Sequence[Grade]:
-    return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
-
-
 def _format_void_alert(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
     more = f" This happened in {len(voids)} batches of this run." if len(voids) > 1 else ""
     return first.format_void_alert(grades) + more
-
-
-def _did_judge_give_no_verdict(judging: Judging) -> bool:
-    asked_in_vain = judging.needed_judge_count and not judging.judged
-    return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached

@@ -102,7 +102,7 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
     with worker(tmp_path, slack.api_url, **variables) as hung:
         assert hung.wait(timeout=120) == 4
     assert channels(slack) == ["C0ALERTS"]
-    assert "did not react" in json.dumps(slack.messages[0].blocks)
+    assert "did not end within" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
 
 
