@@ -259,12 +259,12 @@ Write the translations."""
 
 
 def select_cases_to_translate(
-    cases: Sequence[GoldCase], language: Language, waiting: Sequence[GoldDraft]
+    cases: Sequence[GoldCase], language: Language, drafts: Sequence[GoldDraft]
 ) -> Sequence[GoldCase]:
     """Select the English single-turn cases without a translation to ``language`` in the suite or the drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
     drafted = {
-        draft.original.id for draft in waiting if draft.original is not None and draft.case.language is language
+        draft.original.id for draft in drafts if draft.original is not None and draft.case.language is language
     }
     return [
         case

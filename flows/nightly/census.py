@@ -255,10 +255,10 @@ class SourceCensus:
 
 def build_census(
     tallies: Sequence[SourceCensus],
-    to_stored: Callable[[Conversation], Conversation],
+    protect_for_storage: Callable[[Conversation], Conversation],
     account_patterns: Sequence[str],
 ) -> Census:
-    """Build the census of all sources. ``to_stored`` converts a conversation to a version that may be stored."""
+    """Build the census of all sources. ``protect_for_storage`` returns the version of a text that may be stored."""
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
         for taken in tally.iterate_taken_conversations():
@@ -273,7 +273,7 @@ def build_census(
         first_hit = min(
             (hit for tally in tallies for hit in tally.examples[kind]), key=lambda hit: hit[:2], default=None
         )
-        example = to_stored(first_hit.conversation) if first_hit is not None else None
+        example = protect_for_storage(first_hit.conversation) if first_hit is not None else None
         if first_hit is not None and example is not None:
             examples.append(_build_example(kind, first_hit.finding, example, account_patterns))
         rates.append(

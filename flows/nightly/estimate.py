@@ -187,15 +187,15 @@ class NightlyEstimates:
         )
 
     def count_rule_failures_by_stratum(
-        self, besides: AbstractSet[FailureKind] = frozenset()
+        self, except_kinds: AbstractSet[FailureKind] = frozenset()
     ) -> tuple[GradedStratum, ...]:
-        """Count the conversations of each stratum that rules failed. Failures of kinds in ``besides`` do not count.
+        """Count the conversations of each stratum that rules failed, without failures of kinds in ``except_kinds``.
 
-        Rules check the kinds in ``besides`` in every conversation, and each of these kinds has its own exact rate.
-        Therefore a burst of such failures must not also count as drift.
+        Rules check these kinds in every conversation, and each of these kinds has its own exact rate. Therefore a
+        burst of such failures must not also count as drift.
         """
         results = self._assess_sample(
-            lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
+            lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= except_kinds,
             _would_wrong_fact_fail,
         )
         return self._count_by_stratum(
@@ -577,10 +577,10 @@ def _compute_expected_failure_rates(
         return expected
     in_facts = fsum(fact.conversations * fact.failures / fact.graded for fact in graded)
     in_facts /= sum(fact.conversations for fact in graded)
-    besides = (
+    other_rate = (
         max(0.0, (fsum(failed_rates) / len(failed_rates) - in_facts) / (1 - in_facts)) if in_facts < 1 else 0.0
     )
-    return {name: fact._replace(rate=fact.rate + (1 - fact.rate) * besides) for name, fact in expected.items()}
+    return {name: fact._replace(rate=fact.rate + (1 - fact.rate) * other_rate) for name, fact in expected.items()}
 
 
 def _can_judge_grade_turn(turn: Turn) -> bool:

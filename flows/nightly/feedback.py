@@ -43,7 +43,7 @@ class FeedbackReport(NamedTuple):
 async def write_scores_to_sources(
     sources: Mapping[str, TrafficSource],
     sampled: Sequence[SampledConversation],
-    source_of: Mapping[str, str],
+    source_by_conversation: Mapping[str, str],
     estimates: NightlyEstimates,
 ) -> FeedbackReport:
     """Write the scores of each sampled conversation to its source, if the source accepts scores.
@@ -53,7 +53,7 @@ async def write_scores_to_sources(
     """
     written, errors, failures_in_a_row = 0, dict[str, str](), dict[str, int]()
     for sampled_conversation in sampled:
-        name = source_of[sampled_conversation.conversation.id]
+        name = source_by_conversation[sampled_conversation.conversation.id]
         source = sources.get(name)
         if not isinstance(source, ScoreKeeper) or failures_in_a_row.get(name, 0) >= MAX_FAILURES_IN_A_ROW:
             continue

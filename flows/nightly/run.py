@@ -364,7 +364,7 @@ class NightlyRun:
         if judging.judged and not judging.is_short and not judging.void_groups:
             counts = estimates.count_fact_failures_by_stratum()
         elif self._context.judge.settings is None:
-            counts = estimates.count_rule_failures_by_stratum(besides=CENSUS_FAILURE_KINDS)
+            counts = estimates.count_rule_failures_by_stratum(except_kinds=CENSUS_FAILURE_KINDS)
         else:
             return self._find_earlier_drift_state(), None
         if not any(stratum.graded for stratum in counts):
