@@ -77,7 +77,7 @@ def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathO
     """
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
-    with suppress(OSError, MonitorError):
+    with suppress(OSError, MonitorError):  # the next test then sends the alert again
         make_private_folder((folder / PROOFS_FILE).parent)
         write_atomically(folder / PROOFS_FILE, updated.model_dump_json(), within=folder)
 

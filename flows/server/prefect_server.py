@@ -378,10 +378,8 @@ def _spawn_server(
     server = LocalServer(pid=process.pid, port=port)
     write_atomically(_build_note_path(home), server.model_dump_json())
     if process.stdin is not None:
-        with (
-            suppress(BrokenPipeError),
-            process.stdin as noted,
-        ):  # `_wait_until_serving` notices a process that has ended
+        # `_wait_until_serving` notices a process that has ended.
+        with suppress(BrokenPipeError), process.stdin as noted:
             noted.write(b"1")
     return server, process
 

@@ -279,7 +279,7 @@ class Watcher:
         If Prefect does not answer, the last state counts.
         """
         name = self._planned[flow].full_name
-        with suppress(RunNotMade), convert_prefect_errors(name):
+        with suppress(RunNotMade), convert_prefect_errors(name):  # the last state counts
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
                 self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED
         return self._paused.get(flow, False)

@@ -260,7 +260,7 @@ def _format_shrink_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iter
 
     controls = f" and {plural(shrinker.controls, 'question')} at --right-at" if shrinker.control else ""
     yield f"Lookout asked {plural(shrunk.probes, 'question')}{controls}."
-    if shrinker.mark and shrinker.mark.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
+    if shrinker.signature and shrinker.signature.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
             "Read this question before you use it, because a text that asks for nothing fails in the same way. To "
             "avoid such questions, give --right-at with the address of a build that answers the case correctly."
