@@ -223,8 +223,8 @@ async def _count_failed_poll_and_notify(poller: DeployPoller, target: str, error
         return
     since = f"{outage.since:%Y-%m-%d %H:%M} UTC" if outage.since else "now"
     detail = (
-        f"Lookout could not read which commit {target} runs: {plural(outage.failures, 'poll')} in a row have "
-        f"failed since {since}. {error}. If a webhook was lost, the next successful poll finds that deploy."
+        f"Lookout could not read which commit {target} runs. {plural(outage.failures, 'poll')} in a row have "
+        f"failed since {since}: {error}. If a webhook was lost, the next successful poll finds that deploy."
     )
     await notify_fault(poller.notifier(), Fault(_build_hub_outage_fault_name(target), detail))
     await asyncio.to_thread(store.store_owners_notified)
