@@ -19,8 +19,8 @@ LIMITS = {
         "loose": 24,
         "superlatives": 7,
         "replacements": 640,
-        "quaint words": 15,
-        "is no": 29,
+        "quaint words": 13,
+        "is no": 2,
     },
     TESTS: {
         "participles": 483,
@@ -29,7 +29,7 @@ LIMITS = {
         "superlatives": 5,
         "replacements": 548,
         "quaint words": 27,
-        "is no": 26,
+        "is no": 19,
     },
 }
 """How many names and texts break a rule of `tests.tools.plain_names`. Lower these when some are replaced."""
@@ -90,7 +90,7 @@ def test_the_nightly_path_goes_through_workers_to_the_judge_s_grade():
 def test_names_and_texts_that_break_a_rule_are_counted(tmp_path):
     root = planted(
         tmp_path,
-        names='"""Nobody was told: this is no story."""\n\nMOST_ROWS = 3\nMAX_ROWS = 3\n\n\n'
+        names='"""Nobody was told: this is no story. There is no end."""\n\nMOST_ROWS = 3\nMAX_ROWS = 3\n\n\n'
         "def settled(one):\n    found = item = one\n    return found, item\n\n\n"
         "@property\ndef observed(self):\n    return self\n\n\ndef embed(case):\n    return case\n",
     )
