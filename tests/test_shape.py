@@ -90,7 +90,7 @@ def test_the_nightly_path_goes_through_workers_to_the_judge_s_grade():
 def test_names_and_texts_that_break_a_rule_are_counted(tmp_path):
     root = planted(
         tmp_path,
-        names='"""Nobody was told: this is no story. There is no end."""\n\nMOST_ROWS = 3\nMAX_ROWS = 3\n\n\n'
+        names='"""Nobody was told: this is no story.\n\nThere is no end.\n"""\n\nMOST_ROWS = 3\nMAX_ROWS = 3\n\n\n'
         "def settled(one):\n    found = item = one\n    return found, item\n\n\n"
         "@property\ndef observed(self):\n    return self\n\n\ndef embed(case):\n    return case\n",
     )
