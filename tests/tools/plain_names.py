@@ -71,7 +71,7 @@ _QUAINT = re.compile(
     r"(?<![a-z])(?:told|untold|kept|drawn|sightings?|desk|twins?|anew|whoever|somebody|troubles?|mend(?:s|ed|ing)?)(?![a-z])"
 )
 _IS_NO = re.compile(r"(?<![Tt]here )\bis no [a-z]+[.\"']")
-""""X is no name" is quaint; "there is no name" is what everybody writes."""
+"""Not counted: "there is no name", which is plain English."""
 
 
 def count_names(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counter[str]:
