@@ -1,1 +1,1 @@
-"""The domain: ask the app, grade its answers, evaluate the run. No orchestrator, no database."""
+"""Ask the application, grade its answers and evaluate the run. This package uses neither Prefect nor DuckDB."""

@@ -1,15 +1,14 @@
 """Refuse connections to networks that the configuration of a target does not name.
 
-A public page could otherwise make Lookout send requests inside its own network: with a redirect to ``http:
+Without this guard, a public page could make Lookout send requests inside its own network. The page could redirect
+to the address 169.254.169.254, run a script that requests 10.0.0.5, or use a host name that resolves to 10.0.0.5
+only the second time. Each connection is therefore checked by the IP address to which the host name resolves at that
+moment. The browser connects through `probes/browser/proxy.py`, all other requests through `http_client.py`.
 
-169.254.169.254/``, with a script that asks 10.0.0.5, or with a host name that resolves to 10.0.0.5 the second
-time. So each connection is checked by the address that the host name resolves to at that moment. The browser
-connects through `probes/browser/proxy.py`, all other requests through `http_client.py`.
-
-Public addresses are always allowed. Other addresses are allowed only for the host and port in the
-configuration: an IP address, or a name that exists only in internal networks, such as ``bot.internal``. With
-`private_network = true`, a configured host may resolve to private addresses and this machine. Link-local
-addresses, where clouds serve credentials, are allowed only if they are configured as an IP address.
+Public addresses are always allowed. Other addresses are allowed only for the host and port in the configuration: an
+IP address, or a name that exists only in internal networks, such as ``bot.internal``. With `private_network =
+true`, a configured host may resolve to private addresses and this machine. Link-local addresses, where clouds serve
+credentials, are allowed only if they are configured as an IP address.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _METADATA_ADDRESSES: Final = frozenset(
         ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
     )
 )
-"""Addresses at which clouds serve credentials: AWS and most others, AWS with IPv6, Alibaba, Azure, Oracle."""
+"""Addresses at which clouds serve credentials: AWS and most other clouds, AWS with IPv6, Alibaba, Azure, Oracle."""
 
 _IPV4_CARRIERS: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 """IPv6 networks whose addresses end with an IPv4 address: RFC 6052, RFC 4291 and RFC 2765."""
@@ -49,7 +48,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Host names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""If a host is configured with one of these ports, both are allowed: sites redirect from http to https."""
+"""If a host is configured with one of these ports, both are allowed, because sites redirect from http to https."""
 
 
 class Network(StrEnum):
@@ -93,8 +92,8 @@ def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddres
 class AddressGuard:
     """Check the addresses to which requests for one target connect.
 
-    ``configured`` are the addresses in the settings. ``refused`` are the hosts and ports that were refused so
-    far. Each one is logged once.
+    ``configured`` has the addresses in the settings. ``refused`` has the hosts and ports that were refused so far.
+    Each of them is logged once.
     """
 
     def __init__(
@@ -110,11 +109,11 @@ class AddressGuard:
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
-        """Whether the configuration names the host and port of an address."""
+        """Return whether the configuration names the host and port of ``url``."""
         return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
-        """Check an address before a request. Raises `AccessDenied` if the target may not connect to it."""
+        """Raise `AccessDenied` if requests for the target may not connect to the address ``url``."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(
                 f"the target leads to an address that is not a web page: {url.partition(':')[0][:20]}:"
@@ -122,7 +121,10 @@ class AddressGuard:
         await self.resolve_allowed(*parse_place(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
-        """Return the allowed addresses of a host; empty if it cannot be resolved. Raises like `check`."""
+        """Return the IP addresses of a host. The result is empty if the host cannot be resolved.
+
+        Raises `AccessDenied` if one of the addresses is not allowed.
+        """
         host = host.rstrip(".").lower()
         in_digits = _is_address(host)
         addresses = (host,) if in_digits else tuple(await self._resolve(host))
@@ -132,7 +134,10 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """Return the configured host with this IP address, because Playwright resolves some names itself."""
+        """Return the configured host that resolves to this IP address. If there is none, return the address itself.
+
+        Playwright resolves some host names itself, and the request then has only the IP address.
+        """
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:
                 if own_port == port and not _is_address(host) and address in await self._resolve(host):
@@ -144,9 +149,9 @@ class AddressGuard:
         if network in self._configured.get(place, _PUBLIC_ONLY):
             return
         to_do = (
-            "set probe.private_network = true if its name is meant to resolve there"
+            "if the host name may resolve to this address, set probe.private_network = true"
             if place in self._configured
-            else "add it to probe.allowed_origins in lookout.toml if the target needs it"
+            else "if the target needs this address, add it to probe.allowed_origins in lookout.toml"
         )
         raise AccessDenied(
             f"the target leads to {format_place(place)}, a {network.value} address that its configuration does "
@@ -170,7 +175,7 @@ def format_place(place: Place) -> str:
 
 
 def _infer_networks(host: str) -> frozenset[Network]:
-    """Return the kinds of networks to which a configured host may resolve."""
+    """Return the kinds of networks, besides the public one, to which a configured host may resolve."""
     if _is_address(host):
         return frozenset({classify_address(host)})
     return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
@@ -185,7 +190,7 @@ def _is_address(host: str) -> bool:
 
 
 async def _resolve_host(host: str) -> Sequence[str]:
-    """Return the addresses of a host by the resolver of this system; empty if it fails."""
+    """Return the addresses that this system finds for a host. The result is empty if it finds none."""
     if host == "localhost" or host.endswith(".localhost"):  # like browsers (RFC 6761)
         return ("127.0.0.1", "::1")
     try:

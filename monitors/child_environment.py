@@ -1,4 +1,4 @@
-"""Select environment variables for another program, so that it gets no secret of Lookout."""
+"""Select environment variables for another program. Lookout's own secrets are not passed on."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ PREFECT_API_AUTH_STRING and the password of a proxy are included, because the ot
 
 
 def build_child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that Prefect's server, a browser or an installer may have."""
+    """Return the variables that Prefect's server, a browser or an installer may get."""
     return {name: value for name, value in environment.items() if _ALLOWED.fullmatch(name)}

@@ -1,52 +1,33 @@
 """The exception tree. Every error says what to do, whether a retry can help, and who is to blame.
 
-    MonitorError                          retryable  blame
-    ├─ ConfigError                        no         monitor    names file, key or line, value, what is accepted
-    │   ├─ GoldSetError                   no         monitor
-    │   └─ AlreadyRuns                    no         monitor    the same job runs already; nothing is wrong
-    ├─ ProbeError                                                → NoAnswer
-    │   ├─ Unreachable                    yes        app
-    │   ├─ NotReady                       yes        app
-    │   │   ├─ DeployFailed               no         app
-    │   │   └─ ReadinessUnknown            no         monitor
-    │   ├─ AnswerTimeout                  yes        app
-    │   ├─ AnswerIncomplete               yes        app
-    │   │   └─ EndNotFound                yes        monitor    no stream of the run ended as it is configured
-    │   ├─ AppErrorShown                  yes        app
-    │   ├─ LeftTarget                     no         app
-    │   ├─ AccessDenied                   no         monitor
-    │   │   ├─ LoginWall                  no         monitor
-    │   │   ├─ LoginFailed                no         monitor    its text names the command that fixes it
-    │   │   └─ SessionEnded               yes        monitor
-    │   ├─ RateLimited                    yes        monitor    it is waited out, see probes/request_limit.py
-    │   ├─ NoSuchPath                     yes        monitor    a proxy answers so while its app restarts
-    │   ├─ PageNotUnderstood              no         monitor
-    │   │   └─ AnswerNotFound             no         monitor
-    │   ├─ CaptureUnsure                  no         monitor
-    │   ├─ OldJob                         no         monitor
-    │   └─ BrowserLost                    yes        monitor
-    │       └─ BrowserMissing             no         monitor
-    ├─ GradingError                                              → Abstained
-    │   ├─ JudgeUnavailable               yes        provider
-    │   ├─ JudgeRefused                   no         provider
-    │   ├─ JudgeMisconfigured             no         monitor
-    │   ├─ VerdictUnreadable              yes        monitor
-    │   └─ BudgetReached                  no         monitor
-    ├─ SourceError
-    │   └─ SourceUnavailable              yes        app
-    ├─ WarehouseError
-    │   ├─ WarehouseBusy                  yes        monitor
-    │   │   └─ WarehouseInUse             yes        monitor    by Lookout itself: no fault, wait and load later
-    │   ├─ WarehouseDamaged               no         monitor
-    │   ├─ WarehouseUnwritable            no         monitor
-    │   ├─ QueryInvalid                   no         monitor
-    │   └─ SchemaTooNew                   no         monitor
-    └─ NotifyError                                               its text never holds an address or a token
-        ├─ NotifyTransient                yes        provider
-        │   └─ NotifyUnsure               yes        provider   it may have arrived: check before repeating
-        └─ NotifyRejected                 no         monitor
+MonitorError                          retryable  blame ├─ ConfigError                        no         monitor
+names file, key or line, value, accepted values │   ├─ GoldSetError                   no         monitor │   └─
+AlreadyRuns                    no         monitor    the same job runs already; nothing is wrong ├─ ProbeError
+→ NoAnswer │   ├─ Unreachable                    yes        app │   ├─ NotReady                       yes        app
+│   │   ├─ DeployFailed               no         app │   │   └─ ReadinessUnknown            no         monitor │
+├─ AnswerTimeout                  yes        app │   ├─ AnswerIncomplete               yes        app │   │   └─
+EndNotFound                yes        monitor    no stream of the run ended as it is configured │   ├─ AppErrorShown
+yes        app │   ├─ LeftTarget                     no         app │   ├─ AccessDenied                   no
+monitor │   │   ├─ LoginWall                  no         monitor │   │   ├─ LoginFailed                no
+monitor    its text names the command that fixes it │   │   └─ SessionEnded               yes        monitor │   ├─
+RateLimited                    yes        monitor    Lookout waits, see probes/request_limit.py │   ├─ NoSuchPath
+yes        monitor    it also occurs while an app behind a proxy restarts │   ├─ PageNotUnderstood              no
+monitor │   │   └─ AnswerNotFound             no         monitor │   ├─ CaptureUnsure                  no
+monitor │   ├─ OldJob                         no         monitor │   └─ BrowserLost                    yes
+monitor │       └─ BrowserMissing             no         monitor ├─ GradingError
+→ Abstained │   ├─ JudgeUnavailable               yes        provider │   ├─ JudgeRefused                   no
+provider │   ├─ JudgeMisconfigured             no         monitor │   ├─ VerdictUnreadable              yes
+monitor │   └─ BudgetReached                  no         monitor ├─ SourceError │   └─ SourceUnavailable
+yes        app ├─ WarehouseError │   ├─ WarehouseBusy                  yes        monitor │   │   └─ WarehouseInUse
+yes        monitor    Lookout itself uses the file: wait and load later │   ├─ WarehouseDamaged               no
+monitor │   ├─ WarehouseUnwritable            no         monitor │   ├─ QueryInvalid                   no
+monitor │   └─ SchemaTooNew                   no         monitor └─ NotifyError
+its text never holds an address or a token ├─ NotifyTransient                yes        provider │   └─ NotifyUnsure
+yes        provider   the message may have arrived: check before a repeat └─ NotifyRejected                 no
+monitor
 
-Only the probe's runner, the graders' panel and the judge turn an exception into a value.
+``→`` names the record that replaces the exception. Only the probe's runner, the graders' panel and the judge
+replace an exception with a record.
 """
 
 from __future__ import annotations
@@ -99,7 +80,7 @@ class Unreachable(ProbeError):
 
 
 class NotReady(ProbeError):
-    """The target is up but does not serve yet (asleep, building, loading, an older commit) until the deadline."""
+    """Until the deadline, the target is up but not ready: asleep, building, loading or serving an older commit."""
 
     retryable = True
     blame = Blame.APP
@@ -113,7 +94,7 @@ class DeployFailed(NotReady):
 
 
 class ReadinessUnknown(NotReady):
-    """The deployed commit could not be determined, or the Hub did not answer: no result about the app."""
+    """The deployed commit could not be determined, or the Hub did not answer. This says nothing about the app."""
 
     retryable = False
     blame = Blame.MONITOR
@@ -136,7 +117,10 @@ class AnswerIncomplete(ProbeError):
 
 
 class EndNotFound(AnswerIncomplete):
-    """A stream ended without the configured end event, like all before it: the event may be configured wrongly."""
+    """A stream ended without the configured end event, as all earlier streams of the run did.
+
+    The end event is probably configured wrongly.
+    """
 
     blame = Blame.MONITOR
     reason = NoAnswerReason.END_NOT_FOUND
@@ -164,7 +148,7 @@ class AccessDenied(ProbeError):
 
 
 class RateLimited(ProbeError):
-    """The app refuses requests for now (HTTP 429). ``retry_after_s`` is the wait that it asks for."""
+    """The app refuses requests for some time (HTTP 429). ``retry_after_s`` is the wait that the app asks for."""
 
     retryable = True
     reason = NoAnswerReason.RATE_LIMITED
@@ -175,7 +159,7 @@ class RateLimited(ProbeError):
 
 
 class LoginWall(AccessDenied):
-    """The page asks for a login."""
+    """The page shows a login form instead of the chat."""
 
 
 class LoginFailed(AccessDenied):
@@ -211,7 +195,7 @@ class AnswerNotFound(PageNotUnderstood):
 
 
 class CaptureUnsure(ProbeError):
-    """The text that was read from the page may not be the answer, or only a part of it. It is not graded."""
+    """The text that was read from the page may not be the answer, or may be only a part of it. It is not graded."""
 
     reason = NoAnswerReason.CAPTURE_UNSURE
 
@@ -288,7 +272,7 @@ class WarehouseBusy(WarehouseError):
 
 
 class WarehouseInUse(WarehouseBusy):
-    """Another process of Lookout uses the file and will end soon. A job that runs every minute skips one run."""
+    """Another process of Lookout uses the file and will end soon. A job that runs every minute then skips a run."""
 
 
 class WarehouseDamaged(WarehouseError):
@@ -304,7 +288,7 @@ class SchemaTooNew(WarehouseError):
 
 
 class QueryInvalid(WarehouseError):
-    """The query of a user cannot be run. The text is the explanation of the database."""
+    """The query of a user cannot be run. The text is the database's own explanation."""
 
 
 class NotifyError(MonitorError):
@@ -319,7 +303,10 @@ class NotifyTransient(NotifyError):
 
 
 class NotifyUnsure(NotifyTransient):
-    """The reply was lost, so the message was possibly sent. The next attempt looks for it first, if it can."""
+    """The reply of the service was lost: the message may have been sent.
+
+    The next attempt first looks for the message if the service allows this.
+    """
 
 
 class NotifyRejected(NotifyError):

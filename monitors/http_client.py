@@ -1,8 +1,8 @@
-"""The HTTP client for addresses of other people: apps, logs, exports and version endpoints.
+"""The HTTP client for servers that are not Lookout's own: apps, logs, exports and version endpoints.
 
-It connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects, only
-to http and https, and sends credentials only to the configured hosts. One time limit applies to a request with
-its redirects and its body. One size limit applies to the decompressed body.
+The client connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects,
+only to http and https, and sends credentials only to the configured hosts. One time limit applies to a request
+together with its redirects and its body. One size limit applies to the decompressed body.
 
 Errors: `AccessDenied` if the guard refuses, otherwise an `httpx.HTTPError`, such as `DeadlinePassed`,
 `BodyTooLarge` and `RedirectRefused`. `describe_http_error` describes them for people.
@@ -27,7 +27,7 @@ MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
 """Seconds to wait for one address of a host, if there is another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
-"""Encodings that are decompressed piece by piece, to limit the size. httpx has no limit for others."""
+"""Encodings that this module decompresses piece by piece. This limits the size, which httpx itself does not."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
 """The key of the deadline in the extensions of a request, which httpx copies to redirected requests."""
@@ -46,7 +46,7 @@ class RedirectRefused(httpx.TransportError):
 
 
 def describe_http_error(error: Exception) -> str:
-    """Return a description of a failed request, without an address or a secret."""
+    """Describe a failed request for people, without an address or a secret."""
     match error:
         case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
             return str(error)
@@ -61,8 +61,8 @@ def describe_http_error(error: Exception) -> str:
 class GuardedClient(httpx.AsyncClient):
     """An `httpx.AsyncClient` with the limits of this module.
 
-    ``headers`` are sent only to the hosts of ``addresses``, ``plain_headers`` to all hosts. With
-    ``max_redirects`` 0, a redirect is returned as the response. ``timeout`` limits single steps, such as
+    ``headers`` are sent only to the hosts of ``addresses``. ``plain_headers`` are sent to all hosts. If
+    ``max_redirects`` is 0, a redirect is returned as the response. ``timeout`` limits single steps, such as
     connecting.
     """
 
@@ -127,7 +127,7 @@ class GuardedClient(httpx.AsyncClient):
         )
 
     async def _check_redirect(self, response: httpx.Response) -> None:
-        """Raise `RedirectRefused` if the response redirects to anything but a web address."""
+        """Raise `RedirectRefused` if the response redirects to an address that is not an http or https address."""
         if not self.follow_redirects or not response.has_redirect_location:
             return
         try:
@@ -143,7 +143,10 @@ class GuardedClient(httpx.AsyncClient):
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connect to the addresses that the guard has checked, so that a host name cannot change in between."""
+    """Connect to the IP addresses that the guard has checked.
+
+    The host name is not resolved a second time, because it could then have another address.
+    """
 
     def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
@@ -221,7 +224,7 @@ def _choose_unpacker(encoding: str) -> Any:
 
 
 class _Unpacker:
-    """Yield decompressed data in small pieces, because a megabyte may contain a gigabyte."""
+    """Yield decompressed data in small pieces, because a compressed megabyte may contain a gigabyte."""
 
     def __init__(self, window_bits: int) -> None:
         self._unpacking = zlib.decompressobj(window_bits)

@@ -34,7 +34,10 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths whose first name exists in the document, to skip the others quickly."""
+    """Return the paths that can have a value in the document: those whose first name the document has.
+
+    If the document is not an object, all paths are returned. This skips useless paths quickly.
+    """
     if not isinstance(document, dict):
         return paths
     keys = tuple(cast("dict[str, Any]", document))
@@ -47,9 +50,9 @@ def _select_by_first_step(keys: tuple[str, ...], paths: tuple[str, ...]) -> tupl
 
 
 def collect_items(document: Any, path: str) -> list[Any]:
-    """Return the values at ``path``. Lists are replaced by their items, and nulls are left out.
+    """Return the values at ``path``. Lists are replaced by their items, and nulls are skipped.
 
-    So ``sources`` and ``sources.*`` have the same result, and an empty list has none.
+    For example, ``sources`` and ``sources.*`` give the same items. An empty list gives no item.
     """
     return [item for value in collect_values(document, path) for item in _flatten_items(value)]
 
@@ -57,17 +60,19 @@ def collect_items(document: Any, path: str) -> list[Any]:
 def collect_sources(document: Any, path: str) -> tuple[str, ...]:
     """Return the names of the sources at ``path``, in order. Each item of a list is one source.
 
-    A text or a number is a name. The name of an object is its title, name, source, file or id, followed by its
-    address in brackets. Without these, it is the names of its inner objects, its passage, or its JSON. Empty
-    values, and words such as ``null``, are not sources.
+    - A text or a number is a name.
+    - The name of an object is its title, name, source, file or id, followed by its address in brackets.
+    - An object without these values has the names of its inner objects. Without inner objects, its name is its
+      passage, or its JSON.
+    - Empty values, and words such as ``null``, are not sources.
     """
     return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text. The parts of a list are joined, as chat APIs send them.
+    """Return a value as text. Chat APIs send a text as a list of parts: such parts are joined.
 
-    A part with a ``type`` adds only its ``text``. Any other object becomes JSON.
+    A part with a ``type`` adds only its ``text``. Any other object is added as JSON.
     """
     if isinstance(value, str):
         return value

@@ -4,5 +4,8 @@ from __future__ import annotations
 
 
 def plural(count: int, singular: str, many: str | None = None) -> str:
-    """Return a number with its noun: ``1 case``, ``1,000 cases``. ``many`` is a plural that does not end in s."""
+    """Return a number with its noun: ``1 case``, ``1,000 cases``.
+
+    ``many`` is the plural of the noun. It is needed only if the plural is not the singular with an s.
+    """
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"

@@ -22,9 +22,10 @@ _NOISE = ("Input should be ", "Value error, ")
 def explain_error(
     root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None
 ) -> str:
-    """Return one line that explains an error of pydantic about ``root``.
+    """Return one line that explains a pydantic error about the settings class ``root``.
 
-    ``renamed`` maps old keys to new ones, as in `find_new_key`.
+    ``detail`` is one item of ``ValidationError.errors()``. ``renamed`` maps old keys to new keys, as in
+    `find_new_key`.
     """
     place: Place = detail["loc"]
     key = format_key(root, place)
@@ -52,13 +53,14 @@ def explain_error(
     if isinstance(detail["input"], Mapping):
         return f"{key}: {message}" if key else message
     shown = "the value" if "headers" in place else URL_CREDENTIALS.sub("[secret]@", repr(detail["input"]))
-    return f"{key}: {shown} is not accepted; expected {message}{_format_as_share(detail)}"
+    return f"{key}: {shown} is not accepted; expected {message}{_format_share_hint(detail)}"
 
 
 def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
-    """Return the new name of ``key``; ``None`` if it was not renamed.
+    """Return the new name of ``key``, or ``None`` if the key was not renamed.
 
-    ``*`` in an old key matches any part. The new key contains this part in place of its own ``*``.
+    ``renamed`` maps old names to new names. ``*`` in an old name matches any part of a key. In the new name, ``*``
+    is replaced with this part.
     """
     for old, new in renamed.items():
         match = re.fullmatch(re.escape(old).replace(r"\*", r"([^.]+)"), key)
@@ -68,8 +70,8 @@ def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
     return None
 
 
-def _format_as_share(detail: Mapping[str, Any]) -> str:
-    """Return a hint to write 0.5 instead of 50 if the value looks like a percentage; empty otherwise."""
+def _format_share_hint(detail: Mapping[str, Any]) -> str:
+    """Return a hint to write 0.5 instead of 50, or an empty text if the value does not look like a percentage."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
         return ""
@@ -77,7 +79,7 @@ def _format_as_share(detail: Mapping[str, Any]) -> str:
 
 
 def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
-    """Return a hint with the most similar name; empty if no name is similar."""
+    """Return a hint with the most similar name, or an empty text if no name is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -132,7 +134,7 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
 
 
 def _list_branches(annotation: Any) -> list[Any]:
-    """Return the types of a union. Any other type is returned alone."""
+    """Return the types of a union. If the type is not a union, return only this type."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _list_branches(get_args(annotation)[0])
@@ -146,13 +148,13 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
-    """Whether ``model`` is the branch of a union that the value ``tag`` selects."""
+    """Return whether ``model`` is the branch of a union that the value ``tag`` selects."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(tag_type) for tag_type in tags)
 
 
-def check_no_password(address: str) -> str:
-    """Return the address. Raises ``ValueError`` if it contains a user name or a password."""
+def refuse_password(address: str) -> str:
+    """Return the address unchanged. Raises ``ValueError`` if it contains a user name or a password."""
     if URL_CREDENTIALS.search(address):
         raise ValueError("write the address without user and password; put credentials in the environment")
     return address

@@ -1,7 +1,7 @@
 """Build the headers for requests to the API of an app. Secrets come from the environment.
 
-A `HeaderTable` in the configuration names the headers. `RequestHeaders` contains the values, and is the only
-class that knows the secrets. They are sent only to the configured hosts and shown in no message.
+A `HeaderTable` in the configuration names the headers. `RequestHeaders` contains the values, and is the only class
+with the secrets. The secrets are sent only to the configured hosts, and no message shows them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header contains a secret if its name ends with one of these words, such as X-Api-Key."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
-"""Minimum length of a secret that is hidden. A shorter one may be a normal word of an answer."""
+"""Minimum length of a secret that is hidden. A shorter secret may be a normal word of an answer."""
 HIDDEN: Final = "[secret]"
 
 
@@ -55,7 +55,7 @@ class HeaderValue(BaseModel):
     @model_validator(mode="after")
     def _check_one_source(self) -> Self:
         if (self.env is None) == (self.value is None):
-            raise ValueError('a text, or { env = "VARIABLE" } for a secret')
+            raise ValueError('either a text, or { env = "VARIABLE" } for a secret')
         if not is_sendable(self.value or "") or not is_sendable(self.prefix):
             raise ValueError("a value without line breaks, in characters that HTTP can send (printable ASCII)")
         return self
@@ -82,7 +82,7 @@ HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_check_table)]
 
 
 def is_sendable(value: str) -> bool:
-    """Whether a header may contain ``value``. Only printable ASCII characters are allowed."""
+    """Return whether a header may contain ``value``: it is empty, or has only printable ASCII characters."""
     return value.isascii() and (value.isprintable() or not value)
 
 
@@ -92,7 +92,10 @@ _REFUSED_VARIABLE: Final = re.compile(
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
-    """Return the variables that a message of `RequestHeaders.explain_refusal` names; empty for other texts."""
+    """Return the names of the variables in a message of `RequestHeaders.explain_refusal`.
+
+    The result is empty for other texts.
+    """
     return (
         tuple(_REFUSED_VARIABLE.findall(text))
         if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
@@ -104,7 +107,8 @@ def find_refused_variables(text: str) -> tuple[str, ...]:
 class RequestHeaders:
     """The headers of all requests to one app. No method and no ``repr`` shows a value.
 
-    ``named`` describes where the secrets come from. ``missing`` is the reason why no secret is sent.
+    ``key`` is the setting of the headers. ``named`` has a text for each secret that says where it comes from. If no
+    secret is sent, ``missing`` is the reason.
     """
 
     key: str
@@ -114,7 +118,7 @@ class RequestHeaders:
     missing: str = ""
 
     def explain_refusal(self, status: int) -> str:
-        """Return an explanation of HTTP 401 or 403, with the setting and the variable to check."""
+        """Explain HTTP 401 or 403. The text names the setting and the variable to check."""
         if self.named:
             sent = " and ".join(self.named)
             return (
@@ -124,16 +128,16 @@ class RequestHeaders:
         return f"HTTP {status}: Lookout sent no token, because {self.missing}"
 
     def hide_secrets(self, text: str) -> str:
-        """Return the text with the secrets hidden, because a server may repeat them."""
+        """Return the text with the secrets replaced, because the response of a server may repeat them."""
         for secret in self.secrets:
             for form in (secret, json.dumps(secret)[1:-1]):
                 text = text.replace(form, HIDDEN)
         return text
 
     def build_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
-        """Return an httpx event hook that removes the headers from a request to another host than ``addresses``.
+        """Return an httpx event hook that removes the headers from requests to hosts that are not in ``addresses``.
 
-        After a redirect to another host, httpx itself removes only Authorization.
+        After a redirect to another host, httpx itself removes only the header Authorization.
         """
         origins = {_get_origin(httpx.URL(address)) for address in addresses}
 
@@ -158,10 +162,13 @@ def build_request_headers(
 ) -> RequestHeaders:
     """Build the headers with their values.
 
-    Raises `ConfigError`, which names the setting and the variable that is missing or not usable. ``key`` is the
-    name of the table. ``token_variable`` names the variable of a bearer token, which is sent if the table has
-    no Authorization header. If a setting names this variable, ``bearer_key`` is that setting, and the variable
-    must be set.
+    - ``key`` is the name of the table in lookout.toml.
+    - ``token_variable`` is the variable with a bearer token. The token is sent if the table has no Authorization
+      header.
+    - ``bearer_key`` is the setting that names this variable, if there is such a setting. The variable must then be
+      set.
+
+    Raises `ConfigError`, which names the setting and the variable that is missing or not usable.
     """
     values: dict[str, str] = {}
     secrets: list[str] = []
@@ -196,7 +203,7 @@ _EXAMPLE: Final = '{ "X-Api-Key" = { env = "VARIABLE" } }'
 
 def _format_missing_token(variable: str, environment: Mapping[str, str], key: str) -> str:
     state = "is set but empty" if variable in environment else "is not set"
-    return f"{variable} {state}: put the token there, or set the required header in {key}: {_EXAMPLE}"
+    return f"{variable} {state}: set it to the token, or set the required header in {key}: {_EXAMPLE}"
 
 
 def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str:
@@ -206,8 +213,8 @@ def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str
         raise ConfigError(f"{key}: {variable} {state} in the environment; set it to the value of the header")
     if not is_sendable(value):
         raise ConfigError(
-            f"{key}: {variable} contains a line break or another character that an HTTP header cannot have; it "
-            "may contain the line end of a file"
+            f"{key}: {variable} contains a line break or another character that an HTTP header cannot have; if the "
+            "value comes from a file, remove the line break at its end"
         )
     return value
 

@@ -1,6 +1,6 @@
 """Repeat failed requests: decide which failures may be temporary, and how long to wait.
 
-Lookout repeats requests itself, because client libraries have no limit that fits a run.
+Lookout repeats requests itself, because the retries of client libraries have no time limit that fits a run.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def is_retryable(status: int) -> bool:
-    """Whether the same request may succeed later: after a rate limit, a conflict or a server error."""
+    """Return whether the same request may succeed later.
+
+    This is true for a timeout, a conflict, a rate limit and a server error (HTTP 408, 409, 425, 429 and from 500).
+    """
     return status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the header Retry-After; ``None`` if it is missing or invalid.
+    """Return the wait in the header Retry-After in seconds, or ``None`` if the header is missing or invalid.
 
-    The header is a number or a time. A time is compared with the header Date, which has the clock of the
-    server. The names in ``headers`` are in lower case.
+    The header contains a number of seconds or a time. A time is compared with the header Date, because both come
+    from the clock of the server. The names in ``headers`` must be in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -49,8 +52,8 @@ FIRST_PAUSE_S: Final = 0.5
 class TryAgain(Exception):
     """An attempt failed, but a later one may succeed.
 
-    ``after_s`` is the wait that the server asked for. ``error`` is raised if no attempt is left: it is ``why``
-    if that is an error, otherwise this exception.
+    ``after_s`` is the wait that the server asked for. ``error`` is the exception to raise if no attempt is left:
+    the error ``why``, or this exception if ``why`` is a text.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -78,15 +81,16 @@ async def retry_with_pauses(
 ) -> T:
     """Return the result of the first successful attempt. Raises the last `TryAgain.error` if all attempts fail.
 
-    The pause between two attempts is the one in `TryAgain`, or ``first_pause_s``, which doubles up to
-    ``max_pause_s``. Other errors are raised at once.
+    The pause before the next attempt is the wait in `TryAgain`. If that has none, the pause is ``first_pause_s``
+    after the first attempt, and doubles after each further attempt. No pause is longer than ``max_pause_s``. Other
+    errors are raised at once.
     """
     for number in range(tries - 1):
         try:
             return await attempt()
         except TryAgain as failure:
             wanted_s = failure.after_s if failure.after_s is not None else first_pause_s * 2**number
-        # The wait that the server asked for, or twice the last pause.
+        # Wait as long as the server asked, or twice as long as the last time.
         await sleep(min(wanted_s, max_pause_s))
     try:
         return await attempt()
@@ -101,9 +105,10 @@ async def retry_until_deadline(
     provider: str,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Return the result of the first successful attempt. Raises `JudgeUnavailable` with the last failure.
+    """Return the result of the first successful attempt. Raises `JudgeUnavailable` if no attempt succeeds.
 
-    If the provider asks for a wait of more than ``most_pause_s``, the request is not repeated in this run.
+    The error has the text of the last failure. If the provider asks for a wait of more than ``most_pause_s``, there
+    is no further attempt.
     """
     last, tries, max_s = "nothing came back", policy.tries, policy.most_pause_s
 

@@ -1,7 +1,8 @@
-"""Write files so that they are never incomplete, and lock folders against other processes.
+"""Write files that are never incomplete, and lock folders against other processes.
 
-Only this module replaces files: it writes a temporary file, then renames it. No symbolic link is followed.
-``within`` is the data folder: no link can lead an operation out of it, even if the link is created meanwhile.
+Only this module replaces files: it writes a temporary file, then renames it. No symbolic link is followed. The
+parameter ``within`` is the data folder. No link below it can lead an operation out of it, even if the link is
+created during the operation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from monitors.errors import GoldSetError, WarehouseUnwritable
 OWNER_ONLY_MODE: Final = 0o600
 OWNER_ONLY_FOLDER_MODE: Final = 0o700
 DEFAULT_FILE_MODE: Final = 0o666
-"""The permissions of a new file, from which the umask of the process removes some."""
+"""The permissions of a new file before the umask of the process removes some of them."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -44,8 +45,8 @@ _ADVICE = {
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
     """Write a file. Even after a power failure, ``path`` is the complete old or the complete new file.
 
-    ``mode`` are its permissions; by default the umask decides. Missing folders are created, and only their
-    owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
+    ``mode`` has the permissions of the file. By default, the umask decides. Missing folders are created, and only
+    their owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -55,7 +56,10 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
 
 
 def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
-    """Write a new file. Return false if ``path`` exists, so that only one of two writers succeeds."""
+    """Write a new file and return true. If ``path`` exists already, change nothing and return false.
+
+    If two processes write the same file at once, only one of them succeeds.
+    """
     try:
         with (
             open_folder(path.parent, within=within or path.parent, make=True) as folder,
@@ -74,7 +78,7 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
 def move(source: Path, destination: Path, *, within: Path | None = None) -> Path:
     """Rename ``source`` to ``destination`` and return ``destination``. Raises `OSError`.
 
-    With ``within``, missing folders are created. ``source`` may be outside of it.
+    If ``within`` is given, missing folders of ``destination`` are created. ``source`` may be outside ``within``.
     """
     inside = within is not None and source.is_relative_to(within)
     with (
@@ -97,7 +101,7 @@ def _write_beside(folder: int, name: str, content: Content, mode: int | None = N
     """Write a temporary file in the same folder. It is deleted at the end of the block, unless it was renamed."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
-        with suppress(FileNotFoundError):  # a killed process with the same number may have left one
+        with suppress(FileNotFoundError):  # a killed process with the same number may have left such a file
             os.unlink(beside, dir_fd=folder)
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(open_without_links(beside, new, mode or DEFAULT_FILE_MODE, folder=folder), "wb") as file:
@@ -108,8 +112,7 @@ def _write_beside(folder: int, name: str, content: Content, mode: int | None = N
             os.fsync(file.fileno())
         yield beside
     finally:
-        # It was moved into place, or an earlier error is being raised.
-        with suppress(OSError):
+        with suppress(OSError):  # the file was renamed, or another error is raised already
             os.unlink(beside, dir_fd=folder)
 
 
@@ -151,7 +154,7 @@ def _make_folder(folder: Path) -> None:
 def open_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
     """Open ``folder`` without following links inside ``within``. ``within`` itself may be a link.
 
-    The open folder stays the same even if its path changes. With ``make``, missing folders are created as in
+    The folder stays open even if it is renamed. If ``make`` is true, missing folders are created as in
     `make_private_folder`. Raises `OSError`, also if a part of the path is a link.
     """
     if make:
@@ -178,10 +181,7 @@ def _make_subfolder(handle: int, name: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the changes of a folder to the disk, so that a power failure does not undo a rename.
-
-    Raises `OSError`.
-    """
+    """Write the changes of a folder to the disk. A power failure then cannot undo a rename. Raises `OSError`."""
     handle = os.open(folder, _FOLDER)
     try:
         os.fsync(handle)
@@ -194,12 +194,12 @@ def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a writable folder")
     if code == errno.ENOSPC and _has_no_inodes(path):
-        advice = "the file system has room, but no place for another file (inodes): delete files"
+        advice = "the file system has free space, but cannot create more files (no free inodes): delete files"
     return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
 
 
 def _has_no_inodes(path: Path) -> bool:
-    """Whether the file system of ``path`` can create no more files although it has free space."""
+    """Return whether the file system of ``path`` has free space, but cannot create more files."""
     folder = next((parent for parent in (path, *path.absolute().parents) if parent.is_dir()), None)
     if folder is None:
         return False
@@ -209,9 +209,10 @@ def _has_no_inodes(path: Path) -> bool:
 
 @contextmanager
 def lock_parent_folder(path: Path) -> Generator[None]:
-    """Lock the folder of ``path`` against other processes that change its gold files. Create it if it is missing.
+    """Lock the folder of ``path`` against other processes that change gold files.
 
-    The folder is locked because the file itself is replaced, and its lock would be lost.
+    Create the folder if it is missing. The lock is on the folder, because a lock on the file would be lost when the
+    file is replaced.
     """
     folder = path.parent
     try:
@@ -227,7 +228,10 @@ def lock_parent_folder(path: Path) -> Generator[None]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """Return the content of a text file; empty if it does not exist. Raises `GoldSetError` if it cannot be read."""
+    """Return the content of a text file, or an empty text if the file does not exist.
+
+    Raises `GoldSetError` if the file cannot be read.
+    """
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except UnicodeDecodeError as error:

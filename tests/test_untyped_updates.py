@@ -143,7 +143,7 @@ def test_a_planted_update_is_found_with_its_record(source, record):
 @pytest.mark.parametrize(
     "source",
     [
-        "def f(report: RunReport):\n    return report.add_recheck(recheck)\n",
+        "def f(report: RunReport):\n    return report.with_recheck(recheck)\n",
         "def f(report: RunReport):\n    return report.model_dump(mode='json')\n",
         "class RunReport:\n    def add(self, x):\n        return self.model_copy(update={'recheck': x})\n",
     ],

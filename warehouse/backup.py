@@ -1,12 +1,13 @@
 """Back up a data folder into one file, and restore it. Runs can write to the folder during a backup.
 
 A backup is a tar.gz file. It contains a manifest with the SHA-256 of each file, and the files of the data folder
-that cannot be made again. It does not contain the warehouse file, which is rebuilt from the journal, unless this
-file has rows that the journal lost.
+that Lookout cannot create again. The warehouse file is usually not in the backup, because it is rebuilt from the
+journal. It is in the backup only if it has rows that the journal lost.
 
-Files are read in an order that makes the backup consistent, so that no run has to wait. Files are read before the
-journal, because the journal refers to them. Segments are read before archives, because a segment is deleted only
-after its archive is complete.
+No run has to wait for a backup. The order of reading makes the backup consistent:
+
+- Other files are read before the journal, because the journal refers to them.
+- Segments are read before archives, because a segment is deleted only after its archive is complete.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def _raise_unless_missing(error: OSError) -> None:
 def _is_backed_up(name: str) -> bool:
     """Return whether a backup includes this file of the data folder.
 
-    A backup includes no locks, no temporary files and no files that can be made again.
+    Locks, temporary files and files that Lookout can create again are not included.
     """
     path = PurePosixPath(name)
     return (
@@ -230,7 +231,11 @@ def _is_suite_name(name: str) -> bool:
 
 
 def _list_archive_files(store: Store) -> list[str]:
-    """List an archive's manifest before its Parquet file, because the manifest is written last."""
+    """List the names of all archive files, manifests first.
+
+    The manifest of an archive is written after its Parquet file. If the list has a manifest, it therefore also has
+    the Parquet file of that manifest.
+    """
     return [
         name
         for suffix in (MANIFEST, AGED, PARQUET)
@@ -251,7 +256,10 @@ def _find_id_if_intact(name: str, content: bytes) -> frozenset[str]:
 
 
 def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
-    """Return the segment ids in an archive's manifest. The result is empty if the Parquet file is damaged."""
+    """Return the segment ids in an archive's manifest.
+
+    The result is empty if the archive's Parquet file is damaged, or if ``name`` is not the name of a manifest.
+    """
     try:
         manifest = ArchiveManifest.model_validate_json(content) if not name.endswith(PARQUET) else None
         parquet = store.journal.segments.read(manifest.parquet) if manifest else b""
@@ -298,7 +306,10 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
 
 
 def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
-    """Return the hash of each member, and the text of the manifest, the last member. A missing text is ``None``."""
+    """Return the hash of each file in the backup by its name, and the text of the manifest.
+
+    The manifest is the last file in the backup. If it is missing, its text is ``None``.
+    """
     hashes: dict[str, str] = {}
     text = None
     with gzip.open(file) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -337,10 +348,10 @@ def _is_valid_name(name: str) -> bool:
 
 @contextmanager
 def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
-    """Extract a verified backup into a new folder, and move this to ``folder`` at the end of the ``with`` block.
+    """Extract a verified backup into a temporary folder, and yield the path of that folder.
 
-    ``folder`` must be missing or empty. If anything fails, ``folder`` does not change. Raises
-    `WarehouseUnwritable`.
+    At the end of the ``with`` block, the temporary folder is moved to ``folder``, which must be missing or empty.
+    If anything fails, ``folder`` does not change. Raises `WarehouseUnwritable`.
     """
     try:
         make_private_folder(folder.parent)

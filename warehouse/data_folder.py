@@ -19,16 +19,17 @@ INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
 def open_lock_file(path: Path) -> Generator[TextIO]:
     """Open a lock file, and create it if it is missing.
 
-    Raises `WarehouseUnwritable` if it is a symbolic link or fails.
+    Raises `WarehouseUnwritable` if the file is a symbolic link or cannot be opened.
     """
     with open_lock_handle(path) as lock:
         yield lock
 
 
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
-    """Open a lock file; the caller closes it. See `open_lock_file`.
+    """Open a lock file, and return it open. The caller closes it. See `open_lock_file`.
 
-    If ``within``, the data folder, is given, missing folders are created, and symbolic links below it are refused.
+    ``within`` is the data folder. If it is given, missing folders below it are created, and symbolic links below it
+    raise `WarehouseUnwritable`.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
@@ -39,7 +40,10 @@ def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
 
 
 def refuse_links(data_folder: Path) -> None:
-    """Raise `ConfigError` if anything in the data folder is a symbolic link. The folder itself may be a link."""
+    """Raise `ConfigError` if an entry of the data folder or of its `INSPECTED_FOLDERS` is a symbolic link.
+
+    The data folder itself may be a link.
+    """
     for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
         for link in _iterate_links(place):
             raise ConfigError(

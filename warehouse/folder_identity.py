@@ -38,7 +38,8 @@ class FolderIdentity(Record):
     """The identity of a data folder.
 
     ``inode`` and ``born_ns`` (the creation time) describe the identity file. Host and path are only for messages.
-    ``copied_at`` is when a person confirmed that the folder is a copy: earlier work belongs to the original.
+    ``copied_at`` is the time at which a person confirmed that the folder is a copy. Earlier work belongs to the
+    original folder.
     """
 
     id: str
@@ -57,7 +58,10 @@ class FolderIdentity(Record):
 
 
 def read_identity(data_folder: Path) -> FolderIdentity | None:
-    """Read the identity of a folder; ``None`` if it has none. Raises `ConfigError` for a copy or a damaged file."""
+    """Read the identity of a folder. Returns ``None`` if the folder has no identity yet.
+
+    Raises `CopiedFolder` if the folder is a copy, and `ConfigError` if the identity file is damaged.
+    """
     try:
         with (data_folder / IDENTITY_FILE).open(encoding="utf-8") as file:
             text = file.read()
@@ -77,8 +81,8 @@ class CopiedFolder(ConfigError):
 def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
     """Give a new folder the identity ``new_id``, or check the identity of an existing folder.
 
-    With ``moved``, a copy keeps its identity, because the original no longer exists. Raises `CopiedFolder`,
-    `ConfigError` for a damaged file, and `WarehouseUnwritable`.
+    A copy raises `CopiedFolder`. If ``moved`` is true, the original folder no longer exists, and the copy takes
+    over its identity. Raises `ConfigError` for a damaged identity file, and `WarehouseUnwritable`.
     """
     with _lock_identity(data_folder) as file:
         text = file.read()

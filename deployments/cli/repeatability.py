@@ -57,7 +57,7 @@ def _print_session(session: RepeatabilityRun, *, as_json: bool) -> None:
     if as_json:
         write_json(session.model_dump_json() + "\n")
         return
-    print_text(format_session_briefly(session.add_figures(None)))
+    print_text(format_session_briefly(session.with_figures(None)))
     if session.figures is not None:
         _print_figures(session.figures, as_json=False)
 

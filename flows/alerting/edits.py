@@ -24,7 +24,7 @@ from warehouse.queries.incidents import (
     list_action_outcomes,
     list_operator_marks,
     list_sent_alerts,
-    load_shown_alerts,
+    load_alerts_of_message,
 )
 
 
@@ -192,7 +192,7 @@ def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None
 
     The result includes the alerts that were added later, the summary of the run, and the operator actions.
     """
-    shown = load_shown_alerts(actions.store, alert_id)
+    shown = load_alerts_of_message(actions.store, alert_id)
     if not shown:
         return None
     first, *later = shown

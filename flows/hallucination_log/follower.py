@@ -50,7 +50,7 @@ from monitors.sources.logs.tail import BatchLimits, LogBatch, build_first_cursor
 from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
-from warehouse.queries.incidents import find_newest_alert
+from warehouse.queries.incidents import find_last_run_with_alert
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
 
 LOAD_WAIT_S: Final = 30.0
@@ -92,7 +92,7 @@ class LogReader:
             self.store.load_pending(LOAD_WAIT_S)
             log_read = LogRead()
             cursor = find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
-            if cursor is None and (losses := self.store.list_losses(LOAD_WAIT_S)):
+            if cursor is None and (losses := self.store.load_and_list_losses(LOAD_WAIT_S)):
                 raise WarehouseDamaged(f"{LOST_PLACE_TEXT}: {losses[0]}")
             with self.place.poll() as files:
                 batches = read_new_batches(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
@@ -110,7 +110,9 @@ class LogReader:
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
-            if find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S) or self.store.list_losses(LOAD_WAIT_S):
+            if find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S) or self.store.load_and_list_losses(
+                LOAD_WAIT_S
+            ):
                 return
             with self.place.poll() as files:
                 cursor = build_first_cursor(files, self.target)
@@ -237,7 +239,7 @@ class LogFollower:
         During a burst of entries, the notifier has the run id of the burst's first poll. All entries of the burst
         are then added to the same message.
         """
-        page = find_newest_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
+        page = find_last_run_with_alert(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
         group = timedelta(minutes=self.settings.group_minutes)
         if page is None or abs(self.notifier.now() - page.created_at) > group:
             return self.notifier

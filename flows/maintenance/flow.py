@@ -92,7 +92,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
 async def _check_clock(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Return whether the clock is right enough to remove old data. If not, add a fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
-    newest = await asyncio.to_thread(notifier.store.journal.find_newest_time)
+    newest = await asyncio.to_thread(notifier.store.journal.find_newest_segment_time)
     fault = await asyncio.to_thread(check_and_store_reading, config.data_folder, reading, newest)
     if fault is not None:
         upkeep.faults.append(fault)

@@ -591,7 +591,7 @@ def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated
     """Compute the average rating of the sampled issue reports. ``None`` if there is no report."""
     reports = [result for result in results if result.case.triage is not None]
     rated = [
-        Rated(float(rating), result.case.related or place)
+        Rated(float(rating), result.case.cluster_or_repository or place)
         for place, result in enumerate(reports)
         if (rating := find_rating(result.assessment)) is not None
     ]

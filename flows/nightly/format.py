@@ -136,7 +136,7 @@ def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusEx
 
 
 def _build_rate_text(name: str, rate: Rate, reviews: int) -> RateText:
-    share = rate.without_interval if isinstance(rate, RateEstimate) else "unknown"
+    share = rate.text_without_interval if isinstance(rate, RateEstimate) else "unknown"
     return RateText(name, share, format_rate_text(rate, reviews).removeprefix(share))
 
 
@@ -168,7 +168,7 @@ def format_rate_text(rate: Rate, reviews: int = 0) -> str:
     if not isinstance(rate, RateEstimate):
         return f"unknown: {rate.why}"
     if rate.is_counted:
-        return f"{rate.without_interval} (all {plural(rate.conversations, 'conversation')} checked)"
+        return f"{rate.text_without_interval} (all {plural(rate.conversations, 'conversation')} checked)"
     judge = ", uncorrected for the judge's errors" if rate.is_uncorrected else ""
     if rate.corrected:
         judge = ", corrected for the judge's errors" + (f" by {plural(reviews, 'review')}" if reviews else "")

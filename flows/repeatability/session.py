@@ -39,7 +39,7 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun, Repeat
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
-    load_last_asked_times,
+    load_last_repeat_times,
     load_recorded_repeats,
 )
 from warehouse.queries.runs import find_baseline_run
@@ -98,13 +98,13 @@ class RepeatabilitySession:
             after, why_not = await _find_serving_commit(context)
         session = self._build_session(sampled, started_at, before, why_not, self._explain_void(before, after))
         await self._store(session)
-        session = session.add_figures(await asyncio.to_thread(compute_figures, context, session))
+        session = session.with_figures(await asyncio.to_thread(compute_figures, context, session))
         await self._store(session)
         return session
 
     async def _select_cases(self, count: int) -> tuple[GoldCase, ...]:
         context = self._context
-        last_asked_at = await asyncio.to_thread(load_last_asked_times, context.store, context.target.name)
+        last_asked_at = await asyncio.to_thread(load_last_repeat_times, context.store, context.target.name)
         return sample_cases(context.suite.cases, count, last_asked_at, context.rng)
 
     async def _ask_twice_and_grade(self, sampled: Sequence[GoldCase], until: datetime) -> None:

@@ -58,7 +58,7 @@ def build_scripted_replies(cases: Sequence[GoldCase]) -> FindScriptedAnswer:
 
     def find_answer(turns: tuple[str, ...], question: str) -> str | None:
         case = scripted.get(turns)
-        return case.find_scripted_answer(question) if case else None
+        return case.find_answer_to_agent(question) if case else None
 
     return find_answer
 

@@ -419,7 +419,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     tally = Counter(reasons.values())
     news = _format_counts((text, tally[reason]) for reason, text in REASON_WORDS.items())
     sent_text = f"{news}, {_format_delivery(messages)}" if messages else ""
-    statuses = Counter(message.came_to for message in earlier)
+    statuses = Counter(message.delivery_status for message in earlier)
     earlier_texts = [
         f"{plural(statuses[status], 'message')} from before {text}"
         for status, text in EARLIER_WORDS.items()
@@ -433,5 +433,5 @@ def _format_counts(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def _format_delivery(messages: Sequence[RunMessage]) -> str:
-    statuses = {message.came_to for message in messages}
+    statuses = {message.delivery_status for message in messages}
     return next(text for status, text in DELIVERY_WORDS.items() if status in statuses)

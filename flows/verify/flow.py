@@ -211,7 +211,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     changes = None
     if should_report_changes(report):
         changes = await asyncio.to_thread(find_run_changes, snapshot, accepted, report.comparison)
-    return report.add_background(
+    return report.with_background(
         mutation_score=mutation_score,
         first_look=in_common,
         snapshot=snapshot,
@@ -321,7 +321,7 @@ async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunRep
     recheck = await recheck_failures(run, hub_token=run.context.hub_token)
     if recheck is None:
         return report
-    report = report.add_recheck(recheck)
+    report = report.with_recheck(recheck)
     await _add_summary_to_messages(run, report, await _store_run(run, report))
     await post_results_to_pull_requests(run, report)
     return report
@@ -334,7 +334,7 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
     if experiment is None:
         return report
     run.context.listener.on_stage("writing the experiment")
-    written = report.add_experiment(await experiment.write(report))
+    written = report.with_experiment(await experiment.write(report))
     if written != report:
         await asyncio.to_thread(_write_reports, run, written)
     return written

@@ -1,4 +1,4 @@
-"""Loads lookout.toml as a `Config`. Every error names the wrong key and the accepted values.
+"""Load lookout.toml as a `Config`. Every error names the wrong key and the accepted values.
 
 The file contains no secrets: tokens and keys come from the environment or from Prefect blocks.
 """
@@ -48,7 +48,7 @@ RENAMED_KEYS: Final = Path(__file__).with_name("renamed_keys.toml")
 
 
 class TargetConfig(BaseModel):
-    """`[targets.NAME]`: one watched application."""
+    """`[targets.NAME]`: one monitored application."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +58,7 @@ class TargetConfig(BaseModel):
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="address of the previous build; Lookout asks the failed severe cases there too. {commit} is "
+        description="address of the previous build, which Lookout also asks the severe failed cases. {commit} is "
         "replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
@@ -147,7 +147,7 @@ class TargetConfig(BaseModel):
         return self.model_copy(update={"suite": suite})
 
     def with_probe(self, probe: ProbeSettings) -> Self:
-        """Return the target with other settings for asking it."""
+        """Return the target with other probe settings."""
         return self.model_copy(update={"probe": probe})
 
     def with_address(self, address: str) -> Self:
@@ -299,9 +299,9 @@ class Config(BaseModel):
         return targets
 
     def find_tracing_settings(self, target: str) -> TracingSettings | None:
-        """Return a target's tracing settings. Missing values come from `[langsmith]`.
+        """Return a target's tracing settings, or ``None`` if the target has no table ``langsmith``.
 
-        ``None`` if the target has no table ``langsmith``.
+        Values that this table lacks come from the table `[langsmith]`.
         """
         own = self.require_target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
@@ -311,12 +311,15 @@ class Config(BaseModel):
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_of_job(self, gate: GateSettings) -> Self:
-        """Return the configuration with the gate of a CI job. The job, and not the run, posts to GitHub."""
+        """Return the configuration with the gate of a CI job. The run then posts nothing to GitHub: the job does."""
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
 
     def with_main_channel_only(self) -> Self:
-        """Return the configuration in which the application's channel gets all alerts."""
+        """Return the configuration without the separate Slack channel for faults of Lookout.
+
+        The application's channel then gets all alerts.
+        """
         return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
     def require_target(self, name: str) -> TargetConfig:
@@ -403,10 +406,10 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """List the errors, without errors that only follow from another error, so that one mistake gives one line.
+    """List the errors, without errors that only follow from another error. One mistake then gives one line.
 
-    A missing key is not listed if a misspelled or renamed key explains it. A list that is too short is not listed
-    if its items have errors.
+    - A missing key is not listed if a misspelled or renamed key explains why it is missing.
+    - A list that is too short is not listed if its items have errors.
     """
     errors = error.errors()
     unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]

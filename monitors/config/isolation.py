@@ -1,9 +1,11 @@
-"""Refuses a run that would use production's project, address or key.
+"""Refuse a run that would use production's project, address or key.
 
-The questions of a suite would otherwise count as questions of production's users. For a target with
-`[targets.NAME.langsmith]`, project, address and key are checked before the first request. For a run that writes
-an experiment, project and key of `[langsmith]` are checked. Reading production's stored traffic at night is
-allowed, because it does not ask the application.
+In such a run, the questions of the suite would count as questions of production's users.
+
+- For a target with `[targets.NAME.langsmith]`, the project, the address and the key are checked before the first
+  request.
+- For a run that writes an experiment, the project and the key of `[langsmith]` are checked.
+- A nightly run may read production's stored traffic, because it does not ask the application.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 
 
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
-    """Raise a `ConfigError` that lists everything that a run of ``target`` would share with production.
+    """Raise a `ConfigError` if a run of ``target`` would share a project, an address or a key with production.
 
-    Keys are compared by their values in ``environment``. No message shows these values.
+    The error lists all of them. Keys are compared by their values in ``environment``. No message shows these
+    values.
     """
     tracing, experiments = config.find_tracing_settings(target), find_experiment_settings(config, target)
     conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
@@ -45,7 +48,10 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text if the target's project or key is the one that its settings declare to be production's."""
+    """Yield a text for each value that is the same for the target and for production: the project and the key.
+
+    The settings name production's project and key.
+    """
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.project is not None and (_parse_host_and_port(where), settings.production_project) == own_project:
@@ -72,7 +78,10 @@ def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapp
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
-    """Find the LangSmith workspace for a target's experiments. ``None`` if its experiments are not in LangSmith."""
+    """Return the settings of the LangSmith workspace for a target's experiments.
+
+    Returns ``None`` if the target writes no experiments to LangSmith.
+    """
     written = config.require_target(target).experiments
     if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
         return None
@@ -80,7 +89,7 @@ def find_experiment_settings(config: Config, target: str) -> LangSmithSettings |
 
 
 def refuse_production_address(config: Config, target: str, address: str) -> None:
-    """Raise `ConfigError` if ``address`` belongs to production. Another build of ``target`` answers there.
+    """Raise `ConfigError` if ``address``, the address of the previous build of ``target``, belongs to production.
 
     A target without a table ``langsmith`` is not checked.
     """
@@ -151,7 +160,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
 
 
 def _parse_host_and_port(address: str) -> str:
-    """Parse host and port, in lower case because host names ignore case."""
+    """Return ``host:port`` of an address. It is in lower case, because case does not matter in host names."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return f"{(parts.hostname or '').lower()}:{port}"

@@ -16,7 +16,7 @@ from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
 OFF: Final = ""
-"""A cron line that means: never run."""
+"""The cron line of a job that never runs."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 """The smallest and largest value of minute, hour, day, month and weekday. Sunday is 0."""
@@ -65,7 +65,7 @@ def is_daily(cron: str) -> bool:
 
 
 class MissedRuns(StrEnum):
-    """Which scheduled runs to start that were missed while no worker ran."""
+    """Which of the scheduled runs that were missed while no worker ran are started later."""
 
     ONE_EACH = "newest"
     """For each deployment, only the newest of its missed runs."""
@@ -100,8 +100,8 @@ class ScheduleSettings(BaseModel):
     )
     missed: MissedRuns = Field(
         default=MissedRuns.ONE_EACH,
-        description="which scheduled runs to start that were missed while no worker ran: newest (the newest missed "
-        "run of each deployment), skip (none that is more than an hour late) or all",
+        description="which missed runs Lookout starts after a time without a worker: newest (the newest missed run "
+        "of each deployment), skip (no run that is more than an hour late) or all",
     )
     time_zone: str | None = Field(
         default=None,
@@ -150,7 +150,7 @@ class DrillSettings(BaseModel):
 
 
 class RepeatabilitySettings(BaseModel):
-    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. It changes no score."""
+    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. The answers change no score."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -196,7 +196,7 @@ class FirstPoll(StrEnum):
 
 
 class TriggerSettings(BaseModel):
-    """`[[deploys.triggers]]`: which reports of a sender about a repository start a verification of which target."""
+    """`[[deploys.triggers]]`: a target, and the reports of a sender that start a verification of this target."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -58,7 +58,7 @@ def collect_attributes(result: CaseResult) -> dict[str, Value]:
         "type": case.type,
         "language": case.language.value,
         "severity": int(case.severity),
-        "group": case.related,
+        "group": case.cluster_or_repository,
         "turns": len(case.turns),
         "expected": "a refusal" if case.expected_refusal else "an answer",
         "hour (UTC)": exchange.asked_at.hour,

@@ -80,7 +80,7 @@ def find_run_changes(
         if _has_changed_setting(GATE_PART, before, now)
         else []
     )
-    return changed.add_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
+    return changed.with_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
 
 
 CHANGED_LIMITS_TEXT: Final = (

@@ -117,7 +117,7 @@ def compare_with_baseline(
     if refused:
         return ComparisonWithPairs(changed, (), {})
     ratings_before = map_ratings_by_case(before.rubric)
-    comparison = changed.add_scores(
+    comparison = changed.with_scores(
         weighted_before=_recompute_baseline_score(before.scores, settings.weights),
         weighted_now=scores.weighted.value,
         flat_before=before.scores.flat.value,
@@ -130,7 +130,7 @@ def compare_with_baseline(
 def _add_case_changes(
     comparison: Comparison, pairs: Sequence[Pair], no_longer_graded: tuple[str, ...]
 ) -> Comparison:
-    return comparison.add_changes(
+    return comparison.with_changes(
         shared=len(pairs),
         severities=tuple(
             _build_severity_change(severity, pairs)

@@ -102,7 +102,7 @@ def add_triage_change(
         accuracy=_compute_accuracy_change([pair for pair in compared.pairs if pair.case_id in issues]),
         steps=_compute_step_count_change({path.case_id: path.steps for path in before.paths}, now.paths),
     )
-    return compared.comparison.add_triage(None if change == TriageChange() else change)
+    return compared.comparison.with_triage(None if change == TriageChange() else change)
 
 
 def _collect_issue_ids(results: Sequence[CaseResult]) -> frozenset[str]:

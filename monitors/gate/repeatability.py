@@ -122,11 +122,11 @@ def compute_repeatability(
     noise = fit_noise(count_failed_answers_by_build(repeats).values())
     if noise is None:
         return figures
-    figures = figures.add_noise(noise.mean, low=noise.low, high=noise.high)
+    figures = figures.with_noise(noise.mean, low=noise.low, high=noise.high)
     if len(pairs) < MIN_PAIRS:
         return figures
     simulator = GateSimulator(facts, suite, settings, repeats, baseline=baseline)
-    return figures.add_advice(compare_repeat_counts(simulator, noise, rng, configured=configured, runs=runs))
+    return figures.with_advice(compare_repeat_counts(simulator, noise, rng, configured=configured, runs=runs))
 
 
 def _list_flipped_cases(pairs: Iterable[AnswerPair]) -> tuple[str, ...]:

@@ -1,11 +1,10 @@
-"""Reads in which GitHub Actions job Lookout runs, and writes the job's summary and annotations.
+"""Read which GitHub Actions job Lookout runs in, and write the job's summary and annotations.
 
-The environment variables and the event file of a job name the repository, commit, pull request and log: https:
+The environment variables and the event file of a job name the repository, commit, pull request and log:
+https://docs.github.com/en/actions/reference/workflows-and-actions/variables
 
-docs.github.com/en/actions/reference/workflows-and-actions/variables
-
-GitHub executes commands that it finds in the log of a job, no matter who printed them. Therefore commands are
-switched off while texts of an application may be printed.
+GitHub executes each command that is printed to the log of a job, even if the text comes from an application.
+Commands are therefore switched off while texts of an application may be printed.
 """
 
 from __future__ import annotations
@@ -82,9 +81,9 @@ class Annotation(Record):
 
 
 def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
-    """Yield a command for each annotation, at most ten for each level.
+    """Yield a command for each annotation, at most ten commands for each level.
 
-    If a level has more than ten, its tenth annotation says how many are missing.
+    If a level has more than ten annotations, its tenth command says how many are missing.
     """
     for level in AnnotationLevel:
         same = [annotation for annotation in annotations if annotation.level is level]
@@ -227,7 +226,7 @@ class _WorkflowEvent(GitHubRecord):
     def find_change(self, environment: Mapping[str, str]) -> GitChange:
         """Return the commit and both branches of the change.
 
-        For a comment, the event contains the head of the main branch, so this commit is not used.
+        The result is empty for a comment on a pull request, because its event has the commit of the main branch.
         """
         ref = environment.get("GITHUB_REF", "")
         branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(BRANCH_REF_PREFIX) else None)

@@ -1,8 +1,8 @@
-"""Sends requests to the REST API of GitHub, and handles rate limits, pages and errors.
+"""Send requests to the REST API of GitHub, and handle rate limits, pages and errors.
 
-If GitHub asks to wait, the request is repeated after the wait, unless the wait is too long. A write without a
-clear answer raises `NotifyUnsure`, so that the caller checks the result before it writes again. Errors contain
-no address and no token.
+If GitHub asks to wait, the request is repeated after the wait, unless the wait is too long. A write without a clear
+answer raises `NotifyUnsure`: the caller must check the result before it writes again. Errors contain no address and
+no token.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class NotFound(NotifyRejected):
 class Purpose(NamedTuple):
     """What a request does (``doing``), and the permission that it needs.
 
-    The permission has the name that workflow files and the page of a token use.
+    The name of the permission is the one in workflow files and on GitHub's page for tokens.
     """
 
     doing: str
@@ -91,7 +91,7 @@ _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
 
 
 def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
-    """Build the error for a response that reports an error other than a rate limit."""
+    """Build the error for a response with an error status that is not a rate limit."""
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
@@ -110,7 +110,7 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return NotifyTransient(f"could not {purpose.doing}: GitHub has an error (HTTP {status}); try again")
         case _:
-            why = "Lookout does not know this answer"
+            why = "Lookout does not know this status"
     return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
 
 
@@ -120,10 +120,10 @@ PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
 """How long to wait after a rate limit without a time, in seconds. GitHub recommends at least one minute."""
 PER_PAGE: Final = 100
-"""How many items a page has. It is GitHub's maximum."""
+"""The number of items in a page. It is GitHub's maximum."""
 MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
-"""Maximum number of pages to read. They have 5,000 comments, and GitHub allows 2,500 on a pull request."""
+"""Maximum number of pages to read. 50 pages have 5,000 comments. GitHub allows 2,500 on a pull request."""
 
 Parsed = TypeVar("Parsed")
 
@@ -192,9 +192,9 @@ class GitHubApi:
         await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
     def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
-        """Return ``address`` if it is on the API's server.
+        """Return ``address`` if it is on the API's server. Otherwise raise `NotifyRejected`.
 
-        Otherwise raise an error, so that no other server gets the token.
+        Without this check, another server could get the token.
         """
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
@@ -226,7 +226,10 @@ class GitHubApi:
     async def _send(
         self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, is_repeatable: bool
     ) -> httpx.Response | None:
-        """Send a request once. Return ``None`` if no answer arrives and the request may be repeated."""
+        """Send a request once and return the response.
+
+        Returns ``None`` if no response arrives and the request may be repeated.
+        """
         try:
             return await self._client.request(method, path, json=body)
         except AccessDenied as error:

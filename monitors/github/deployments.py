@@ -1,4 +1,4 @@
-"""Finds the newest successful deployment on GitHub. Lookout asks for it, because a webhook may be lost."""
+"""Find the newest successful deployment on GitHub. Lookout polls for deployments because a webhook may be lost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SUCCESS: Final = "success"
 class Deployment(Record):
     """A commit that was deployed.
 
-    ``ref`` is the branch, tag or commit that was deployed. ``id`` is the number of the deployment on GitHub. It
-    differs if the same commit is deployed again.
+    ``ref`` is the branch, tag or commit that was deployed. ``id`` is the number of the deployment on GitHub. If the
+    same commit is deployed again, the new deployment has another ``id``.
     """
 
     id: int
@@ -47,7 +47,7 @@ _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
-    """Find the newest successful deployment. ``None`` if the newest deployments have all failed.
+    """Find the newest successful deployment, or ``None`` if none of the newest ten deployments was successful.
 
     ``environment`` and ``branch`` limit the search. Raises `NotifyError`.
     """

@@ -1,12 +1,12 @@
-"""Sets the commit status of a run, and writes the run's comment on a pull request.
+"""Set the commit status of a run, and write the run's comment on a pull request.
 
-A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies
-it, and later runs update it. The address of a status contains the id of its run, so that an older run does not
-replace the result of a newer run.
+A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies the
+comment, and later runs update it. The address of a status contains the id of its run. With this id, an older run
+recognises the result of a newer run, and does not replace it.
 
-A comment belongs to Lookout if it starts with the mark and its author is the user of the token. If a token
-cannot read its user, as in a workflow, the author must be a bot. If two runs create a comment at the same time,
-the older one stays.
+A comment belongs to Lookout if it starts with the mark and its author is the user of the token. A token in a
+workflow cannot read its own user: the author must then be a bot. If two runs create a comment at the same time, the
+older comment stays.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
 
 GateName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""The name of a gate. Gates on the same commit have different names, so each has its own status and comment."""
+"""The name of a gate. Gates on the same commit have different names, and each has its own status and comment."""
 
 
 def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace: Path | None) -> str:
     """Return the name of a gate: ``FOLDER/TARGET/SUITE``.
 
     ``FOLDER`` is the folder of the configuration in the repository. ``SUITE`` is the path of the suite in this
-    folder, without ``.jsonl``. If the suite is outside this folder, it is the path in the repository, or the name
-    of the file.
+    folder, without ``.jsonl``. If the suite is outside this folder, ``SUITE`` is its path in the repository. If the
+    suite is outside the repository, ``SUITE`` is its file name. A name that is too long is cut, and ends with a
+    hash.
     """
     folder, root = config_folder.absolute(), workspace.absolute() if workspace else None
     place = folder.relative_to(root).as_posix() if root is not None and folder.is_relative_to(root) else "."
@@ -131,15 +132,15 @@ class _ListedStatus(GitHubRecord):
 
 
 async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set the status of a commit to pending. It replaces an earlier status of this name. Raises `NotifyError`."""
+    """Set the status of a commit to pending. This replaces an earlier status of this name. Raises `NotifyError`."""
     await _write_status(api, status, _build_listed(status))
 
 
 async def set_final_status(api: GitHubApi, status: CommitStatus) -> None:
     """Set the final status of a run, unless a newer run has already set a result.
 
-    A status without a result, for example of a stopped run, is set only if no run has a result for this commit.
-    The statuses are read again after each write, because another gate may write at the same time. Raises
+    A status without a result, for example the status of a stopped run, is set only if no run has a result for this
+    commit. The statuses are read again after each write, because another run may write at the same time. Raises
     `NotifyError`.
     """
     purpose = build_status_purpose(status.repository, status.commit)
@@ -178,7 +179,7 @@ async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
 
 
 MAX_ATTEMPTS: Final = 3
-"""Maximum number of attempts. A status or comment may change meanwhile, and a response may be lost."""
+"""Maximum number of attempts. Between two requests, a status or comment may change. A response may also be lost."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -190,7 +191,7 @@ _PULL: Final = TypeAdapter(Pull)
 class PullComment(Record):
     """The comment of a gate with the result of a run.
 
-    Run ids begin with their start time, so they can be sorted.
+    A run id begins with the start time of the run. A later run therefore has a larger id.
     """
 
     name: GateName
@@ -263,10 +264,13 @@ class _PullRequestComments:
         if mine:
             return await self._update(mine, comment)
         made = await self._create(comment)
-        return await self._remove_duplicates(made, comment)
+        return await self._merge_with_other_runs(made, comment)
 
-    async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Delete all comments of the gate except the oldest. Another run may have created one at the same time."""
+    async def _merge_with_other_runs(self, made: Comment, comment: PullComment) -> CommentResult:
+        """Update the oldest comment of the gate and delete the others, if another run created one at the same time.
+
+        Changes nothing if ``made`` is the oldest comment.
+        """
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from monitors.errors import ConfigError
 from monitors.platforms.langsmith.client import LangSmithAccess
-from monitors.problems import check_no_password, suggest_nearest
+from monitors.problems import refuse_password, suggest_nearest
 from monitors.records.targets import HttpUrl
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -86,7 +86,7 @@ class LangSmithSettings(BaseModel):
     @field_validator("api_url", "production_api_url")
     @classmethod
     def _refuse_password(cls, url: str | None) -> str | None:
-        return None if url is None else check_no_password(url)
+        return None if url is None else refuse_password(url)
 
     def build_access(self, project: str | None) -> LangSmithAccess:
         """Return what is needed to access a project; without a project, the whole workspace."""
@@ -159,7 +159,7 @@ class TargetLangSmith(BaseModel):
     @field_validator("api_url", "production_api_url", "production_url")
     @classmethod
     def _refuse_password(cls, url: str | None) -> str | None:
-        return None if url is None else check_no_password(url)
+        return None if url is None else refuse_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
         """Return this table, completed by `[langsmith]`. Raises ``ValueError`` if neither names a project."""

@@ -85,7 +85,7 @@ def read_versioned_payload(
     if payload is None:
         return None
     versions = read_document_versions(documents, rule.citations)
-    return payload.add_build(read_build_info(documents, headers), versions)
+    return payload.with_build(read_build_info(documents, headers), versions)
 
 
 def extract_payload(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:

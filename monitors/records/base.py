@@ -13,10 +13,10 @@ class Record(BaseModel):
     """An immutable value without unknown fields, NaN or infinity.
 
     Records with the same values are equal, and ``type(r).model_validate_json(r.model_dump_json()) == r``. Text must
-    be valid Unicode: a lone surrogate is refused, so readers must replace it.
+    be valid Unicode. A lone surrogate raises an error: code that reads text must replace it before.
     """
 
-    # Most processes use few of the records: building each at its first use saves 3 MB and 0.1 s at the start.
+    # Most processes use few of the records. Building a record at its first use saves 3 MB and 0.1 s at the start.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
@@ -53,9 +53,9 @@ class Severity(IntEnum):
     MINOR = 1
     MAJOR = 2
     CRITICAL = 3
-    """A failure that alerts people at once, for example disclosed personal data or a claim that can cost money.
+    """A failure that alerts people at once.
 
-    Irreversible actions are critical too.
+    Examples: disclosed personal data, an irreversible action, or a wrong claim that can cost money.
     """
 
 
@@ -85,11 +85,11 @@ class Language(StrEnum):
 
 
 class Finding(StrEnum):
-    """The answer to a yes-or-no question about a reply, or the reason why there is none."""
+    """The answer to a yes-or-no question about a reply, or the reason why there is no answer."""
 
     YES = "yes"
     NO = "no"
     UNGRADED = "ungraded"
     """Not graded, because every grader of the question abstained or there was nothing to grade."""
     NOT_NEEDED = "not_needed"
-    """The question does not apply, so it does not count."""
+    """The question does not apply to the reply, and is not counted."""

@@ -36,8 +36,8 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
     Pipeline.MANUAL: "written by hand",
     Pipeline.TEMPLATE: "built from facts and templates by `lookout gold build`, which writes it again each time",
     Pipeline.DRAFT: "drafted by a model from a document (`lookout gold draft`)",
-    Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or a case in other words or with typing "
-    "errors (`lookout gold vary`)",
+    Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or another case with its question in "
+    "other words or with typing errors (`lookout gold vary`)",
     Pipeline.BILINGUAL: "a translation of another case by a model (`lookout gold translate`)",
     Pipeline.TRIAGE: "an issue with a reference (`lookout gold import`, or a line with issue keys)",
     Pipeline.GROWTH: "made from an incident, a review or a conversation of live traffic (`lookout gold grow`)",
@@ -51,7 +51,8 @@ NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
 class Provenance(Record):
     """Where a case comes from.
 
-    A case that a model or a stranger wrote is gold only after a person has reviewed it (see `NEEDS_REVIEW`).
+    A case of a pipeline in `NEEDS_REVIEW` was not written by a person. It is gold only after a person has reviewed
+    it.
     """
 
     pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
@@ -83,7 +84,7 @@ class Provenance(Record):
 
 
 class ScriptedAnswer(Record):
-    """The answer to give if an agent stops its work to ask a question."""
+    """The answer that Lookout gives if an agent interrupts its work and asks a question."""
 
     asks: Text | None = Field(
         default=None,
@@ -189,7 +190,10 @@ class GoldCase(Record):
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def without_gold(self) -> Self:
-        """Return the case without its gold and its policy, so that only its question is compared."""
+        """Return the case without its gold and its cluster.
+
+        Two such cases can be compared by their questions only.
+        """
         return self.model_copy(
             update={
                 "id": f"{self.id}-asked",
@@ -201,7 +205,10 @@ class GoldCase(Record):
         )
 
     def derive_variant(self, case_id: str, question: str, language: Language) -> Self:
-        """Return a case whose last question has other words. The expected answer is the same."""
+        """Return a copy of the case whose last question is ``question``, in ``language``.
+
+        The expected answer is the same. The copy is not reviewed yet.
+        """
         return self.model_copy(
             update={
                 "id": case_id,
@@ -213,9 +220,10 @@ class GoldCase(Record):
         )
 
     def derive_translation(self, question: str, gold: str, language: Language) -> Self:
-        """Return the translated case. Its gold also accepts the original gold, and both cases are a pair.
+        """Return the translated case. It is not reviewed yet.
 
-        ``must_say`` is removed, because its words are in the language of the original.
+        The translated case also accepts the original gold as an answer, and it gets the same ``pair`` as the
+        original. ``must_say`` is removed, because its phrases are in the language of the original.
         """
         original_gold = () if self.expected_refusal or gold == self.gold else (self.gold,)
         return self.model_copy(
@@ -244,7 +252,7 @@ class GoldCase(Record):
         return self.model_copy(update={"severity": severity})
 
     def mark_reviewed(self, by: str, at: datetime) -> Self:
-        """Return the case with its reviewer's name and the time."""
+        """Return the case with the name of its reviewer and the time of the review."""
         return self.model_copy(
             update={"provenance": self.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
         )
@@ -271,8 +279,8 @@ class GoldCase(Record):
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
-    def related(self) -> str | None:
-        """The name that related cases have in common: the cluster, or else the issue's repository."""
+    def cluster_or_repository(self) -> str | None:
+        """The name that related cases have in common: the cluster. Without a cluster, the issue's repository."""
         return self.cluster or (self.triage.issue.repository if self.triage else None)
 
     @property
@@ -280,9 +288,12 @@ class GoldCase(Record):
         """The turn whose answer is graded."""
         return self.turns[-1]
 
-    def find_scripted_answer(self, question: str) -> str | None:
-        """Find the suite's answer to an agent's question, or ``None`` if the suite has none."""
-        folded = question.casefold()
+    def find_answer_to_agent(self, agent_question: str) -> str | None:
+        """Find the suite's answer to a question that an agent asks while it works on the case.
+
+        Returns ``None`` if no entry of ``when_asked`` matches the question.
+        """
+        folded = agent_question.casefold()
         fitting = (
             entry.answer for entry in self.when_asked if entry.asks is None or entry.asks.casefold() in folded
         )
@@ -325,8 +336,8 @@ class Quote(Record):
 class GoldDraft(Record):
     """A case that a model proposes. It becomes gold only if a person accepts it.
 
-    ``quote`` is the part of the document that proves the gold. A translation has ``original`` instead, which is the
-    translated case. ``why`` is the model's reason for the severity.
+    ``quote`` is the part of the document that proves the gold. A translation has no quote: it has ``original``, the
+    case that was translated. ``why`` is the reason for the severity.
     """
 
     id: Identifier
@@ -373,7 +384,10 @@ class GoldDraft(Record):
 
 
 class DraftOutcome(Record):
-    """A person's decision on a `CaseDraft`. If accepted, the draft has a ``case_id`` in a ``suite``."""
+    """A person's decision on a `CaseDraft`.
+
+    If ``joined`` is true, the person accepted the draft: it is now the case ``case_id`` in ``suite``.
+    """
 
     draft_id: Identifier
     at: UtcTime

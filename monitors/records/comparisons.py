@@ -1,6 +1,7 @@
-"""Comparisons of a run with its baseline, and of a language with English.
+"""Comparisons of a run with its baseline, and of another language with English.
 
-This module also has the smallest drop that a run can detect.
+The module also has records for the smallest drop that a run can detect, for flaky cases, and for the balance of a
+suite.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
 class ParityGap(Record):
-    """The difference between English and ``language`` on questions that were asked in both.
+    """How often the application is right in English and in ``language``, for questions that were asked in both.
 
-    ``gap`` is the share of right answers in English minus the share in the other language, with its 95 % interval
-    ``low`` to ``high``. ``met`` is yes if the whole interval is within ``target``, no if the gap is above it, and
-    ungraded otherwise. ``left_out`` counts pairs in which one answer was not graded.
+    - ``both``, ``english_only``, ``other_only`` and ``neither`` count the questions by the languages in which the
+      answer was right.
+    - ``left_out`` counts the questions of which one answer was not graded.
+    - ``gap`` is the share of right answers in English minus the share in the other language. ``low`` and ``high``
+      are the limits of its 95 % interval.
+    - ``met`` is yes if the whole interval is within ``target``, no if the gap is above the target, and ungraded
+      otherwise.
     """
 
     language: Language
@@ -60,9 +65,10 @@ class Direction(StrEnum):
 
 
 class SeverityChange(Record):
-    """The cases of one severity that both runs asked.
+    """The cases of one severity that both runs asked, and which of them got worse or better.
 
-    ``p_value`` is the exact, two-sided p-value of McNemar's test over these cases.
+    ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
+    got worse and which got better (McNemar's test, exact and two-sided).
     """
 
     severity: Severity
@@ -88,7 +94,7 @@ class RatingFall(Record):
 
 
 class _RatingFigure(Record):
-    """A figure of ratings. Older runs stored an interval beside it, which is ignored."""
+    """A figure about ratings. Reports of older runs also have an interval for it, which is ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -103,9 +109,10 @@ _FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "nee
 
 
 class CriteriaCounts(Record):
-    """How many rated issues meet each criterion of usefulness.
+    """How many reports on issues meet each criterion of usefulness.
 
-    ``unrated`` counts issues with a rating for which the judge gave no answers to the criteria.
+    ``rated`` counts the reports for which the judge answered the criteria, and ``met`` how many of them meet each
+    criterion. ``unrated`` counts the reports that have a rating, but no answers to the criteria.
     """
 
     rated: Count
@@ -114,12 +121,12 @@ class CriteriaCounts(Record):
 
     @property
     def shares(self) -> dict[Criterion, str]:
-        """The number for each criterion, such as ``18/20``. Empty if no issue was rated."""
+        """The number of reports that meet each criterion, such as ``18/20``. Empty if ``rated`` is 0."""
         return {name: f"{self.met.get(name, 0):,}/{self.rated:,}" for name in Criterion if self.rated}
 
     @property
     def text(self) -> str:
-        """The criteria and the unrated issues as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
+        """The criteria and the unrated reports as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
         rated = ", ".join(f"{CRITERION_LABELS[name]} {share}" for name, share in self.shares.items())
         unrated = f"criteria not rated for {plural(self.unrated, 'report')}" if self.unrated else ""
         return "; ".join(filter(None, (rated, unrated)))
@@ -128,8 +135,9 @@ class CriteriaCounts(Record):
 class RubricAverage(_RatingFigure):
     """The average of a judge's ``ratings`` of a run's reports.
 
-    ``bound`` is a lower limit for the average over all such issues, with 95 % confidence (one-sided). In older
-    runs, ``bound`` and ``criteria`` are ``None``.
+    The run asked only some of all possible issues. ``bound`` is a lower limit for the average over all issues of
+    this kind: with 95 % confidence, that average is not lower. In older runs, ``bound`` and ``criteria`` are
+    ``None``.
     """
 
     mean: RubricMean
@@ -159,7 +167,10 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """A figure of both runs, for the issues with this figure in both runs."""
+    """The values of a figure in both runs. ``shared`` counts the issues that have the figure in both runs.
+
+    The values are computed over these issues only.
+    """
 
     shared: Annotated[int, Field(ge=1)]
     before: Annotated[float, Field(ge=0)]
@@ -180,11 +191,14 @@ class TriageChange(Record):
 class Comparison(Record):
     """The comparison of a run with its baseline, an accepted earlier run.
 
-    If ``refused`` has reasons, the comparison does not count: the suites or judges are different, or the other run
-    was stopped or not accepted. ``shared`` is the number of cases that both runs graded. Cases in
-    ``no_longer_graded`` were right in the baseline and are not graded now. ``p_value`` is the exact, two-sided
-    p-value of McNemar's test over the shared cases; for ``cluster_p_value``, related cases count together. Scores
-    are ``None`` if nothing was graded.
+    - ``refused`` has the reasons why the comparison does not count. For example, the suites or judges are
+      different, or the other run was stopped or not accepted. It is empty if the comparison counts.
+    - ``shared`` is the number of cases that both runs graded.
+    - ``no_longer_graded`` has the cases that were right in the baseline and are not graded now.
+    - ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
+      got worse and which got better (McNemar's test, exact and two-sided, over the shared cases). In
+      ``cluster_p_value``, related cases count together.
+    - Scores are ``None`` if nothing was graded.
     """
 
     baseline_run_id: Identifier
@@ -206,7 +220,7 @@ class Comparison(Record):
     rubric: RubricChange | None = None
     triage: TriageChange | None = None
 
-    def add_changes(
+    def with_changes(
         self,
         *,
         shared: int,
@@ -228,7 +242,7 @@ class Comparison(Record):
             }
         )
 
-    def add_scores(
+    def with_scores(
         self,
         *,
         weighted_before: float | None,
@@ -248,7 +262,7 @@ class Comparison(Record):
             }
         )
 
-    def add_triage(self, triage: TriageChange | None) -> Self:
+    def with_triage(self, triage: TriageChange | None) -> Self:
         """Return the comparison with the changes of the reports on issues."""
         return self.model_copy(update={"triage": triage})
 
@@ -268,10 +282,11 @@ class Comparison(Record):
 class DetectableDrop(Record):
     """The smallest drop that the cases of one severity can detect.
 
-    ``failing_at_most`` is an upper limit for the share of failing cases, with 95 % confidence. ``pairs`` are the
-    cases that the baseline graded too. ``smallest_drop`` is the smallest share of these cases that must break so
-    that the comparison detects it, with 80 % power at a level of 5 %. It is ``None`` if not even the failure of all
-    cases would be detected.
+    - ``failing_at_most`` is an upper limit for the true share of failing cases, with 95 % confidence.
+    - ``pairs`` counts the cases that the baseline graded, too.
+    - ``smallest_drop`` is a share of these cases: if at least this share breaks, the comparison detects it in 80 %
+      of all such runs. The comparison then reports a change that is due to chance in at most 5 % of runs. It is
+      ``None`` if not even the failure of all cases would be detected.
     """
 
     severity: Severity
@@ -283,7 +298,10 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right only some of the times it was asked. ``severity`` is that of its worst failure."""
+    """A case that was right only some of the times it was asked.
+
+    ``severity`` is the severity of its worst failure.
+    """
 
     case_id: Identifier
     severity: Severity
@@ -305,10 +323,10 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """Whether a suite has enough severe cases.
+    """The numbers of a suite's cases by group, and what the suite lacks.
 
-    ``shortfalls`` names what is missing. It is empty if the suite is balanced. ``benign_per_severe`` is the number
-    of severity-1 cases for each severity-3 case.
+    ``shortfalls`` has a text for each thing that the suite lacks. It is empty if the suite is balanced.
+    ``benign_per_severe`` is the number of severity-1 cases for each severity-3 case.
     """
 
     cases: Count

@@ -19,9 +19,10 @@ Share = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class DriftCount(Record):
-    """The counts of one nightly run. They may be fractions, because conversations are weighted.
+    """The failed and the graded conversations of one nightly run.
 
-    ``due_at`` is the time for which the run was scheduled; it identifies the run.
+    The numbers may be fractions, because conversations are weighted. ``due_at`` is the time for which the run was
+    scheduled. This time identifies the run.
     """
 
     due_at: UtcTime
@@ -45,9 +46,11 @@ class DriftAlarm(Record):
 class DriftState(Record):
     """The state of the drift test. Each nightly run stores it, and the next run continues with it.
 
-    ``graded_by`` is the judge, because rates by different judges are not comparable. ``nightly_runs`` are the last
-    runs, oldest first. The counts of older runs are summed up. ``log_evidence`` is the logarithm of the evidence
-    for a change since the test started. ``reason`` is why it started.
+    - ``graded_by`` names the graders and the judge. Rates by different judges are not comparable.
+    - ``reason`` says why the test started.
+    - ``nightly_runs`` has the counts of the last runs, oldest first. The fields ``older_…`` have the sums of the
+      runs before.
+    - ``log_evidence`` is the natural logarithm of the evidence for a change since the test started.
     """
 
     graded_by: str
@@ -60,7 +63,7 @@ class DriftState(Record):
     alarm: DriftAlarm | None = None
 
     def add_run(self, count: DriftCount, *, window_runs: int) -> Self:
-        """Add a nightly run. The runs before the last ``window_runs`` runs are summed up."""
+        """Add a nightly run. Only the last ``window_runs`` runs stay separate. Older runs are added to the sums."""
         runs = (*self.nightly_runs, count)
         older = runs[: max(0, len(runs) - window_runs)]
         return self.model_copy(
@@ -72,8 +75,8 @@ class DriftState(Record):
             }
         )
 
-    def add_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
-        """Set the evidence from all runs so far, and the alarm that it caused."""
+    def with_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
+        """Return the state with the evidence from all runs so far, and with the alarm that the evidence caused."""
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
@@ -89,9 +92,11 @@ class DriftState(Record):
 class DriftReading(Record):
     """The result of the drift test after a nightly run.
 
-    ``drifted`` is true from the alarm until the test starts again. ``e_value`` is the evidence against a constant
-    rate: if the rate is constant, it reaches 20 with a probability of at most 1/20. ``since`` is the estimated
-    first run with the new rate. ``before`` and ``after`` are the rates before and after this run, with 95 % limits.
+    - ``drifted`` is true from the alarm until the test starts again.
+    - ``e_value`` is the evidence against a constant rate. The larger it is, the less a constant rate fits the
+      nights: with a constant rate, the value reaches 20 with a probability of at most 1/20.
+    - ``since`` is the time of the run that probably was the first with the new rate.
+    - ``before`` is the rate before that run, and ``after`` is the rate since then, both with 95 % limits.
     """
 
     drifted: bool
@@ -130,7 +135,8 @@ Count = Annotated[int, Field(ge=0)]
 class GradedStratum(Record):
     """The counts of one stratum, a group of similar conversations.
 
-    ``graded`` of the ``sampled`` conversations got a verdict, and ``failures`` of these failed.
+    ``sampled`` of the ``conversations`` were sampled. ``graded`` of the sampled conversations got a verdict, and
+    ``failures`` of the graded conversations failed.
     """
 
     stratum: Identifier
@@ -149,11 +155,13 @@ class GradedStratum(Record):
 class RateEstimate(Record):
     """The estimated share of a night's conversations that failed.
 
-    ``low`` and ``high`` are the limits of the interval at ``confidence``. ``low_if_ungraded_right`` and
-    ``high_if_ungraded_failed`` are the limits if all ungraded conversations were right, or had failed. ``coverage``
-    is the share of all conversations that the graded ones represent. ``judged`` is true if a judge decided some of
-    them, and ``corrected`` is true if the judge's errors were corrected. ``method`` names the method of the
-    interval.
+    - ``low`` and ``high`` are the limits of the interval at the level ``confidence``.
+    - ``low_if_ungraded_right`` is the lower limit if all ungraded conversations were right.
+      ``high_if_ungraded_failed`` is the upper limit if all ungraded conversations had failed.
+    - ``coverage`` is the share of all conversations that the graded conversations represent.
+    - ``judged`` is true if a judge decided some of the conversations.
+    - ``corrected`` is true if the rate was corrected for the errors of the judge.
+    - ``method`` names the method of the interval.
     """
 
     rate: Probability
@@ -171,7 +179,10 @@ class RateEstimate(Record):
     method: str
 
     def raise_to(self, floor: float) -> Self:
-        """Return the estimate with no value below ``floor``, which is the share that certainly failed."""
+        """Return the estimate with values below ``floor`` raised to it.
+
+        ``floor`` is the share that certainly failed.
+        """
         return self.model_copy(
             update={
                 "rate": max(self.rate, floor),
@@ -205,16 +216,16 @@ class RateEstimate(Record):
     def text(self) -> str:
         """The rate with its interval as text: ``0.3 % (95 % CI 0.1 to 0.8)``."""
         interval = f"{100 * self.confidence:.0f} % CI {_format_percent(self.low)} to {_format_percent(self.high)}"
-        return f"{self.without_interval} ({interval})"
+        return f"{self.text_without_interval} ({interval})"
 
     @property
-    def without_interval(self) -> str:
+    def text_without_interval(self) -> str:
         """The rate without its interval as text: ``0.3 %``."""
         return f"{_format_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
-    """Replaces a rate if too little was graded. ``why`` gives the reason."""
+    """Stands in place of a rate if too few conversations were graded. ``why`` gives the reason."""
 
     conversations: Count
     sampled: Count
@@ -237,7 +248,7 @@ class RateForecast(Record):
 
     @property
     def width(self) -> float:
-        """The average width of the interval, from 0 to 1."""
+        """The expected width of the interval, from 0 to 1."""
         return self.high - self.low
 
     @property
@@ -310,7 +321,7 @@ class NightlyPlan(Record):
 
 
 def _format_percent(share: float) -> str:
-    """Format a share in percent with one decimal, or with two decimals if it would read 0.0."""
+    """Format a share in percent with one decimal. A share from 0 to 0.1 % gets two decimals."""
     value = 100 * share
     return f"{value:.2f}" if 0 < value < _MIN_ONE_DECIMAL else f"{value:.1f}"
 

@@ -27,7 +27,7 @@ class Channel(StrEnum):
 
 
 TextPlace: TypeAlias = Channel | Literal["beside"]
-"""A text of an exchange. ``beside`` are parts of the message that are not the answer, such as sources."""
+"""A text of an exchange. ``beside`` means the parts of the message that are not the answer, such as sources."""
 
 
 class BuildInfo(Record):
@@ -70,8 +70,11 @@ class WirePayload(Record):
     build: BuildInfo | None = None
     document_versions: Mapping[str, str] = {}
 
-    def add_build(self, build: BuildInfo | None, document_versions: Mapping[str, str] | None = None) -> Self:
-        """Return the answer with the application's build. If versions of its sources are given, add them too."""
+    def with_build(self, build: BuildInfo | None, document_versions: Mapping[str, str] | None = None) -> Self:
+        """Return the answer with the application's build.
+
+        If ``document_versions`` is given, it replaces the versions of the answer's sources.
+        """
         versions = self.document_versions if document_versions is None else document_versions
         return self.model_copy(update={"build": build, "document_versions": versions})
 
@@ -94,7 +97,10 @@ class Timings(Record):
 
 
 class SettleSample(Record):
-    """The state of the page at one moment. Several samples show whether the answer is complete."""
+    """The state of the page at one moment: how long its text is, and whether the page is busy.
+
+    Several samples show whether the answer is complete.
+    """
 
     at_ms: Milliseconds
     characters: Annotated[int, Field(ge=0)]
@@ -113,8 +119,8 @@ class StepKind(StrEnum):
 class Step(Record):
     """A step of an agent. Unknown values are ``None``, never 0.
 
-    ``detail`` contains the arguments, or the text of the event. If ``cut`` is true, it is only the beginning.
-    ``at_ms`` is the time since the start of the job.
+    ``detail`` contains the arguments, or the text of the event. If ``cut`` is true, it contains only the beginning
+    of that text. ``at_ms`` is the time since the start of the job.
     """
 
     name: str
@@ -163,10 +169,11 @@ class AnswerPart(Record):
 class Evidence(Record):
     """The evidence for an answer. Paths are relative to the run's folder.
 
-    ``steps`` are an agent's steps. If ``steps_cut`` is true, more steps may follow. ``hops`` is how often work was
-    given to another agent. ``aside`` are texts at the edges of the message, such as names and times. ``parts`` are
-    sources, tool cards, reasoning and status. ``refused`` are connections of the page that Lookout's address guard
-    blocked.
+    - ``steps`` has an agent's steps. If ``steps_cut`` is true, the agent may have made more steps.
+    - ``hops`` is how often work was given to another agent.
+    - ``aside`` has texts at the edges of the message, such as names and times.
+    - ``parts`` has sources, tool cards, reasoning and status texts.
+    - ``refused`` has the connections of the page that Lookout's address guard blocked.
     """
 
     screenshot: str | None = None
@@ -183,7 +190,7 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_reading(self, reading: Evidence) -> Self:
-        """Return this evidence with everything that was read together with the answer: samples and other texts."""
+        """Return this evidence with the samples and the texts beside the answer that ``reading`` has."""
         return self.model_copy(
             update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
         )
@@ -273,7 +280,7 @@ class NoAnswerReason(StrEnum):
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Reasons for which there was an answer, but Lookout cannot read it with the current configuration."""
+"""Reasons that mean: there was an answer, but Lookout cannot read it with the current configuration."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -282,13 +289,16 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""Reasons for which the application answered, but accepted no question."""
+"""Reasons that mean: the application answered, but accepted no question."""
 
 
 # The fields are not in a common base class with Exchange, because that would change the order of keys in the
 # journal.
 class NoAnswer(Record):
-    """There was no answer that can be graded: the reason, and who caused it. It never counts as a wrong answer."""
+    """A question without an answer that can be graded, the reason, and who caused it.
+
+    It never counts as a wrong answer.
+    """
 
     outcome: Literal["no_answer"] = "no_answer"
     run_id: Identifier

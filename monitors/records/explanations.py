@@ -18,9 +18,10 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Cause(Record):
-    """A condition that failed cases have in common: ``failed`` of the ``cases`` that meet it failed.
+    """Conditions that failed cases have in common.
 
-    ``elsewhere_failed`` of the ``elsewhere`` cases that do not meet it failed.
+    ``cases`` counts the cases that meet the conditions, and ``failed`` how many of them failed. ``elsewhere``
+    counts the cases that do not meet the conditions, and ``elsewhere_failed`` how many of those failed.
     """
 
     conditions: dict[str, Value]
@@ -35,10 +36,10 @@ class Cause(Record):
 
 
 class FirstLook(Record):
-    """What failed cases have in common. If ``causes`` is empty, chance explains the failures.
+    """What failed cases have in common. If ``causes`` is empty, no common cause was found.
 
-    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is the number of groups that were
-    compared.
+    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is the number of groups of cases that
+    were compared.
     """
 
     cases: Count
@@ -81,7 +82,10 @@ class RecheckAnswer(Record):
 
 
 class RecheckCount(Record):
-    """The outcomes of a case at one place. ``in_another_way`` counts failures of another kind than in the run."""
+    """How often a case was asked again at one place, and the outcomes.
+
+    ``in_another_way`` counts the failures of another kind than the failure in the run.
+    """
 
     asked: Count = 0
     failed: Count = 0
@@ -113,8 +117,8 @@ class BuildProof(StrEnum):
 class PreviousBuild(Record):
     """The previous build, where failed cases were asked too.
 
-    ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is that build.
-    ``problem`` says why no cases, or not all cases, were asked there.
+    ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is the name of that
+    build. ``problem`` says why no cases, or not all cases, were asked there.
     """
 
     commit: Identifier | None = None
@@ -123,7 +127,10 @@ class PreviousBuild(Record):
     problem: str = ""
 
     def with_problem(self, problem: str) -> Self:
-        """Set why no cases, or not all cases, were asked there. Empty if all were asked."""
+        """Return the build with the reason why no cases, or not all cases, were asked there.
+
+        The reason is empty if all cases were asked.
+        """
         return self.model_copy(update={"problem": problem})
 
 

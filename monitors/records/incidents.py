@@ -101,7 +101,7 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """The incident was open before, but nobody could be notified then. Slack works now."""
+    """The incident was open before Slack worked. Nobody was notified then, so this message reports it now."""
     MISSED = "missed"
     """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
@@ -133,9 +133,9 @@ class FailedCase(Record):
 class FaultIdentity(Record):
     """The fields that an observation and its incident have in common.
 
-    ``fingerprint`` identifies the fault in every run: it does not depend on the run, the commit or the words of
-    the answer. ``owner`` is the part of Lookout that saw the fault first. For a failed gate, ``failed_cases`` are
-    its failed cases and ``verdict_reasons`` are the kinds of its decisive reasons.
+    ``fingerprint`` identifies the fault in every run. It does not depend on the run, the commit or the words of the
+    answer. ``owner`` is the part of Lookout that found the fault first. For a failed gate, ``failed_cases`` has the
+    ids of its failed cases, and ``verdict_reasons`` has the kinds of its decisive reasons.
     """
 
     fingerprint: Sha256
@@ -153,12 +153,19 @@ class FaultIdentity(Record):
 
 
 class Observation(FaultIdentity):
-    """One fault that a run saw. The texts are already redacted.
+    """One fault that a run found. The texts are already redacted.
 
-    ``flaky`` says how often a flaky case was right. ``origin`` says who asked. ``multiplied`` is true for a rate
-    that has grown a lot since the last alert. For a failed gate, ``examples`` are the worst cases without their own
-    alert, ``others`` names further cases, and ``cases_with_alerts`` have their own alerts. If ``is_report`` is
-    true, ``asked`` is an issue, ``expected`` is the reference, and ``answered`` is an agent's report.
+    - ``flaky`` says how often a flaky case was right.
+    - ``origin`` says who asked the question.
+    - ``multiplied`` is true for a rate that has grown a lot since the last alert.
+    - If ``is_report`` is true, ``asked`` is an issue, ``expected`` is the reference, and ``answered`` is an agent's
+      report.
+
+    For a failed gate:
+
+    - ``examples`` has the worst failed cases that have no alert of their own.
+    - ``others`` is a text with the names of further cases.
+    - ``cases_with_alerts`` has the ids of the cases that have their own alert.
     """
 
     run_id: Identifier
@@ -182,7 +189,10 @@ class Observation(FaultIdentity):
     """The target's configured address. It is not redacted in ``reason``."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """Return the observation as an example for an incident about all failures of its kind."""
+        """Return the observation with the fingerprint and reason of an incident about a rate of failures.
+
+        The observation is then an example of these failures.
+        """
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
         )
@@ -203,9 +213,11 @@ class Observation(FaultIdentity):
 class Incident(FaultIdentity):
     """A fault over time. Only its methods change it.
 
-    ``occurrences`` counts the runs that saw the fault since the incident was opened. ``first_commit`` is the deploy
-    with which it appeared. ``thread`` identifies its first message in Slack. While an alert is withheld,
-    ``last_notified_at`` is ``None``. ``notified_cases`` are all failed cases that a message has reported.
+    - ``occurrences`` counts the runs that found the fault since the incident was opened.
+    - ``first_commit`` is the deploy with which the fault first appeared.
+    - ``thread`` identifies the first message about the incident in Slack.
+    - ``last_notified_at`` is ``None`` while an alert is withheld.
+    - ``notified_cases`` has all failed cases that a message has reported.
     """
 
     state: IncidentState
@@ -213,7 +225,10 @@ class Incident(FaultIdentity):
     last_seen_at: UtcTime
     last_notified_at: UtcTime | None = None
     resolved_at: UtcTime | None = None
-    """The time of the last end. It stays set when the fault returns, so use ``is_resolved`` to check the state."""
+    """The time at which the fault ended last.
+
+    It may stay set if the fault returns: check the state with `is_resolved`.
+    """
     occurrences: Annotated[int, Field(ge=1)] = 1
     first_commit: Identifier | None = None
     last_run_id: Identifier
@@ -244,10 +259,11 @@ class Incident(FaultIdentity):
         )
 
     def reopen(self, observation: Observation) -> Self:
-        """Open a resolved incident again. If the fault is the same as before, ``resolved_at`` stays.
+        """Open a resolved incident again. If the fault is the same as before, ``resolved_at`` stays set.
 
-        A gate may fail again for another reason. Then its failed cases are compared or, if no case failed, its
-        reasons. Other faults with the same fingerprint are always the same.
+        A gate can fail again for another reason. Two failures of a gate are the same fault if they have a failed
+        case in common. If neither has failed cases, they are the same fault if they have a kind of reason in
+        common. Other faults with the same fingerprint are always the same.
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
@@ -266,7 +282,7 @@ class Incident(FaultIdentity):
         """Update the open incident with a new observation.
 
         An acknowledged incident is opened again if it got worse. The severity never falls while the incident is
-        open, so that a changing fault does not alert every other night.
+        open. If it could fall, a fault whose severity changes would send an alert every other night.
         """
         return self.model_copy(
             update={
@@ -285,8 +301,8 @@ class Incident(FaultIdentity):
     def is_worsened_by(self, observation: Observation) -> bool:
         """Return whether ``observation`` makes the incident worse.
 
-        It does if it is more severe, if its rate has grown a lot, or if it has a failed case that no message has
-        reported.
+        The incident gets worse if the observation is more severe, if its rate has grown a lot, or if it has a
+        failed case that no message has reported.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
         return observation.severity > self.severity or multiplied or bool(self.find_unreported_cases(observation))
@@ -302,16 +318,16 @@ class Incident(FaultIdentity):
         return self.state is IncidentState.RESOLVED
 
     def record_alert(self, at: datetime, cases: Iterable[str] = ()) -> Self:
-        """Store that an alert was sent at ``at``. The alert also reported the failed ``cases``."""
+        """Record that an alert was sent at ``at``, and that it reported the failed ``cases``."""
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
     def withhold_alert(self) -> Self:
-        """Store that an alert was withheld. The next observation may send the alert."""
+        """Record that an alert was withheld. A later observation can then send the alert."""
         return self.model_copy(update={"last_notified_at": None})
 
     def acknowledge(self) -> Self:
-        """Acknowledge the incident: no reminders unless it gets worse."""
+        """Acknowledge the incident. Lookout then sends no reminders unless the incident gets worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
     def leave_alerts_to_original(self) -> Self:
@@ -366,7 +382,7 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """Return the item with a text that says how often its case was right."""
+        """Return the item with ``text``, which says how often its flaky case was right."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
@@ -380,10 +396,11 @@ class CaseAlert(Record):
 class RunSummary(Record):
     """Facts about a run that all its messages and reports show.
 
-    ``flat`` and ``weighted`` are the scores as text, or ``None`` before the run ends. ``dimensions`` summarises an
-    agent's reports on issues. ``in_common`` has a line for each common cause of failures, and ``changed`` has a
-    line for each change since the last accepted run. ``under_way`` is true if the message was sent before the end
-    of the run.
+    - ``flat`` and ``weighted`` are the scores as text, or ``None`` before the run ends.
+    - ``dimensions`` summarises an agent's reports on issues.
+    - ``in_common`` has a line for each common cause of failures.
+    - ``changed`` has a line for each change since the last accepted run.
+    - ``under_way`` is true if the message was sent before the end of the run.
     """
 
     commit: Identifier | None = None
@@ -432,9 +449,12 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """People's actions on the message. They are added when it is shown, and are not stored with it."""
+    """People's actions on the message. They are added when the message is shown, and are not stored with it."""
     again: str = ""
-    """The results of asking its cases again. They are added when it is shown, and are not stored with it."""
+    """The results of asking its cases again.
+
+    They are added when the message is shown, and are not stored with it.
+    """
 
     @property
     def thread(self) -> str | None:
@@ -502,9 +522,9 @@ class Alert(RunSummary):
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
-        """Return the message after all repeats.
+        """Return the message with a text for each flaky case.
 
-        ``texts`` maps case ids to texts about how often a flaky case was right.
+        ``texts`` maps the id of a flaky case to a text that says how often the case was right.
         """
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item

@@ -16,8 +16,9 @@ Offset = Annotated[int, Field(ge=0)]
 class FileMark(Record):
     """Identifies a log file after a rotation, and states how far the file was read.
 
-    Only its content identifies a file, because copies have other inodes. ``starts_sha256`` are hashes of the first
-    64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last bytes before ``offset``.
+    A file is identified only by its content, because a copy of it has another inode. ``starts_sha256`` has the
+    hashes of its first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last ``tail_bytes`` bytes before
+    ``offset``.
     """
 
     generation: Annotated[int, Field(ge=0)]
@@ -32,7 +33,7 @@ class FileMark(Record):
 class LogCursor(Record):
     """How far a log was read.
 
-    It is stored in one transaction with the entries, so that a restart skips no entry.
+    The cursor is stored in one transaction with the entries that were read. A restart therefore skips no entry.
     """
 
     log: Identifier
@@ -90,7 +91,7 @@ class LogWarningKind(StrEnum):
 
 
 class LogWarning(Record):
-    """A problem for the owner of the log: the log, or some of its lines, are missing."""
+    """A problem that the owner of the log must fix: the log is missing, or some of its lines are missing."""
 
     log: Identifier
     kind: LogWarningKind
@@ -118,7 +119,7 @@ class BlockedReply(Record):
 
     @property
     def has_text(self) -> bool:
-        """Return whether the reply has a question, a text or a claim that a person can judge."""
+        """Return whether the question, the blocked reply or a claim has a text that a person can judge."""
         return any(text and text.strip() for text in (self.user_text, self.blocked_reply, *self.unsupported_claims))
 
 

@@ -70,8 +70,8 @@ class CensusRate(Record):
     example_id: Identifier | None = None
 
     @property
-    def share(self) -> float | None:
-        """The share from 0 to 1, or ``None`` if nothing was graded."""
+    def finding_share(self) -> float | None:
+        """The share (0 to 1) of graded conversations with the finding, or ``None`` if nothing was graded."""
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
@@ -118,7 +118,8 @@ class KindRate(Record):
 class QuestionsAsked(Record):
     """The application's clarifying questions, and users' thumbs on them.
 
-    ``recognised`` counts the questions that were found by their wording. The source marked the other questions.
+    ``recognised`` counts the questions that were found by their wording. The other questions are marked as
+    questions in the source. ``share`` is the share of thumbs up, with the interval ``low`` to ``high``.
     """
 
     questions: Count
@@ -129,8 +130,8 @@ class QuestionsAsked(Record):
     low: Probability | None = None
     high: Probability | None = None
 
-    def add_share(self, share: float, low: float, high: float) -> Self:
-        """Add the share of thumbs up, with its interval."""
+    def with_share(self, share: float, low: float, high: float) -> Self:
+        """Return the counts with the share of thumbs up and its interval."""
         return self.model_copy(update={"share": share, "low": low, "high": high})
 
 
@@ -170,9 +171,10 @@ class ReportsRated(Record):
 class NightlyIntake(Record):
     """What a nightly run read.
 
-    ``read`` counts new conversations, and ``known`` counts those that an earlier run had read. ``repeated`` counts
-    items that occurred more than once; each counts once. ``interrupted`` are the sources that were not read to
-    their end. ``census`` is what rules found in every conversation.
+    - ``read`` counts new conversations, and ``known`` counts conversations that an earlier run had read.
+    - ``repeated`` counts the items that occurred more than once in a source. Such an item counts as one.
+    - ``interrupted`` names the sources that were not read to their end.
+    - ``census`` has what rules found in all conversations.
     """
 
     since: UtcTime
@@ -189,16 +191,21 @@ class NightlyIntake(Record):
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
-    """For each source, whether its conversations contain cited documents. Only then were citations checked."""
+    """For each source, whether citations were checked.
+
+    They are checked if its conversations have cited documents.
+    """
 
 
 class NightlyReport(NightlyIntake):
     """The results of a nightly run of one target.
 
-    ``severe`` is the share of conversations with a failure of severity 3, and ``failed`` is the share with any
-    failure. ``strata`` are the counts for ``severe``, and ``fact_strata`` are the counts of wrong facts.
-    ``reviews`` counts people's reviews that correct the judge's errors. ``graded_by`` names the graders, because
-    rates of different graders are not comparable. ``drift_reading`` is missing if the drift test ignored this run.
+    - ``severe`` is the share of conversations with a failure of severity 3, and ``failed`` the share with any
+      failure.
+    - ``strata`` has the counts behind ``severe``, and ``fact_strata`` has the counts of wrong facts.
+    - ``reviews`` counts people's reviews. They are used to correct the rates for the errors of the judge.
+    - ``graded_by`` names the graders. Rates of different graders are not comparable.
+    - ``drift_reading`` is ``None`` if the drift test ignored this run.
     """
 
     run_id: Identifier
@@ -222,7 +229,7 @@ class NightlyReport(NightlyIntake):
 
     @property
     def state(self) -> str:
-        """The state: ``Partial`` if something is missing, ``Empty`` without new conversations, else ``Graded``."""
+        """``Partial`` if the run has shortfalls, ``Empty`` without new conversations, ``Graded`` otherwise."""
         if self.shortfalls:
             return "Partial"
         return "Graded" if self.read else "Empty"

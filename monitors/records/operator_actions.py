@@ -27,9 +27,11 @@ NO_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 class Silence(Record):
     """Mutes alerts about matching incidents from ``starts_at`` (included) to ``ends_at`` (excluded).
 
-    Of the fields that name incidents, at least one must be set, and all that are set must match. ``ended_by`` is
-    the person who ended the silence early. With ``recurrence``, it mutes only in its recurring periods. If
-    ``scheduled`` is true, a person chose its start time.
+    - ``fingerprint``, ``target``, ``kind``, ``case_id`` and ``failure_kind`` select incidents. At least one of them
+      must be set. An incident matches if it has the same value in every field that is set.
+    - ``ended_by`` is the person who ended the silence early.
+    - If ``recurrence`` is set, the silence mutes only in its recurring periods.
+    - If ``scheduled`` is true, a person chose the start time.
     """
 
     id: Identifier
@@ -43,8 +45,8 @@ class Silence(Record):
     case_id: Identifier | None = None
     failure_kind: FailureKind | None = None
     ended_by: str | None = None
-    # An earlier version refuses unknown fields. So a silence without new fields is stored as that version stores
-    # it.
+    # An earlier version of Lookout refuses unknown fields. A new field is stored only if it is set, and the earlier
+    # version can then read all other silences.
     recurrence: Recurrence | None = Field(default=None, exclude_if=lambda value: value is None)
     scheduled: bool = Field(default=False, exclude_if=lambda value: not value)
 
@@ -60,7 +62,10 @@ class Silence(Record):
         return self
 
     def end_early(self, at: datetime, by: str) -> Self:
-        """Return the silence with the end ``at``, set by this person. The end is not before its start."""
+        """Return the silence with the end ``at``, and with ``by`` as the person who ended it.
+
+        If ``at`` is before the start, the silence ends a millisecond after its start.
+        """
         ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
@@ -98,7 +103,10 @@ class Silence(Record):
         return self.is_active(now) and self.is_about(incident)
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
-        """Yield, in order, the periods in which the silence mutes and that end after ``after``."""
+        """Yield the periods in which the silence mutes alerts, in order.
+
+        Periods that do not end after ``after`` are skipped.
+        """
         if self.recurrence is None:
             periods = iter([Period(self.starts_at, self.ends_at)])
         else:
@@ -114,9 +122,9 @@ class Silence(Record):
 class OperatorAction(Record):
     """A person's action on an alert.
 
-    The same button of a message always gives the same ``id``, even if it is pressed several times. ``by`` is a
-    Slack user id, or the name that was given to the command. Without ``fingerprints``, the action is about all
-    incidents of the message ``alert_id``.
+    A button of a message always gives the same ``id``, even if it is pressed several times. ``by`` is a Slack user
+    id, or the name that was given to the command. If ``fingerprints`` is empty, the action is about all incidents
+    of the message ``alert_id``.
     """
 
     id: Identifier
@@ -160,9 +168,10 @@ class ActionOutcome(Record):
 class HumanLabel(Record):
     """A person's verdict. It is used to measure judges and graders.
 
-    A label on an alert's finding has ``finding_right``, which is false for a false alarm. A label on a reviewed
-    answer has ``answer``, and the probability with which the answer was sampled. A label on a report may have a
-    ``rating`` from 1 to 5. ``reason`` is the grader's reason.
+    - A label on the finding of an alert has ``finding_right``. It is false for a false alarm.
+    - A label on a reviewed answer has ``answer``, and the probability with which the answer was sampled.
+    - A label on a report may have a ``rating`` from 1 to 5.
+    - ``reason`` is the grader's reason.
     """
 
     id: Identifier
@@ -215,7 +224,7 @@ class CaseDraft(Record):
     cut: bool = False
 
     def with_question(self, question: Redacted) -> Self:
-        """Return the draft with other words for its last question."""
+        """Return the draft with another text for its last question."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 
 

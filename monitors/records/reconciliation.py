@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """Replaces a figure that is not known. ``why`` gives the reason."""
+    """Stands in place of a figure that is not known. ``why`` gives the reason."""
 
     why: str
 
@@ -41,8 +41,8 @@ Figure = Interval | Unknown
 class GuardCounts(Record):
     """How many replies the guard blocked (``entries``), and how people labelled them.
 
-    ``right`` counts replies that were bad, and ``wrong`` counts false alarms. An entry with both labels does not
-    count.
+    ``right`` counts blocked replies that were bad, and ``wrong`` counts false alarms. A reply with both labels
+    counts as neither.
     """
 
     entries: Count
@@ -92,7 +92,11 @@ class TrafficCounts(Record):
 
 
 class FoundReply(Record):
-    """A bad reply that a nightly run found, whether the guard also blocked it, and its sampling probability."""
+    """A bad reply that a nightly run found.
+
+    ``held_back`` is true if the guard also blocked the reply. ``inclusion_probability`` is the probability with
+    which its conversation was sampled.
+    """
 
     held_back: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
@@ -101,8 +105,10 @@ class FoundReply(Record):
 class OverlapCounts(Record):
     """Replies that both detectors saw.
 
-    ``matched`` counts blocked replies whose question is in a sampled conversation at the same time. ``same_reply``
-    counts those where the conversation contains the blocked reply itself, and not a replacement.
+    - ``matched`` counts the blocked replies whose question is in a sampled conversation of about the same time.
+    - ``same_reply`` counts the matched replies for which the conversation contains the blocked reply itself, and
+      not the text that replaced it.
+    - ``found`` has the bad replies that the nightly runs found.
     """
 
     matched: Count = 0
@@ -118,8 +124,8 @@ class OverlapCounts(Record):
 class ReconciliationCounts(Record):
     """All counts for a target from ``since`` to ``until``.
 
-    ``runs_left_out`` counts runs that had other graders than the newest nightly run, so that their rates are not
-    comparable.
+    ``runs_left_out`` counts nightly runs that are not used. Older runs can have other graders or another judge than
+    the newest run, and their rates are then not comparable.
     """
 
     target: Identifier
@@ -134,11 +140,15 @@ class ReconciliationCounts(Record):
 class Reconciliation(Record):
     """What the guard blocked, what it let through, and what neither detector found.
 
-    ``precision`` is the share of blocked replies that were bad, and ``held_back_rightly`` is their number.
-    ``flagged`` is the share of all conversations that the judge calls bad. ``served_bad`` is the number of bad
-    conversations that users received. ``recall`` is the share of all bad replies that the guard blocked. ``missed``
-    counts bad conversations that users received and neither detector found. ``judge_blind`` counts bad
-    conversations that the judge would pass. ``total_bad`` counts all bad replies, including blocked ones.
+    - ``precision`` is the share of blocked replies that were bad, and ``held_back_rightly`` is the number of
+      blocked replies that were bad.
+    - ``flagged`` is the share of all conversations that the judge calls bad.
+    - ``served_bad`` is the number of bad conversations that users received.
+    - ``recall`` is the share of all bad replies that the guard blocked.
+    - ``missed`` is the number of bad conversations that users received and that neither detector found.
+    - ``judge_blind`` is the number of bad conversations that the judge would pass.
+    - ``total_bad`` is the number of all bad replies, including the blocked ones.
+    - ``corrected`` is true if the figures are corrected for the errors of the judge, which people's reviews show.
     """
 
     counts: ReconciliationCounts

@@ -1,7 +1,7 @@
 """Weekly time windows in a time zone, such as ``every Sunday 02:00–04:00 Europe/Berlin``.
 
-A window contains each minute that the zone's clock shows within it. If the clock skips an hour, this hour has no
-minutes. If the clock shows an hour twice, the hour counts twice.
+A time is in a window if the clock of the zone shows a time in the window. If the clock skips an hour in spring, the
+window has no minutes in this hour. If the clock shows an hour twice in autumn, both hours are in the window.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEEK_MINUTES: Final = 7 * DAY_MINUTES
 MAX_STEP_MIN: Final = 60
 """Longest step, in minutes, in the search for the start and end of a window.
 
-No zone changes its clock twice within an hour.
+A step of an hour contains at most one clock change, because no zone changes its clock twice within an hour.
 """
 
 _WINDOW: Final = re.compile(
@@ -59,13 +59,13 @@ def _parse_window(text: str) -> _WeeklyWindow:
     """Parse days and times. Raises a `ValueError` that names the invalid part."""
     match = _WINDOW.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{ACCEPTED}; these have no start and end")
+        raise ValueError(f"{ACCEPTED}; the start and end times are missing")
     if rest := match["rest"].strip():
         raise ValueError(f"{ACCEPTED}, without {rest!r}; `zone` names the zone")
     days, names = _parse_days(match["days"])
     start_min, end_min = (_parse_minute_of_day(match[bound]) for bound in ("start", "end"))
     if (start_min - end_min) % DAY_MINUTES == 0 and end_min - start_min != DAY_MINUTES:
-        raise ValueError(f"{ACCEPTED}; the start is the end, and a whole day is 00:00-24:00")
+        raise ValueError(f"{ACCEPTED}; the start and the end are the same time. Write a whole day as 00:00-24:00")
     minutes = bytearray(WEEK_MINUTES)
     for day in days:
         for minute in range(start_min, end_min if end_min > start_min else end_min + DAY_MINUTES):

@@ -13,7 +13,7 @@ from monitors.records.grades import Aspect, CaseOutcome, Judged, JudgeLineage
 
 
 class AnswerVerdict(StrEnum):
-    """A person's verdict on an answer. After ``UNSURE``, the person is not asked about it again."""
+    """A person's verdict on an answer. After ``UNSURE``, Lookout does not show the answer to this person again."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -36,9 +36,10 @@ class AnswerId(Record):
 
 
 class ReviewCandidate(NamedTuple):
-    """A graded answer that people may review. Its texts are missing, because there may be hundreds of thousands.
+    """A graded answer that people may review.
 
-    ``severe`` is true if its case has severity 3. ``verdicts`` lists all verdicts in one text.
+    It has no texts of the answer, because there may be hundreds of thousands of candidates. ``severe`` is true if
+    its case has severity 3. ``verdicts`` lists all verdicts in one text.
     """
 
     answer_id: AnswerId
@@ -100,7 +101,10 @@ class ReviewedAnswer(Record):
 
 
 class ReviewedRating(NamedTuple):
-    """A judge's rating and one person's rating of the same report, from 1 to 5. ``people`` counts its raters."""
+    """A judge's rating and one person's rating of the same report, from 1 to 5.
+
+    ``people`` is the number of people who rated the report.
+    """
 
     answer_id: AnswerId
     target: str

@@ -32,7 +32,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""Minimum share of the answers sent to a judge that it must grade. Otherwise the judging is incomplete."""
+"""Minimum share of the answers for the judge that the judge must grade. Otherwise the judging is incomplete."""
 
 
 class JudgeState(StrEnum):
@@ -43,7 +43,7 @@ class JudgeState(StrEnum):
 
 
 def format_missing_price(model: str) -> str:
-    """Say that a model's price is unknown, and which row to add to lookout.toml."""
+    """Format a message that a model's price is unknown, with the row to add to lookout.toml."""
     return (
         f"the price of {model} is unknown; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
@@ -54,13 +54,22 @@ def format_missing_price(model: str) -> str:
 class Judging(Record):
     """What a judge did in a run, and what this cost. If there was no judge, ``why`` is the reason.
 
-    ``left_open`` counts the answers that rules could not decide, including ``to_confirm`` answers whose grade a
-    judge must confirm. Of the answers to confirm, the judge failed ``disputed`` ones that rules pass. ``by_rule``
-    answers failed without a judge. ``unaskable`` answers had nothing to compare with. ``judged`` answers have a
-    judge's grade. ``void_grades`` do not count, because the judge graded known answers wrong in ``void_groups``
-    of the ``groups``. ``ungraded_because`` are the reasons for missing grades. ``cost_usd`` is the total cost
-    without the calls of ``unpriced_models``. ``not_by_batch`` says which verdicts a batch did not return, so that
-    they were requested at the full price. For ``estimated_calls``, the provider did not count the tokens.
+    Counts of answers:
+
+    - ``left_open``: rules could not decide them. ``to_confirm``, ``by_rule`` and ``unaskable`` are parts of this.
+    - ``to_confirm``: rules graded them, and a judge must confirm the grade. ``disputed`` counts those of them that
+      rules pass and the judge failed.
+    - ``by_rule``: they failed without a judge.
+    - ``unaskable``: they had nothing to compare with.
+    - ``judged``: they have a judge's grade.
+
+    The judge also grades some answers whose right grade is known. ``groups`` counts the groups of calls that were
+    checked in this way. In ``void_groups`` of them, the judge graded known answers wrong: the ``void_grades`` of
+    these groups do not count. ``ungraded_because`` has the reasons for missing grades.
+
+    ``cost_usd`` is the total cost, without the calls of ``unpriced_models``. ``not_by_batch`` has texts about the
+    verdicts that a batch did not return. They were requested again at the full price. ``estimated_calls`` counts
+    the calls for which the provider did not report the number of tokens.
     """
 
     state: JudgeState
@@ -99,7 +108,7 @@ class Judging(Record):
 
     @property
     def needed_judge_count(self) -> int:
-        """How many answers needed a judge."""
+        """How many of the answers in ``left_open`` needed a judge: those neither failed by a rule nor unaskable."""
         return self.left_open - self.by_rule - self.unaskable
 
     @property
@@ -122,8 +131,8 @@ class Judging(Record):
 class MutantCount(Record):
     """How many mutants of one kind the graders failed. A mutant is a right reply with a planted fault.
 
-    ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. The others need
-    a judge. ``low`` and ``high`` are the 95 % interval of the share that was caught.
+    ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. The other
+    mutants need a judge. ``low`` and ``high`` are the limits of the 95 % interval of the share of caught mutants.
     """
 
     name: str
@@ -148,7 +157,8 @@ class MutantCount(Record):
 class MutationScores(Record):
     """The counts of all mutants of a suite's cases. ``severe`` counts the mutants of severity 3.
 
-    Planted personal data is easy to find, so severe mutants without it are counted separately.
+    Planted personal data is easy to find. Severe mutants without personal data are therefore counted separately,
+    too.
     """
 
     cases: Count
@@ -163,9 +173,9 @@ class MutationScores(Record):
 class QuestionCounts(Record):
     """The questions for which agents interrupted their work in a run.
 
-    A ``useful`` question asks for something that the issue lacks; a ``needless`` question asks for something that
-    it states. Other questions could not be classified. ``share`` is the share of useful questions among the
-    classified ones, with its 95 % interval.
+    A ``useful`` question asks for something that the issue does not state. A ``needless`` question asks for
+    something that the issue states. The other questions could not be classified. ``share`` is the share of useful
+    questions among the classified questions, with its 95 % interval.
     """
 
     asked: Annotated[int, Field(ge=1)]
@@ -248,9 +258,10 @@ class Ratio(Record):
 class SeverityTally(Record):
     """The cases that count with one severity. This is a row of the score calculation.
 
-    A failed case counts with the severity of its failure. ``not_correct`` includes the ``no_answer`` cases, whose
-    answer is missing by the application's fault, and the ``raised`` cases, whose failure is more severe than the
-    case.
+    A failed case counts with the severity of its failure. ``not_correct`` includes two kinds of cases:
+
+    - ``no_answer`` cases: the answer is missing, and the application caused it.
+    - ``raised`` cases: the failure is more severe than the case.
     """
 
     severity: Severity
@@ -288,7 +299,8 @@ class Scores(Record):
 class Metric(Record):
     """A share with its 95 % interval, and its target if one is configured.
 
-    If related cases form ``clusters``, the interval uses the effective number of cases.
+    Related cases form ``clusters`` and tend to fail together. The interval then uses the effective number of cases,
+    which is smaller than ``total``.
     """
 
     name: Identifier
@@ -313,7 +325,10 @@ def format_metric_name(name: str) -> str:
 
 
 class IssuePath(Record):
-    """The average number of an agent's steps for an issue. ``repeated`` of them repeat an earlier step."""
+    """The average number of an agent's steps for an issue.
+
+    ``repeated`` is how many of them repeat an earlier step.
+    """
 
     case_id: Identifier
     steps: Annotated[float, Field(gt=0)]
@@ -324,8 +339,8 @@ class IssuePath(Record):
 class TriageSummary(Record):
     """Figures about an agent's reports on issues.
 
-    ``accuracy`` is the share of correct reports. A report that is missing by the application's fault is not
-    correct. ``paths`` are the agent's steps, if they are known.
+    ``accuracy`` is the share of correct reports. A missing report counts as not correct if the application caused
+    it. ``paths`` has the numbers of the agent's steps, if they are known.
     """
 
     issues: Annotated[int, Field(ge=1)]
@@ -357,7 +372,7 @@ class Latency(Record):
 class Coverage(Record):
     """How many cases were graded, and which share must be graded (``floor``).
 
-    An answer that is missing by the application's fault counts as graded.
+    A missing answer counts as graded if the application caused it.
     """
 
     asked: Count
@@ -380,8 +395,8 @@ class CaseResult(Record):
 class RunExperiment(Record):
     """The run as an experiment on a platform such as LangSmith.
 
-    ``unlinked`` cases have no example in the dataset, so they are not in the experiment. ``problem`` says why the
-    experiment is missing or incomplete.
+    ``unlinked`` counts the cases that are not in the experiment, because the dataset has no example for them.
+    ``problem`` says why the experiment is missing or incomplete.
     """
 
     dataset: str
@@ -405,11 +420,15 @@ class RunIdentity(Record):
 class RunReport(RunIdentity):
     """The result of a run: its verdict and everything behind it.
 
-    ``interrupted`` is true for a run that was stopped; its verdict is never PASS. ``resumed_cases`` were answered
-    before a restart. A run with a ``pull_request`` is not used as a baseline. ``comparison`` compares with the
-    baseline. ``sights`` are the smallest drops that the run can detect. ``first_look`` is what failed cases have
-    in common. ``recheck`` has the results of asking failed cases again. Fields that an older run does not have
-    are ``None`` or empty.
+    - ``interrupted`` is true for a run that was stopped. Its verdict is never PASS.
+    - ``resumed_cases`` counts the cases that were answered before a restart.
+    - A run with a ``pull_request`` is not used as a baseline.
+    - ``comparison`` compares the run with its baseline.
+    - ``sights`` has the smallest drops that the run can detect.
+    - ``first_look`` has what failed cases have in common.
+    - ``recheck`` has the results of asking failed cases again.
+
+    Fields that an older run does not have are ``None`` or empty.
     """
 
     verdict: Verdict
@@ -440,7 +459,7 @@ class RunReport(RunIdentity):
     interrupted: bool = False
     resumed_cases: Count = 0
 
-    def add_background(
+    def with_background(
         self,
         *,
         mutation_score: MutationScores | None,
@@ -449,7 +468,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Return the report with facts that do not change the verdict: the mutation score, and possible causes."""
+        """Return the report with facts that do not change the verdict, such as the mutation score."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -460,11 +479,11 @@ class RunReport(RunIdentity):
             }
         )
 
-    def add_recheck(self, recheck: Recheck) -> Self:
+    def with_recheck(self, recheck: Recheck) -> Self:
         """Return the report with the results of the severe failed cases that were asked again."""
         return self.model_copy(update={"recheck": recheck})
 
-    def add_experiment(self, experiment: RunExperiment) -> Self:
+    def with_experiment(self, experiment: RunExperiment) -> Self:
         """Return the report with the run's experiment on the target's platform."""
         return self.model_copy(update={"experiment": experiment})
 

@@ -1,7 +1,7 @@
 """Phrases and patterns that a reply must contain or must not contain.
 
-A pattern is a regular expression between two slashes. So that no reply makes a pattern slow, ``*`` and ``+`` match
-at most `REACH` times.
+A pattern is a regular expression between two slashes. In a pattern, ``*`` and ``+`` match at most `REACH` times.
+This limit keeps the search fast for every reply.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 REACH: Final = 60
 """Maximum number of repeats that ``*`` and ``+`` match in a pattern."""
 MAX_WAYS: Final = 5_000
-"""Maximum number of ways in which a pattern can match at one position. A pattern with more is refused."""
+"""Maximum number of ways in which a pattern can match at one position. A pattern with more ways is refused."""
 _MAX_REPEATS: Final = 1_000
 _PATTERN_PIECE = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
@@ -56,7 +56,7 @@ SayingText = Annotated[str, Field(min_length=1), AfterValidator(_require_valid_s
 
 
 class _OpenBracket:
-    """The state of an open bracket: its number of branches, and whether its length is variable."""
+    """An open group of a pattern: its number of branches, and whether its length is variable so far."""
 
     def __init__(self) -> None:
         self.branches, self.is_open = 1, False
@@ -119,5 +119,7 @@ def _parse_quantifier(piece: str) -> tuple[int, int] | None:
     minimum = int(low or 0)
     maximum = int(high) if high else max(minimum, REACH) if comma else minimum
     if maximum > _MAX_REPEATS or minimum > maximum:
-        raise ValueError(f"{piece} repeats too often; at most {_MAX_REPEATS}, the smaller number first")
+        raise ValueError(
+            f"{piece} is not allowed; write at most {_MAX_REPEATS} repeats, and the smaller number first"
+        )
     return minimum, maximum

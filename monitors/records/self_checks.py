@@ -28,7 +28,7 @@ from monitors.records.targets import Environment
 DRILL_TARGET: Final = "lookout-drill"
 """The name of the drill's target. No configured target may use this name."""
 TEST_TARGET: Final = "lookout-test"
-"""The target's name in a test message, which is about no target."""
+"""The name that a test message has in place of a target."""
 
 Seconds = Annotated[float, Field(ge=0.0)]
 
@@ -59,7 +59,7 @@ class DrillStation(StrEnum):
 
     @property
     def place(self) -> str:
-        """The name as it is in a sentence: ``the browser``, ``Slack``."""
+        """The name for use in a sentence: ``the browser``, ``Slack``."""
         return self.value if self is DrillStation.SLACK else f"the {self.value}"
 
 
@@ -145,7 +145,10 @@ class RecordedAsk(Record):
 
     @property
     def is_graded(self) -> bool:
-        """Return whether the result counts: right, wrong, or missing by the application's fault."""
+        """Return whether the result counts.
+
+        It counts if the answer was right or wrong, or if the answer is missing and the application caused this.
+        """
         return self.outcome in (CaseOutcome.CORRECT, CaseOutcome.FAILED) or (
             self.outcome is CaseOutcome.NO_ANSWER and self.blame is Blame.APP
         )
@@ -179,7 +182,7 @@ class RecordedAsk(Record):
 class RepeatedCase(Record):
     """All results of one case on one build, graded by the same graders.
 
-    ``build`` is the commit. If the application does not report its commit, it is the session.
+    ``build`` is the commit. If the application does not report its commit, ``build`` is the id of the session.
     """
 
     case_id: Identifier
@@ -192,15 +195,17 @@ class RepeatedCase(Record):
 
     @property
     def graded(self) -> Sequence[RecordedAsk]:
-        """The results that count for the application."""
+        """The results that count: see `RecordedAsk.is_graded`."""
         return [ask for ask in self.asks if ask.is_graded]
 
 
 class FlipRate(Record):
-    """How often only one of two results showed a failure.
+    """How often a failure occurred in only one of two results of the same case on the same build.
 
-    ``flips`` of ``pairs`` graded pairs differed, with the 95 % interval. In ``shown`` pairs the failure occurred
-    at least once, in ``again`` pairs both times. ``enough`` is false if there are too few pairs.
+    - ``pairs`` counts the graded pairs of results, and ``flips`` the pairs with the failure in only one result.
+    - ``low`` and ``high`` are the limits of the 95 % interval of the share of flips.
+    - ``shown`` counts the pairs with the failure in at least one result, and ``again`` the pairs with it in both.
+    - ``enough`` is false if there are too few pairs.
     """
 
     name: str
@@ -237,8 +242,8 @@ class FalseFailRate(Record):
 class MissedFault(Record):
     """The probability that a fault in one severity-3 case is missed.
 
-    ``shows`` is the share of its answers that show the fault. ``no_fail`` is the probability that the verdict is
-    not FAIL, ``no_alert`` that nobody gets an alert.
+    ``shows`` is the share of the case's answers that show the fault. ``no_fail`` is the probability that the
+    verdict is not FAIL. ``no_alert`` is the probability that nobody gets an alert.
     """
 
     shows: Probability
@@ -256,8 +261,9 @@ class RepeatAdvice(Record):
 class Repeatability(Record):
     """How often a target's answers vary by chance, computed from all recorded repeats.
 
-    ``steady_failures`` are cases that failed most of the time, which is not chance but a fault. ``noise`` is the
-    share of results of other cases that fail by chance. ``advice`` has an entry for each number of repeats.
+    - ``steady_failures`` has the cases that failed most of the time. Such failures are a fault and not chance.
+    - ``noise`` is the share of results of the other cases that fail by chance.
+    - ``advice`` has an entry for each number of repeats.
     """
 
     target: Identifier
@@ -277,16 +283,16 @@ class Repeatability(Record):
     noise_high: Probability = 1.0
     advice: tuple[RepeatAdvice, ...] = ()
 
-    def add_noise(self, noise: float, *, low: float, high: float) -> Self:
-        """Add the share of answers that fail by chance, with its interval."""
+    def with_noise(self, noise: float, *, low: float, high: float) -> Self:
+        """Return the figures with the share of answers that fail by chance, and its interval."""
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
-    def add_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
-        """Add the effects of each number of repeats."""
+    def with_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
+        """Return the figures with the effects of each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
     def with_session_counts(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
-        """Set how many sessions and runs the pairs came from."""
+        """Return the figures with the numbers of sessions, and of pairs that come from runs."""
         return self.model_copy(
             update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}
         )
@@ -296,8 +302,10 @@ class Repeatability(Record):
 class RepeatabilityRun(Record):
     """A session in which sampled cases were asked twice.
 
-    ``void`` says why its pairs do not count, such as a deploy in between. ``stopped`` says why fewer cases than
-    ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
+    - ``void`` says why the pairs of the session do not count, for example because of a deploy between the two
+      answers. It is empty if they count.
+    - ``stopped`` says why fewer cases than ``sampled`` were asked twice.
+    - ``graded_by`` is a hash of the graders, the judge and their settings.
     """
 
     run_id: Identifier
@@ -316,8 +324,8 @@ class RepeatabilityRun(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     figures: Repeatability | None = None
 
-    def add_figures(self, figures: Repeatability | None) -> Self:
-        """Set the figures of all repeats that were recorded by its end."""
+    def with_figures(self, figures: Repeatability | None) -> Self:
+        """Return the session with the figures of all repeats that were recorded up to its end."""
         return self.model_copy(update={"figures": figures})
 
 

@@ -13,14 +13,14 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""Values, and the number of answers that had each. Empty if the value is unknown."""
+"""Each value, and the number of answers that had this value. Empty if no value is known."""
 
 
 class AnswerMark(Record):
-    """The properties of an answer that are compared between runs. They do not include its text.
+    """The properties of an answer that are compared between runs. The text of the answer is not stored.
 
-    ``text`` is the beginning of a hash of its words. ``document`` is the document of the case, or the first
-    source that the answer names.
+    ``text`` is the beginning of a hash of the answer's words. ``document`` is the document of the case, or the
+    first source that the answer names.
     """
 
     case_id: Identifier
@@ -37,9 +37,12 @@ class AnswerMark(Record):
 class RunSnapshot(Record):
     """What Lookout recorded about the application and about itself during a run.
 
-    ``versions`` are other values that the application reported about its build. ``bundles`` are the page's
-    scripts and styles, ``shells`` hashes of its HTML. ``documents`` are the cited sources. ``settings`` are
-    hashes of parts of the configuration. ``None`` and empty values are unknown.
+    - ``versions`` has further values that the application reported about its build.
+    - ``bundles`` has the page's scripts and styles, and ``shells`` has hashes of its HTML.
+    - ``documents`` has the cited sources.
+    - ``settings`` has hashes of parts of the configuration.
+
+    A value that is ``None`` or empty was not recorded.
     """
 
     commit: Identifier | None = None
@@ -80,7 +83,7 @@ class RunSnapshot(Record):
         answers: tuple[AnswerMark, ...],
         concurrency: int | None,
     ) -> Self:
-        """Add what the answers and pages of the run say about the application."""
+        """Return the snapshot with what the answers and pages of the run show about the application."""
         return self.model_copy(
             update={
                 "versions": versions,
@@ -136,7 +139,8 @@ class RunChange(Record):
 class WhatChanged(Record):
     """What is different from the last accepted run. If ``changes`` is empty, no difference was recorded.
 
-    ``missing`` says why nothing could be compared. ``not_known`` names what was not recorded in both runs.
+    ``missing`` says why nothing could be compared. ``not_known`` names what at least one of the runs did not
+    record.
     """
 
     since_run_id: Identifier | None = None
@@ -147,16 +151,16 @@ class WhatChanged(Record):
     not_known: tuple[str, ...] = ()
 
     def with_missing_reason(self, missing: str) -> Self:
-        """Set why nothing could be compared."""
+        """Return the result with the reason why nothing could be compared."""
         return self.model_copy(update={"missing": missing})
 
-    def add_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Add the differences, the most informative first, and what was not recorded in both runs."""
+    def with_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
+        """Return the result with the differences, the most informative first, and with what was not recorded."""
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
     def changed_sides(self) -> frozenset[ChangeKind]:
-        """The kinds of the recorded changes."""
+        """The kinds of the changes. Changed limits, and possible effects of other changes, are ignored."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
         )

@@ -56,7 +56,7 @@ class Target(Record):
 
 
 MIN_COMMIT_CHARACTERS: Final = 7
-"""Minimum length of an abbreviated commit. Git itself writes no shorter abbreviation."""
+"""Minimum length of an abbreviated commit. Git's own abbreviations are at least this long by default."""
 
 
 def is_same_commit(first: str, second: str) -> bool:
@@ -84,7 +84,8 @@ EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^
 class GitChange(Record):
     """The change that a CI job checks. Values that are unknown are ``None``.
 
-    ``head`` is the commit that gets the status. ``target_branch`` is the branch into which it is to be merged.
+    ``head`` is the commit that gets the status. ``target_branch`` is the branch into which the change will be
+    merged.
     """
 
     head: str | None = None
@@ -116,8 +117,12 @@ class ReportedDeploy(Record):
     deployment: Identifier | None = None
     """The sender's id of this deployment.
 
-    A repeated delivery has the same id; a rollback or a redeploy has another.
+    A repeated delivery of the same report has the same id. A rollback or a redeploy has another id. Its form
+    depends on the sender:
 
-    A number is GitHub's deployment, ``run-WORKFLOW-RUN-ATTEMPT`` its workflow run, ``push-COMMIT`` its push from a
-    commit, ``message-HASH`` a Standard Webhook, ``after-TIME`` what the poll found running again.
+    - a number: a GitHub deployment
+    - ``run-WORKFLOW-RUN-ATTEMPT``: a GitHub workflow run
+    - ``push-COMMIT``: a GitHub push that started from this commit
+    - ``message-HASH``: a Standard Webhook
+    - ``after-TIME``: a build that the poll found running again
     """

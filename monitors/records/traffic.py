@@ -28,9 +28,11 @@ class Feedback(Record):
 class Turn(Record):
     """A user's message and the reply to it. If ``reply_text`` is empty, there was no reply.
 
-    ``lists_citations`` is true if the source has a field for citations. ``context`` are the passages that the
-    application used. ``app_path`` names the model or path that replied. ``is_question`` says whether the reply is a
-    clarifying question. If ``is_report`` is true, the message is an issue, and the reply is an agent's report.
+    - ``lists_citations`` is true if the source has a field for citations.
+    - ``context`` has the passages that the application used.
+    - ``app_path`` names the model or path that replied.
+    - ``is_question`` says whether the reply is a clarifying question.
+    - If ``is_report`` is true, the message is an issue, and the reply is an agent's report.
     """
 
     user_text: str
@@ -49,9 +51,9 @@ class Turn(Record):
 
 
 class Conversation(Record):
-    """A completed conversation. ``origin_id`` is its id in the source.
+    """A completed conversation.
 
-    ``id`` is the same id as a valid `Identifier`.
+    ``origin_id`` is its id in the source. ``id`` is this id in the form of a valid `Identifier`.
     """
 
     id: Identifier
@@ -60,7 +62,7 @@ class Conversation(Record):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     app_version: str | None = None
     user_key: str | None = None
-    """The user's name in the source. A pseudonym replaces it before it is stored."""
+    """The user's name in the source. It is replaced by a pseudonym before the conversation is stored."""
 
 
 class SourceWarningKind(StrEnum):
@@ -118,7 +120,7 @@ class Watermark(Record):
 class SampledConversation(Record):
     """A sampled conversation, and the probability with which it was sampled.
 
-    This probability is its weight in rates.
+    In rates, the conversation has a weight of 1 divided by this probability.
     """
 
     conversation: Conversation

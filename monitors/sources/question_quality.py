@@ -31,7 +31,7 @@ def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
     if not rated:
         return asked
     low, high = compute_wilson_interval(tally.up, rated)
-    return asked.add_share(tally.up / rated, low, high)
+    return asked.with_share(tally.up / rated, low, high)
 
 
 def count_questions(conversation: Conversation) -> QuestionTally:

@@ -2,9 +2,9 @@
 
 Rates that are based on the judge's grades can be corrected for these errors.
 
-Counts may be weighted sums, so that a sample with unequal inclusion probabilities represents all answers. The
-weight of an answer is 1 / its probability. The sums are scaled to Kish's effective size
-(`compute_effective_counts`).
+Counts may be weighted sums. Answers that were sampled with a small probability stand for many other answers: the
+weight of an answer is 1 divided by its sampling probability. `compute_effective_counts` scales the sums to the
+number of equally weighted answers that would give the same precision.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_wilson_interval
 
 Counts = Sequence[Sequence[float]]
-"""A square table. Its rows are the categories of one rater, its columns those of the other rater."""
+"""A square table of counts. Its rows are the grades of one rater, its columns the grades of the other rater."""
 
 
 class Estimate(NamedTuple):
@@ -29,9 +29,9 @@ class Estimate(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Count answers by the judge's grade (first word) and by the people's grade (second word).
+    """The number of answers for each pair of a judge's grade (first word) and people's grade (second word).
 
-    ``passed_wrong`` are the judge's false passes, ``failed_right`` are its false failures.
+    ``passed_wrong`` counts the judge's false passes. ``failed_right`` counts the judge's false failures.
     """
 
     passed_right: float
@@ -46,11 +46,12 @@ class Confusion(NamedTuple):
 
 
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
-    """Return counts of answers given as (judge passed, people found it right, inclusion probability).
+    """Count ``answers``, given as (judge passed, people found it right, inclusion probability), with weights.
 
-    The weight of an answer is 1 / its probability. The sums are scaled to Kish's effective size, ``(sum w)^2 / sum
-    w^2`` (L. Kish, Survey Sampling, 1965). If all probabilities are equal, the result is the plain counts.
-    Probabilities must be above 0.
+    The weight w of an answer is 1 divided by its probability, which must be above 0. The counts are scaled: their
+    sum is Kish's effective size, ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965). This is the number of
+    equally weighted answers with the same precision. If all probabilities are equal, the result is the plain
+    counts.
     """
     if not answers:
         return Confusion(0, 0, 0, 0)
@@ -63,12 +64,15 @@ def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Con
 
 
 def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa with its large-sample interval; ``None`` if it is undefined.
+    """Return Cohen's kappa, a measure of how far two raters agree beyond chance, with its interval.
 
-    Kappa is undefined without counts, or if both raters always gave the same single grade. Source of the standard
-    error, for a kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of
-    kappa and weighted kappa", Psychological Bulletin 72 (1969). If a cell is empty, half an answer is added to
-    every cell, but only for the interval: perfect agreement on ten answers does not prove a perfect judge.
+    Kappa is 1 for perfect agreement. It is 0 if the raters agree only as often as chance would make them agree. The
+    result is ``None`` without counts, or if both raters always gave the same single grade.
+
+    The standard error is the large-sample error of J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard
+    errors of kappa and weighted kappa", Psychological Bulletin 72 (1969). If a cell of the table is empty, half an
+    answer is added to every cell for the interval. Without this, perfect agreement on ten answers would seem to
+    prove a perfect judge.
     """
     size = len(counts)
     weights = [[float(i == j) for j in range(size)] for i in range(size)]
@@ -76,13 +80,14 @@ def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate
 
 
 def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` if it is undefined.
+    """Return Cohen's kappa for ratings such as 1 to 5, where a large disagreement counts more than a small one.
 
     The weight of a disagreement is the square of the distance between the two ratings: J. Cohen, "Weighted kappa",
     Psychological Bulletin 70 (1968). With these weights, kappa is an intraclass correlation (J. L. Fleiss, J.
-    Cohen, Educational and Psychological Measurement 33, 1973). The interval is computed as in
-    `compute_cohen_kappa`. If a cell is empty, two answers in total are added for the interval, spread evenly over
-    all cells.
+    Cohen, Educational and Psychological Measurement 33, 1973).
+
+    The interval and the cases of ``None`` are those of `compute_cohen_kappa`. If a cell is empty, two answers in
+    total are added for the interval, spread evenly over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
@@ -102,7 +107,7 @@ def _estimate_kappa(counts: Counts, weights: Counts, *, added: float, confidence
 
 
 def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa between a judge and people."""
+    """Return Cohen's kappa between a judge and people. See `compute_cohen_kappa`."""
     table = (
         (confusion.passed_right, confusion.passed_wrong),
         (confusion.failed_right, confusion.failed_wrong),
@@ -111,25 +116,30 @@ def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Esti
 
 
 def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of answers that the judge passes, among those that people find wrong (Wilson's interval)."""
+    """Return which share of the answers that people find wrong the judge passes, with Wilson's interval."""
     return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
 def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of answers that the judge fails, among those that people find right (Wilson's interval)."""
+    """Return which share of the answers that people find right the judge fails, with Wilson's interval."""
     return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 
 def compute_corrected_pass_rate(
     passed: float, judged: float, confusion: Confusion, *, confidence: float = 0.95
 ) -> Estimate | None:
-    """Estimate the share of answers that people would find right, corrected for the errors in ``confusion``.
+    """Estimate the share of answers that people would find right.
 
-    The judge passed ``passed`` of ``judged`` answers. Estimate: W. J. Rogan, B. Gladen, American Journal of
-    Epidemiology 107 (1978), clipped to [0, 1]. Interval: Zs. Lang, J. Reiczigel, "Confidence limits for prevalence
-    of disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113 (2014), which
-    assumes a judge that is right more often than wrong about both right and wrong answers. Returns ``None`` if
-    ``confusion`` has no right or no wrong answers, or if the judge is no better than chance.
+    The judge passed ``passed`` of ``judged`` answers. ``confusion`` shows how often the judge errs: which share of
+    right answers it passes, and which share of wrong answers it fails. The estimate is the true share that explains
+    the judge's share of passes with these errors. It is limited to values from 0 to 1.
+
+    Returns ``None`` if ``confusion`` has no right answers or no wrong answers, or if the judge is not better than
+    chance.
+
+    Estimate: W. J. Rogan, B. Gladen, American Journal of Epidemiology 107 (1978). Interval: Zs. Lang, J. Reiczigel,
+    "Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity", Preventive
+    Veterinary Medicine 113 (2014).
     """
     right = confusion.passed_right + confusion.failed_right
     wrong = confusion.passed_wrong + confusion.failed_wrong
@@ -147,9 +157,9 @@ def compute_corrected_pass_rate(
 def _compute_lang_reiczigel_limits(
     passed: float, judged: float, confusion: Confusion, z: float
 ) -> tuple[float, float]:
-    """Compute equations 6, 7 and 15 to 17 of Lang and Reiczigel.
+    """Return the limits of the corrected pass rate: equations 6, 7 and 15 to 17 of Lang and Reiczigel.
 
-    A misprint is corrected: ``(1 - p)^2`` instead of ``1 + p``.
+    A misprint in the paper is corrected here: ``(1 - p)^2`` instead of ``1 + p``.
     """
     right = confusion.passed_right + confusion.failed_right + 2
     wrong = confusion.passed_wrong + confusion.failed_wrong + 2
@@ -179,7 +189,7 @@ def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
 
 
 _CHANCE_TOLERANCE = 1e-12
-"""If chance agreement differs from 1 by less than this, both raters gave only one grade, so kappa is undefined."""
+"""Kappa is undefined if chance agreement differs from 1 by less than this: both raters then gave only one grade."""
 
 
 def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:

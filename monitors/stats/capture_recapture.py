@@ -1,42 +1,46 @@
 """Estimate the number of bad replies that both the application's guard and the nightly runs missed. Pure.
 
-The guard examines all replies and holds some back. The nightly run examines a sample of the served replies. The
-total therefore has two parts that do not overlap, each with a separate estimate:
+The guard examines all replies and blocks some of them. The nightly run examines a sample of the replies that users
+received ("served" replies). The bad replies therefore have two parts that do not overlap, each with its own
+estimate:
 
-- Held back. People label some entries of the guard's log, which are assumed to be a random sample: precision has
-  Wilson's interval, and the number correctly blocked the exact hypergeometric one.
-- Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly runs,
-  corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are known
-  from reviews by people, and are assumed to be the same on live traffic.
+- Blocked. People label some entries of the guard's log, which are assumed to be a random sample. The share of bad
+  replies among them has Wilson's interval. Their number has exact hypergeometric limits.
+- Served. The share of conversations with a bad reply is estimated from the strata of all nightly runs and corrected
+  for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). These errors are known from
+  reviews by people. They are assumed to be the same on live traffic.
 
-Recall, correctly blocked / (correctly blocked + served bad), counts replies against conversations. A conversation
-with two bad replies counts once, which makes recall somewhat too high (the report has the number of such cases).
-Its two parts come from different samples. Their intervals are joined on the logarithm of their ratio by the method
-of G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
-Statistics in Medicine 27 (2008).
+Recall is the number of bad replies that were blocked, divided by the number of all bad replies: blocked plus
+served. The served part counts conversations. A conversation with two bad replies counts once, which makes recall
+somewhat too high (the report has the number of such cases). The two parts come from different samples. Their
+intervals are joined on the logarithm of their ratio: G. Y. Zou, A. Donner, "Construction of confidence limits about
+effect measures: a general approach", Statistics in Medicine 27 (2008).
 
-The replies missed by both are the bad served replies minus those that the judge found. Between none and all of the
-replies that the judge flagged are truly bad. The value uses the likely number, computed from the judge's errors.
-The limits use both extremes, so that they are valid whenever the limits of the bad served replies are.
-``judge_blind`` is the part that grading everything would not find.
+The replies that both missed are the bad served replies minus those that the judge found. Not every reply that the
+judge flagged is really bad. The value uses the likely number of really bad ones, computed from the judge's errors.
+The lower limit assumes that all flagged replies are bad, the upper limit that none is. The limits are therefore
+valid if the limits of the bad served replies are valid. ``judge_blind`` is the number of bad served replies that
+the judge would still pass if it graded all replies.
 
 ``judge_blind`` and the total below combine two estimates from the same reviews or labels. They combine the extreme
-limits of both intervals, each computed at half of the error probability (C. E. Bonferroni, 1936). So the confidence
-is at least the stated one, whatever the dependence between the two.
+limits of both intervals, each computed at half of the error probability (C. E. Bonferroni, 1936). The confidence is
+then at least the stated one, even if the two estimates depend on each other.
 
-The nightly run may also judge replies that the guard blocked: the guard may only mark replies, or the source may
-store the blocked ones. Then both detectors examined the same population. D. G. Chapman's estimate of its size
-(University of California Publications in Statistics 1, 1951) is unbiased if the numbers found by the two detectors
-add up to at least the population, and nearly unbiased if both found at least seven of the same replies (D. S.
-Robson, H. A. Regier, Transactions of the American Fisheries Society 93, 1964). Interval: M. Sadinle, "Transformed
-logit confidence intervals for small populations in single capture-recapture estimation", Communications in
-Statistics - Simulation and Computation 38 (2009), which keeps the stated confidence with small counts. Its upper
-limit becomes very large if few replies were found by only one detector. The upper limit is therefore the smaller of
-two: Sadinle's, and one from Clopper and Pearson's lower limit for the share of the second detector's finds that the
-first one also found. Both assume detectors that miss independently of each other. If replies that are hard for one
-detector are also hard for the other, which is true for two language models, the total is too low. The total is
-therefore shown beside the estimate from labels, and never replaces it. Replies that the judge wrongly calls bad
-increase the total.
+The nightly run may also judge replies that the guard blocked, because the guard only marks replies, or because the
+source stores blocked replies. Then both detectors examined the same replies, and the size of their overlap shows
+how many bad replies exist in total. This is the capture-recapture method, which biologists use to count animals:
+
+- Estimate: D. G. Chapman, University of California Publications in Statistics 1 (1951). It is nearly unbiased if
+  both detectors found at least seven of the same replies (D. S. Robson, H. A. Regier, Transactions of the American
+  Fisheries Society 93, 1964).
+- Interval: M. Sadinle, "Transformed logit confidence intervals for small populations in single capture-recapture
+  estimation", Communications in Statistics - Simulation and Computation 38 (2009). It keeps the stated confidence
+  with small counts. Its upper limit becomes very large if few replies were found by only one detector. A second
+  upper limit comes from Clopper and Pearson's lower limit for the share of the second detector's findings that the
+  first detector also found. The smaller of both upper limits is used.
+- Assumption: the detectors miss replies independently of each other. Two language models do not: replies that are
+  hard for one are also hard for the other. The total is then too low. It is therefore shown beside the estimate
+  from labels, and never replaces it. Replies that the judge wrongly calls bad increase the total.
 """
 
 from __future__ import annotations
@@ -63,7 +67,7 @@ from monitors.stats.intervals import compute_binomial_limits, compute_finite_lim
 from monitors.stats.stratified import estimate_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Minimum number of replies that both found. With fewer, no total is estimated (Robson and Regier, 1964)."""
+"""Minimum number of replies that both detectors found. With fewer, no total is estimated (Robson, Regier, 1964)."""
 _MAX_LOG_FACTOR: Final = 700.0
 """Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""
 NO_ENTRIES: Final = "the guard blocked no reply"
@@ -78,7 +82,7 @@ def reconcile_counts(
 ) -> Reconciliation:
     """Compute all figures of a period.
 
-    ``confusion`` counts the judge's grades against people's. Its counts are 0 if there are no reviews.
+    ``confusion`` compares the judge's grades with people's grades. Its counts are 0 if there are no reviews.
     """
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
@@ -97,7 +101,7 @@ def reconcile_counts(
         corrected=corrected,
         recall=_estimate_recall(held, served),
         missed=_estimate_missed(nightly, served, confusion, corrected=corrected),
-        judge_blind=_estimate_judge_blind(
+        judge_blind=_estimate_missed_by_judge(
             surely_served, confusion, corrected=corrected, confidence=half_confidence
         ),
         total_bad=estimate_total_bad(surely_held, counts.overlap, confidence=half_confidence),
@@ -105,9 +109,10 @@ def reconcile_counts(
 
 
 def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Return the share of blocked entries that were rightly blocked, from the labelled entries (Wilson's interval).
+    """Return the share of blocked entries that were rightly blocked, with Wilson's interval.
 
-    The share is unknown if no entry was labelled as rightly blocked: labels of false alarms alone give no share.
+    The share is that of the labelled entries. It is unknown if no entry was labelled as rightly blocked, even if
+    entries were labelled as false alarms.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -118,9 +123,9 @@ def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate the number of entries correctly blocked.
+    """Estimate the number of entries that were rightly blocked.
 
-    The share of the labelled entries is assumed for the unlabelled ones too.
+    The unlabelled entries are assumed to have the same share of rightly blocked ones as the labelled entries.
     """
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
@@ -148,10 +153,11 @@ def estimate_served_bad(
 
 
 def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
-    """Estimate a total of which one detector found ``first``, a second one ``second``, and both of them ``both``.
+    """Estimate how many items exist, from two detectors that each found some of them.
 
-    Chapman's estimate with Sadinle's limits. Counts may be effective ones. Raises ``ValueError`` if ``both`` is
-    larger than ``first`` or ``second``.
+    One detector found ``first`` items, the other ``second`` items, and ``both`` of these items are the same. The
+    smaller the overlap, the more items both detectors have missed. The estimate is Chapman's, with Sadinle's
+    limits. Counts may be fractions. Raises ``ValueError`` if ``both`` is larger than ``first`` or ``second``.
     """
     if not 0 <= both <= min(first, second):
         raise ValueError(f"both is {both}, but must be between 0 and the smaller of {first} and {second}")
@@ -168,11 +174,11 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 
 
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate all bad replies, blocked or served, if both detectors found enough of the same ones.
+    """Estimate the number of all bad replies, blocked or served.
 
-    ``held`` is the number of bad replies that the guard found. The replies that the nightly runs found are weighted
-    by their sampling probability, at Kish's effective size. The limits also include the limits of ``held``, each at
-    the given ``confidence``.
+    It is unknown if both detectors found fewer than `MIN_FOUND_BY_BOTH` of the same replies. ``held`` is the number
+    of bad replies that the guard found. The replies that the nightly runs found are weighted by 1 divided by their
+    sampling probability. The limits also include the limits of ``held``, each at the given ``confidence``.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
@@ -189,7 +195,11 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
 
 
 def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
-    """Return two effective counts: the replies that the nightly runs found, and those that the guard also found."""
+    """Count the replies that the nightly runs found, and those of them that the guard also found.
+
+    The counts are weighted and scaled to Kish's effective size, as in
+    `monitors.stats.agreement.compute_effective_counts`.
+    """
     weights = [1 / reply.inclusion_probability for reply in replies]
     scale = fsum(weights) / fsum(weight * weight for weight in weights)
     both = fsum(weight for weight, reply in zip(weights, replies, strict=True) if reply.held_back)
@@ -251,7 +261,10 @@ def _estimate_missed(nightly: TrafficCounts, served: Figure, confusion: Confusio
 
 
 def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion: Confusion) -> float:
-    """Return the share of flagged replies that are bad, by Bayes' rule from the judge's errors and the rate."""
+    """Return the share of flagged replies that are really bad.
+
+    Bayes' rule computes it from the rate of bad replies and from how often the judge fails bad and good replies.
+    """
     rate = served.value / nightly.conversations
     wrong = confusion.passed_wrong + confusion.failed_wrong
     right = confusion.passed_right + confusion.failed_right
@@ -259,7 +272,10 @@ def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion:
     return truly / (truly + falsely) if truly + falsely else 0.0
 
 
-def _estimate_judge_blind(served: Figure, confusion: Confusion, *, corrected: bool, confidence: float) -> Figure:
+def _estimate_missed_by_judge(
+    served: Figure, confusion: Confusion, *, corrected: bool, confidence: float
+) -> Figure:
+    """Estimate how many bad served replies the judge would pass: their number times the judge's false pass rate."""
     passes = compute_false_pass_rate(confusion, confidence=confidence)
     if isinstance(served, Unknown):
         return served

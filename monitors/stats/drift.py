@@ -1,19 +1,24 @@
 """Test after every nightly run whether a rate has changed. The test is valid for any number of runs. Pure.
 
-The test compares two models: all nightly runs have the same unknown rate, or the rate changed at some run. Before
-and after the change, each rate has a prior: half Jeffreys' and half one for rare failures. The run of the change
-has a prior over all future runs. The likelihood of this mixture is divided by the largest likelihood of any single
-rate. For every single rate, the mixture divided by its likelihood is a martingale. Division by the largest
-likelihood makes the ratio smaller, so it is an e-process (A. Ramdas, J. Ruf, M. Larsson, W. Koolen, "Testing
-exchangeability: fork-convexity, supermartingales and e-processes", International Journal of Approximate Reasoning
-141, 2022). By Ville's inequality it ever reaches 1/alpha with probability at most alpha. R. Turner, A. Ly, P.
-Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional stopping" (2021) give
-such a test for two parallel streams. Here one part follows the other, and the run that separates them is unknown.
+The test compares two explanations of all runs so far: either every run has the same rate, or the rate changed at
+some run. The evidence (the e-value) says how many times better the second explanation fits. An ordinary test that
+is repeated every night would raise a false alarm sooner or later. With this test, the probability that a constant
+rate ever raises an alarm is at most ``alpha``, over all nights together.
 
-Nightly runs are counted in conversations of equal weight (`monitors.stats.stratified.compute_sequential_counts`
-computes these counts). The last ``window_runs`` runs are stored separately, because the change may have begun at
-any of them. Older runs remain in the reference as one sum. A run that leaves the window takes its share of the
-prior with it, which only lowers the evidence.
+In detail: before and after the change, each rate has a prior, half Jeffreys' and half one for rare failures. The
+run of the change has a prior over all future runs. The likelihood of this mixture is divided by the largest
+likelihood of any single rate. For every single rate, the mixture divided by its likelihood is a martingale.
+Division by the largest likelihood makes the ratio smaller, and the result is an e-process (A. Ramdas, J. Ruf, M.
+Larsson, W. Koolen, "Testing exchangeability: fork-convexity, supermartingales and e-processes", International
+Journal of Approximate Reasoning 141, 2022). By Ville's inequality, its probability of ever reaching 1/alpha is at
+most alpha. R. Turner, A. Ly, P. Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for
+optional stopping" (2021) give such a test for two parallel streams. Here one part follows the other, and the run
+that separates them is unknown.
+
+The counts of a run are numbers of conversations of equal weight, from
+`monitors.stats.stratified.compute_sequential_counts`. The last ``window_runs`` runs are stored separately, because
+the change may have begun at any of them. Older runs are stored as one sum, and still count as runs before a change.
+A run that leaves the window is no longer a possible start of a change, which can only lower the evidence.
 """
 
 from __future__ import annotations
@@ -33,7 +38,10 @@ DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
 """The first word of the reason of a test that restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""Over this many runs a change is about equally likely at each run. For later runs the prior falls slowly."""
+"""Within this many runs, a change is about equally likely at each run.
+
+For later runs, it becomes slowly less likely.
+"""
 _MAX_LOG_EVIDENCE = 690.0
 """Maximum logarithm of reported evidence. A float cannot store much more than e to this power, about 1e299."""
 _PRIOR = tuple(
@@ -78,11 +86,12 @@ def add_nightly_run(
 ) -> DriftState:
     """Return the state after one more nightly run.
 
-    A run that is not later than the last one was already counted, so the state does not change.
+    - A run that is not later than the last run was already counted, and does not change the state.
+    - A run without grades adds nothing.
+    - If the judge differs from the judge of the state, the test restarts, because the verdicts of the new judge
+      have another rate. The stored reason says so.
 
-    If the judge differs from the judge of the state, the test restarts, because the verdicts of the new judge have
-    another rate. The stored reason names the new judge. A run without grades adds nothing. ``alpha`` is the largest
-    probability of ever raising a false alarm.
+    ``alpha`` is the largest probability of ever raising a false alarm.
     """
     if state is None:
         state = start_drift_test(graded_by)
@@ -99,16 +108,17 @@ def add_nightly_run(
         alarm = DriftAlarm(
             raised=count.due_at, since=max(_list_changes(longer), key=lambda change: change.log_weight).at.due_at
         )
-    return longer.add_evidence(evidence, alarm)
+    return longer.with_evidence(evidence, alarm)
 
 
 def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
-    """Return a restarted state if the runs after the alarm have the earlier rate again; otherwise the same state.
+    """Restart the test if the runs after the alarm have the earlier rate again. Otherwise return the same state.
 
-    The test is Wald's likelihood ratio over the runs since the alarm: the earlier rate against the rate that raised
-    the alarm. The ratio restarts at 1 whenever it favours the changed rate (E. S. Page, "Continuous inspection
-    schemes", Biometrika 41, 1954). The rate has recovered if the ratio reaches 1 / ``alpha``. The runs of the
-    change are excluded from the reference for later runs.
+    The runs since the alarm are compared with two rates: the rate before the change, and the changed rate that
+    raised the alarm. Wald's likelihood ratio says how many times better the earlier rate fits. The rate has
+    recovered if this ratio reaches 1 / ``alpha``. The ratio restarts at 1 whenever the changed rate fits better (E.
+    S. Page, "Continuous inspection schemes", Biometrika 41, 1954). The restarted test does not use the runs with
+    the changed rate.
     """
     if state.alarm is None:
         return state
@@ -130,7 +140,10 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
 
 
 def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
-    """Return the runs since the recovery from an alarm; empty while the evidence is below ``threshold``."""
+    """Return the runs since the rate recovered from an alarm.
+
+    The result is empty while the evidence for a recovery is below ``threshold``, a natural logarithm.
+    """
     alarm = state.alarm
     if alarm is None:
         return ()
@@ -156,7 +169,7 @@ def _add_runs(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
 
 
 def _smooth_rate(sums: _Sums) -> float:
-    """Return a rate that is neither 0 nor 1, with half a failure and half a right answer added."""
+    """Return the rate with half a failure and half a right answer added. It is never exactly 0 or 1."""
     return (sums.failures + 0.5) / (sums.graded + 1)
 
 
@@ -186,7 +199,7 @@ def summarise_drift(state: DriftState) -> DriftReading:
 
 
 def compute_log_evidence(state: DriftState) -> float:
-    """Return the logarithm of the e-value after the last run, not the largest so far."""
+    """Return the natural logarithm of the e-value after the last run. Earlier e-values may have been larger."""
     total = _sum_runs(state)
     changes = [change.log_weight for change in _list_changes(state)]
     later = log(_compute_later_probability(max(0, state.older_runs + len(state.nightly_runs) - 1)))
@@ -196,7 +209,10 @@ def compute_log_evidence(state: DriftState) -> float:
 
 
 def _find_change(state: DriftState) -> _Change | None:
-    """Return the change of the alarm while its run is in the window, else the likeliest change."""
+    """Return the change that raised the alarm, if its run is still in the window.
+
+    Otherwise return the likeliest one. Returns ``None`` if no change is possible yet.
+    """
     changes = list(_list_changes(state))
     alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
     return next(iter(alarm_changes), max(changes, key=lambda change: change.log_weight, default=None))
@@ -234,7 +250,7 @@ def _sum_runs(state: DriftState) -> _Sums:
 
 
 def _compute_log_mixture(sums: _Sums) -> float:
-    """Return the log-likelihood of the counts averaged over the two Beta priors."""
+    """Return the logarithm of the likelihood of the counts, averaged over all rates with the two Beta priors."""
     right = max(0.0, sums.graded - sums.failures)
     parts = [_compute_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
     return _compute_log_sum_exp(parts) - log(len(parts))
@@ -245,7 +261,7 @@ def _compute_log_beta(first: float, second: float) -> float:
 
 
 def _compute_max_log_likelihood(sums: _Sums) -> float:
-    """Return the log-likelihood at the best-fitting rate."""
+    """Return the logarithm of the likelihood of the counts at the rate that fits them best."""
     right = max(0.0, sums.graded - sums.failures)
     return fsum(count * log(count / sums.graded) for count in (sums.failures, right) if count)
 

@@ -1,19 +1,25 @@
 """Compute confidence intervals for shares (plain, exact, clustered) and percentiles. Pure.
 
-The exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use
-of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside
-the limits if both tail probabilities exceed half of the error probability. A finite population uses the
-hypergeometric distribution, so a sample of everything has no error. This is implemented here because scipy takes
-seconds to load; the tests compare the results with scipy's.
+A sample shows a share only roughly. The interval contains the true share with the stated confidence.
 
-Cases that share policies tend to fail together, so the share has a design effect: its variance over clusters,
-divided by the variance for the same number of independent cases. The number of cases is divided by this effect (J.
-N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992). With few
-clusters their spread is uncertain, so the effective number is reduced by the ratio of normal to t quantiles, as E.
-L. Korn and B. I. Graubard do (Survey Methodology 24, 1998), and never exceeds the real number. If all cases have
-the same result, their correlation is unknown, and the number is not reduced (J. D. Parker and others, "National
-Center for Health Statistics data presentation standards for proportions", Vital and Health Statistics 2 (175),
-2017).
+Exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use of
+confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside the
+limits if results at least as extreme as the observed one have, in each direction, more than half of the error
+probability. If the number of all cases is known, the hypergeometric distribution is used. A sample of all cases
+then has no error. The formulas are implemented here because scipy takes seconds to load. The tests compare the
+results with those of scipy.
+
+Related cases, such as cases about one policy, form a cluster and tend to fail together. Ten related cases then tell
+less than ten unrelated cases. The design effect says how much less: it is the variance of the share over clusters,
+divided by the variance for the same number of unrelated cases. The effective number of cases is the number of cases
+divided by the design effect (J. N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary
+data", Biometrics 48, 1992). Two rules correct it:
+
+- With few clusters, their spread is uncertain. The effective number is reduced by the squared ratio of normal to t
+  quantiles (E. L. Korn, B. I. Graubard, Survey Methodology 24, 1998). It never exceeds the real number.
+- If all cases have the same result, their correlation is unknown, and the number is not reduced (J. D. Parker and
+  others, "National Center for Health Statistics data presentation standards for proportions", Vital and Health
+  Statistics 2 (175), 2017).
 """
 
 from __future__ import annotations
@@ -26,10 +32,10 @@ from typing import NamedTuple
 
 
 def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval for a share, within [0, 1]. The result is (0, 1) if ``total`` is 0.
+    """Return the limits of Wilson's interval for the true share, if ``passed`` of ``total`` cases passed.
 
-    E. B. Wilson, "Probable inference", JASA 22 (1927). Implemented here because importing scipy.stats takes
-    seconds; the tests compare it with scipy and with published examples.
+    The limits are from 0 to 1. The result is (0, 1) if ``total`` is 0. E. B. Wilson, "Probable inference", JASA 22
+    (1927).
     """
     if not 0 <= passed <= total:
         raise ValueError(f"passed must be between 0 and total, got {passed} of {total}")
@@ -61,8 +67,9 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
 def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the confidence interval of the median. Both limits are elements of ``values``.
 
-    W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2: the number of values below
-    the median is binomial. The ranks use the normal approximation. Raises `ValueError` if ``values`` is empty.
+    The number of values below the true median varies like the number of heads of a coin. This gives the ranks of
+    both limits, with a normal approximation: W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999),
+    section 3.2. Raises `ValueError` if ``values`` is empty.
     """
     if not values:
         raise ValueError("no values, no median")
@@ -79,15 +86,16 @@ _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000
 _TIE_TOLERANCE = 1e-12
-"""Tail probabilities that differ by no more than this count as equal, because the difference is due to rounding."""
+"""Probabilities that differ by no more than this count as equal, because the difference is due to rounding."""
 _CACHE_SIZE = 1 << 16
 
 
 @lru_cache(_CACHE_SIZE)
 def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Clopper and Pearson's limits for the share in an infinite population; (0, 1) if none is graded.
+    """Return Clopper and Pearson's exact limits for the true share of failures.
 
-    The limits are quantiles of Beta distributions, so counts may be fractions, such as an effective sample size.
+    ``failures`` of ``graded`` cases failed. The result is (0, 1) if ``graded`` is 0. The cases are a sample of a
+    population without a limit. The counts may be fractions, such as an effective sample size.
     """
     _check_counts(failures, graded)
     if graded == 0:
@@ -102,11 +110,10 @@ def compute_binomial_limits(failures: float, graded: float, *, confidence: float
 def compute_finite_limits(
     failures: int, graded: int, population: int, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Return the limits for the share of failures in ``population``, of which ``graded`` were sampled.
+    """Return exact limits for the share of failures among the ``population`` cases.
 
-    Sampling is without replacement. A number of failures is inside the limits if both tail probabilities exceed
-    half of the error probability (1 - ``confidence``). If nothing was graded, the result is (0, 1). If everything
-    was graded, both limits are the observed share.
+    ``graded`` of these cases were sampled without replacement, and ``failures`` of the graded cases failed. If
+    nothing was graded, the result is (0, 1). If everything was graded, both limits are the observed share.
     """
     _check_counts(failures, graded)
     if graded > population:
@@ -129,11 +136,11 @@ def compute_finite_limits(
 
 
 def compute_beta_cdf(x: float, first: float, second: float) -> float:
-    """Return the probability that a Beta(``first``, ``second``) variable lies below ``x``, to about 1e-12.
+    """Return the probability that a Beta(``first``, ``second``) variable is below ``x``. The error is about 1e-12.
 
     The method is the continued fraction of the incomplete beta function (NIST Digital Library of Mathematical
     Functions, 8.17.22), evaluated as in W. J. Lentz, Applied Optics 15 (1976). The fraction converges fast below
-    the mean, so above the mean the function computes the opposite tail.
+    the mean. Above the mean, the function therefore computes 1 minus the opposite probability.
     """
     if x <= 0 or x >= 1:
         return float(x >= 1)
@@ -191,7 +198,10 @@ def compute_beta_quantile(share: float, first: float, second: float) -> float:
 
 
 def _compute_probability_of_at_most(failures: int, graded: int, all_failures: int, population: int) -> float:
-    """Return the probability of at most ``failures`` among ``graded`` if ``population`` has ``all_failures``."""
+    """Return the probability that at most ``failures`` of ``graded`` sampled cases failed.
+
+    ``all_failures`` of the ``population`` cases failed.
+    """
     lowest, highest = max(0, graded - (population - all_failures)), min(graded, all_failures)
     if failures >= highest:
         return 1.0
@@ -225,7 +235,10 @@ def _compute_log_combinations(among: int, chosen: int) -> float:
 
 
 def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
-    """Return the smallest number from ``low`` to ``high`` for which the predicate is true; ``high`` if none."""
+    """Return the smallest number from ``low`` to ``high`` for which the predicate is true, or ``high`` if none is.
+
+    The predicate must stay true for all larger numbers.
+    """
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if predicate(middle) else (middle + 1, high)
@@ -245,7 +258,10 @@ class ClusterCount(NamedTuple):
 
 
 class ClusteredShare(NamedTuple):
-    """A share and its interval. ``effective`` is the equivalent number of independent cases."""
+    """A share and its interval.
+
+    ``effective`` is the number of unrelated cases that would give the same precision.
+    """
 
     passed: int
     total: int
@@ -269,9 +285,10 @@ def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCou
 
 
 def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
-    """Return the variance of the share divided by the variance for independent cases; ``None`` if unknown.
+    """Return the variance of the share of passed cases, divided by its variance if all cases were unrelated.
 
-    The design effect is unknown with fewer than two clusters, or if all cases have the same result.
+    A result of 3 means that three related cases tell as much as one unrelated case. Returns ``None`` with fewer
+    than two clusters, or if all cases have the same result.
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
@@ -284,7 +301,10 @@ def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
 
 
 def compute_clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
-    """Return the share that passed, with Wilson's interval for the effective number; (0, 1) without cases."""
+    """Return the share of cases that passed, with Wilson's interval for the effective number of cases.
+
+    The interval is (0, 1) without cases.
+    """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
     effective = _compute_effective_size(counts, passed, total, confidence)
@@ -308,7 +328,8 @@ def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total
 def compute_t_quantile(confidence: float, degrees: int) -> float:
     """Return the two-sided quantile of Student's t distribution with ``degrees`` of freedom.
 
-    The quantile is computed from ``degrees / (degrees + t^2)``, which has a Beta distribution.
+    It says how many standard errors the interval of an average reaches to each side. It is computed from ``degrees
+    / (degrees + t^2)``, which has a Beta distribution.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")

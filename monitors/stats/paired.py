@@ -1,11 +1,15 @@
 """Compare two runs over the same cases: test for a change, and compute the smallest detectable change. Pure.
 
-Test: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
-Psychometrika 12 (1947), in its exact form: without a change, a case with two different results is broken or fixed
-with probability one half each. Cases that share a cluster (a policy) may break together, so each cluster counts as
-a whole: the test uses the exact distribution of the sum of differences if a fair coin sets the sign of each cluster
-(R. A. Fisher, The Design of Experiments, 1935, section 21). If every cluster differs by one case, this is McNemar's
-test. The difference of two shares over the same questions has a separate interval (`compute_paired_difference`).
+The test uses only the cases with different results in the two runs. If the application did not change, such a case
+is broken or fixed like the toss of a fair coin. The p-value is the probability that chance alone makes the numbers
+of broken and fixed cases at least as different as they are. This is the exact form of Q. McNemar, "Note on the
+sampling error of the difference between correlated proportions or percentages", Psychometrika 12 (1947).
+
+Cases of one cluster, such as cases about one policy, may break together. For the clustered test, one coin therefore
+decides about a whole cluster, and the differences of all clusters are added (R. A. Fisher, The Design of
+Experiments, 1935, section 21). If every cluster differs by one case, this is McNemar's test.
+
+`compute_paired_difference` gives the difference of two shares over the same questions, with an interval.
 """
 
 from __future__ import annotations
@@ -19,17 +23,23 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, compute_wilson_interval
 
 ALPHA = 0.05
-"""Two-sided significance level. An unchanged application is reported as worse at most once in 40 comparisons."""
+"""A change is reported if its p-value is at most this.
+
+An unchanged application is then reported as worse at most once in 40 comparisons, and as better equally rarely.
+"""
 
 POWER = 0.8
-"""The probability that a detectable change is detected: 4 times in 5, which is Cohen's convention (1988)."""
+"""The probability with which a detectable change is detected: 4 times in 5. This is Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""Outcomes with a smaller probability are dropped: they do not change the p-value visibly."""
+"""Outcomes with a smaller probability are ignored, because they do not change the p-value visibly."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
-    """Return the exact two-sided p-value of ``broken`` cases (right to wrong) against ``fixed`` ones."""
+    """Return the exact two-sided p-value for ``broken`` cases (right to wrong) and ``fixed`` cases (the reverse).
+
+    The p-value is the probability that chance alone gives a difference at least this large, in either direction.
+    """
     if broken < 0 or fixed < 0:
         raise ValueError(f"counts cannot be negative, got {broken} broken and {fixed} fixed")
     fewer, more = sorted((broken, fixed))
@@ -39,9 +49,10 @@ def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
 
 
 def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
-    """Return the exact two-sided p-value from each cluster's net difference: broken cases minus fixed cases.
+    """Return the exact two-sided p-value if related cases break together.
 
-    Clusters without a net difference have no effect and may be omitted.
+    ``differences`` has a number for each cluster: its broken cases minus its fixed cases. Clusters with a
+    difference of 0 have no effect and may be omitted.
     """
     nonzero = [difference for difference in differences if difference]
     sizes = Counter(map(abs, nonzero))
@@ -57,7 +68,10 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
 
 
 def _add_clusters(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
-    """Return the distribution of a sum after ``clusters`` more fair coins, each worth plus or minus ``size``."""
+    """Return the distribution of a sum after ``clusters`` more coins are tossed. Each adds or subtracts ``size``.
+
+    The keys are the possible sums, and the values are their probabilities.
+    """
     coins = [
         (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)
     ]
@@ -75,19 +89,20 @@ def _compute_coin_probability(tossed: int, heads: int) -> float:
 
 
 def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
-    """Return how many cases must break for a significant test if none is fixed: 6 cases at 5 %."""
+    """Return how many cases must break before the test reports a change, if no case is fixed: 6 cases at 5 %."""
     return ceil(1 - log2(alpha))
 
 
 @lru_cache(1024)
 def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """Return the least share of ``pairs`` that must break for a detection with probability ``power``.
+    """Return the smallest share of ``pairs`` that must break for a detection with the probability ``power``.
 
-    This is the best case: every pair was right before, pairs break independently, and none is fixed. The test then
-    needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that many is a
-    quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its analogue
-    with R controls per case", Biometrics 40, 1984, for the general case). Returns ``None`` if even the loss of all
-    pairs would not be detected.
+    A pair is a case that both runs graded. The result is for the best case: every pair was right before, pairs
+    break independently of each other, and no pair is fixed. The test then needs `compute_min_detectable_breaks`
+    broken pairs. Returns ``None`` if the test would not even detect that all pairs broke.
+
+    The share is a quantile of a Beta distribution. For the general case see S. W. Duffy, "Asymptotic and exact
+    power for the McNemar test and its analogue with R controls per case", Biometrics 40 (1984).
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:
@@ -96,7 +111,10 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
 
 class PairedCounts(NamedTuple):
-    """Counts of pairs of answers to one question: both, only the first, only the second or neither was right."""
+    """The number of pairs of answers in which both, only the first, only the second or neither answer was right.
+
+    The two answers of a pair answer the same question.
+    """
 
     both: int
     first_only: int
@@ -110,12 +128,14 @@ class PairedCounts(NamedTuple):
 
 
 def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return first share minus second share with its interval; (0, -1, 1) without pairs.
+    """Return the first share of right answers minus the second share, with the limits of its interval.
 
-    R. G. Newcombe, "Improved confidence intervals for the difference between binomial proportions based on paired
-    data", Statistics in Medicine 17 (1998), method 10: the Wilson intervals of both shares are combined with the
-    correlation between them. This interval keeps its confidence with only twenty pairs, is wider than 0 even if all
-    pairs agree, and stays within [-1, 1]. Wald's interval has none of these three properties.
+    The result is (difference, lower limit, upper limit), and (0, -1, 1) without pairs. The Wilson intervals of both
+    shares are combined with the correlation between them: R. G. Newcombe, "Improved confidence intervals for the
+    difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998), method 10.
+
+    This interval keeps its confidence with only twenty pairs, has a width above 0 even if all pairs agree, and
+    stays within -1 to 1. The usual interval (Wald's) has none of these three properties.
     """
     if table.total == 0:
         return 0.0, -1.0, 1.0
@@ -134,7 +154,10 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
 
 
 def _compute_correlation(table: PairedCounts) -> float:
-    """Return Newcombe's correlation phi. A positive cross product is reduced by half the pairs."""
+    """Return Newcombe's phi: how strongly the two answers of a pair tend to be right or wrong together.
+
+    If the cross product is positive, half the number of pairs is subtracted from it, but not below 0.
+    """
     a, b, c, d = table
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:

@@ -1,14 +1,18 @@
-"""Compute averages of ratings from 1 to 5, with intervals that are valid beyond the rated cases.
+"""Compute averages of ratings from 1 to 5, with intervals that also apply to similar cases that were not rated.
 
-Reports on issues of one repository tend to be good or bad together, so the precision of an average depends on its
-clusters. The standard error is that of the delete-one-cluster jackknife. The interval uses Student's quantile with
-one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D. Webb,
-"Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). If every case is a
-separate cluster, the result is the ordinary t interval. Clusters of equal size give the t interval of the cluster
-averages. Three rules keep the error from being too small. The error is at least that of the same number of
-unrelated cases. If all cases belong to one cluster, nothing is known of other clusters: each case counts
-separately, and the average applies to that cluster only. The standard deviation is at least `MIN_SPREAD`, even if
-all ratings are equal.
+Reports on issues of one repository tend to be good or bad together: they form a cluster. The precision of an
+average therefore depends on the number of clusters. The standard error comes from the jackknife: the average is
+computed again without each cluster in turn, and the spread of these averages gives the error. The interval uses
+Student's quantile with one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O.
+Nielsen, M. D. Webb, "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023).
+If every case is a separate cluster, the result is the ordinary t interval.
+
+Three rules keep the error from being too small:
+
+- The error is at least that of the same number of unrelated cases.
+- If all cases belong to one cluster, nothing is known about other clusters. Each case then counts separately, and
+  the average applies to that cluster only.
+- The standard deviation is at least `MIN_SPREAD`, even if all ratings are equal.
 """
 
 from __future__ import annotations
@@ -22,9 +26,10 @@ from monitors.stats.intervals import compute_binomial_limits, compute_t_quantile
 from monitors.stats.paired import ALPHA
 
 MIN_SPREAD: Final = 0.5
-"""Minimum standard deviation of ratings. Ratings are whole numbers, so a report worth 3.5 gets 3 or 4.
+"""Minimum standard deviation of ratings.
 
-Rounding alone causes a standard deviation of up to one half, which equal ratings may hide.
+Ratings are whole numbers: a report that deserves 3.5 gets 3 or 4. This rounding alone causes a standard deviation
+of up to one half. If all ratings happen to be equal, they do not show it.
 """
 
 
@@ -39,8 +44,8 @@ class Rated(NamedTuple):
 class RatingMean(NamedTuple):
     """An average rating and its interval.
 
-    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` is the number of independent
-    units: if all cases belong to one cluster, the number of cases.
+    ``error`` is the standard error of the average. It is infinite for a single rating. ``clusters`` is the number
+    of clusters. If all cases belong to one cluster, it is the number of cases.
     """
 
     value: float
@@ -54,9 +59,10 @@ class RatingMean(NamedTuple):
 def compute_rating_mean(
     rated: Sequence[Rated], *, lowest: float, highest: float, confidence: float = 1 - ALPHA
 ) -> RatingMean:
-    """Return the weighted average of ``rated`` with its interval, all within ``lowest`` and ``highest``.
+    """Return the weighted average of ``rated`` with its interval.
 
-    Raises ``ValueError`` on an empty sequence.
+    ``lowest`` and ``highest`` are the lowest and the highest possible value. The limits of the interval stay within
+    them. Raises ``ValueError`` on an empty sequence.
     """
     if not rated:
         raise ValueError("no ratings to average")
@@ -90,7 +96,10 @@ def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
 
 
 def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
-    """Return the jackknife error of a weighted average: one unit is omitted at a time. 0 for a single unit."""
+    """Return the standard error of a weighted average, computed by leaving out one unit at a time.
+
+    ``units`` are pairs of a weight and a weighted sum. The result is 0 for a single unit.
+    """
     all_units = list(units)
     if len(all_units) == 1:
         return 0.0
@@ -103,10 +112,11 @@ def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
 def compute_mean_bound(
     mean: float, count: int, *, lowest: float, highest: float, confidence: float = 0.95
 ) -> float:
-    """Return a one-sided lower bound of the true mean: the true mean is at least this value with ``confidence``.
+    """Return a lower limit for the true mean. With this ``confidence``, the true mean is at least the limit.
 
-    Values that all equal ``lowest`` or ``highest`` have the largest spread for a given mean. The mean is then a
-    share, so the bound is Clopper and Pearson's, which is exact for ``count`` unrelated values.
+    ``mean`` is the average of ``count`` unrelated values from ``lowest`` to ``highest``. The computation assumes
+    the largest possible spread: every value is either ``lowest`` or ``highest``. The mean then corresponds to the
+    share of highest values, and the limit is Clopper and Pearson's exact lower limit for this share.
     """
     spread = highest - lowest
     share, _ = compute_binomial_limits(

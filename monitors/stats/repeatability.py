@@ -1,20 +1,24 @@
 """Estimate how often an application answers the same question differently: flip rates and noise. Pure.
 
-A **flip** is a pair of answers to one case by one build that differ, for example one passes and one fails. Pairs of
-one case are not independent observations, so the share of flips has Wilson's interval at the effective number of
-pairs (`monitors.stats.intervals.compute_clustered_share`). If fewer than five cases flipped, or all did, the
-correlation within a case is unknown, and cases are counted instead of pairs: many repeats of few cases say little
-about other cases.
+A **flip** is a pair of different results for one case and one build, for example one answer passes and the other
+fails. Pairs of one case are related. The share of flips therefore has Wilson's interval for the effective number of
+pairs (`monitors.stats.intervals.compute_clustered_share`). If fewer than five cases flipped, or all pairs did, it
+is unknown how strongly the pairs of a case are related. Cases are then counted instead of pairs, because many
+repeats of few cases say little about other cases.
 
 The **noise** of a case is the probability p that one repeat fails although the case has no fault. A case that fails
-in most repeats has a fault, so noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
-Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
-as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
-repeats of which more than half failed is excluded as a fault, so each likelihood is that of a binomial count
-truncated at one half. The estimate for a case with few repeats is shrunk towards the other cases (empirical Bayes:
-B. Efron, C. Morris, "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval
-of the mean comes from the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal prior probability for
-each concentration.
+in most repeats has a fault. Noise is therefore at most one half. Each case has its own noise. Two numbers describe
+how the noise varies over the cases: its mean, and its concentration (how similar the cases are).
+
+- Over the cases, 2p is assumed to have a Beta distribution (J. G. Skellam, "A probability distribution derived from
+  the binomial distribution by regarding the probability of success as variable between the sets of trials", JRSS B
+  10, 1948). The mean and concentration that fit best are searched on a grid (maximum likelihood).
+- A group of repeats of which more than half failed is excluded as a fault. Each likelihood is therefore that of a
+  binomial count of at most one half of the repeats.
+- The noise of a case with few repeats is estimated mostly from the other cases (empirical Bayes: B. Efron, C.
+  Morris, "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975).
+- The interval of the mean comes from the posterior on the grid, with Jeffreys' prior m^(-1/2) for the mean and the
+  same prior probability for each concentration.
 """
 
 from __future__ import annotations
@@ -49,7 +53,10 @@ _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairw
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """The grid of means of the noise p, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
-"""How similar the noise of cases is. At 0.5, few cases have nearly all noise; at 32, all have about the same."""
+"""The grid of concentrations.
+
+At 0.5, few cases have nearly all noise. At 32, all cases have about the same noise.
+"""
 
 _CACHE_SIZE: Final = 1 << 15
 
@@ -68,9 +75,9 @@ class FlipShare(NamedTuple):
 
 
 def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
-    """Return the share of flipped pairs, with its interval; (0, 1) without pairs.
+    """Return the share of flipped pairs, with its interval. The interval is (0, 1) without pairs.
 
-    ``pairs`` are given as (case, flipped).
+    ``pairs`` has the case of each pair, and whether the pair flipped.
     """
     counts = count_by_cluster(pairs)
     share = compute_clustered_share(counts, confidence=confidence)
@@ -82,20 +89,21 @@ def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: fl
 
 
 class NoiseOdds(NamedTuple):
-    """Pairs (mean, concentration) with their cumulative weights; the last weight is 1."""
+    """Pairs (mean, concentration) with their cumulative probabilities. The last probability is 1."""
 
     points: Sequence[tuple[float, float]]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> tuple[float, float]:
-        """Draw one (mean, concentration) at random, with its weight as the probability."""
+        """Draw a pair (mean, concentration) at random with its probability."""
         return self.points[bisect_left(self.weights, rng.random())]
 
 
 class NoiseFit(NamedTuple):
     """The noise over all cases: its most likely mean and the interval. The mean is 0 if nothing failed by chance.
 
-    ``likeliest`` has the concentrations at that mean, ``posterior`` all means and concentrations that are possible.
+    ``likeliest`` has the probabilities of the concentrations at that mean. ``posterior`` has the probabilities of
+    all pairs of a mean and a concentration.
     """
 
     mean: float
@@ -106,15 +114,19 @@ class NoiseFit(NamedTuple):
 
 
 def has_consistent_failure(group: Group) -> bool:
-    """Whether a group of repeats shows a fault, not noise: two or more repeats, and more than half failed."""
+    """Return whether a group of repeats shows a fault and not noise.
+
+    This is true if the group has two or more repeats, and more than half of them failed.
+    """
     failed, repeats = group
     return repeats > 1 and failed > repeats * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
-    """Fit the noise to the groups of repeats that show no fault; ``None`` if there are no such groups.
+    """Estimate the noise from the groups of repeats that show no fault. Each item of ``cases`` has a case's groups.
 
-    A group of one repeat cannot distinguish a fault from noise and is ignored.
+    Returns ``None`` if there is no such group. A group of only one repeat is ignored, because it cannot show
+    whether a failure is a fault or noise.
     """
     group_counts = Counter(tuple(sorted(filter(_is_informative, groups))) for groups in cases)
     del group_counts[()]
@@ -155,7 +167,7 @@ def _is_informative(group: Group) -> bool:
 
 
 def _compute_likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
-    """Return the likelihood of each mean and concentration, relative to the largest."""
+    """Return the likelihood of each pair of mean and concentration, divided by the largest likelihood."""
     logs = {
         (mean, concentration): sum(
             times
@@ -180,7 +192,7 @@ def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
 
 @lru_cache(_CACHE_SIZE)
 def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...]:
-    """Return the probability that the noise of a case lies in each cell."""
+    """Return, for each cell of the grid, the probability that the noise of a case is in this cell."""
     share = mean / MAX_NOISE
     first, second = share * concentration, (1 - share) * concentration
     below = [compute_beta_cdf(edge, first, second) for edge in _EDGES]
@@ -217,13 +229,17 @@ def _find_quantile(weights: Mapping[float, float], goal: float) -> float:
 
 
 class CaseNoise(NamedTuple):
-    """The noise distribution of one case: ``places`` and their cumulative ``weights``; the last weight is 1."""
+    """The distribution of the noise of one case.
+
+    ``places`` has the possible values of the noise, and ``weights`` their cumulative probabilities. The last one is
+    1.
+    """
 
     places: Sequence[float]
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> float:
-        """Draw one of the ``places`` at random, with its weight as the probability."""
+        """Draw a value of the noise at random with its probability."""
         return self.places[bisect_left(self.weights, rng.random())]
 
 
@@ -231,7 +247,10 @@ NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
 
 
 def compute_case_noise(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
-    """Return the noise distribution of a case with these repeats, for a mean and concentration over the cases."""
+    """Return the distribution of the noise of a case.
+
+    ``groups`` has the repeats of the case. ``mean`` and ``concentration`` describe the noise over all cases.
+    """
     return _compute_posterior(tuple(sorted(filter(_is_informative, groups))), mean, concentration)
 
 

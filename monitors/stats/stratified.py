@@ -1,29 +1,35 @@
-"""Estimate a rate over a nightly run's whole traffic from its sample, with an exact interval. Pure.
+"""Estimate a rate over a nightly run's whole traffic from its sample, with an interval. Pure.
 
-The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation has the weight 1 / its sampling
-probability. Within a stratum this probability is sampled / conversations, so the estimate is the weighted sum of
-the strata's shares. The interval is difficult for rare failures and small samples. A normal interval for no failure
-among ten is a single point. Intervals that estimate their spread from observed failures ignore a stratum in which
-no failure was observed, even if one failure there would represent a hundred.
+The conversations of a night are divided into strata, groups of similar conversations, and each stratum is sampled
+with its own probability. A graded conversation has the weight 1 divided by its sampling probability, because it
+stands for that many conversations. The estimate is the average of the strata's failure shares, weighted by their
+numbers of conversations (D. G. Horvitz, D. J. Thompson, JASA 47, 1952).
 
-Interval: M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma
-distribution", Statistics in Medicine 16 (1997): the observed failures are converted to an equivalent number of
-failures of equal weight (see L. Kish, Survey Sampling, 1965), and the upper limit adds the effect of one more
-failure of the worst weight. Their method is for Poisson counts; here Beta replaces gamma, so that equal weights
-give Clopper and Pearson's limits (E. L. Korn and B. I. Graubard do the same with an effective size, Survey
-Methodology 24, 1998). Each term of the variance has its stratum's finite population correction. The same is
-computed for the right answers, and the wider interval is used, because failures or right answers may be rare. A
-single stratum gets exact hypergeometric limits. The tests count all samples of small populations: the coverage is
-at least the stated confidence in each of them.
+The usual intervals are wrong for rare failures and small samples. If none of ten conversations failed, a normal
+interval is a single point. It also ignores a stratum without an observed failure, even if one failure there would
+stand for a hundred. The interval used here is based on M. P. Fay, E. J. Feuer, "Confidence intervals for directly
+standardized rates: a method based on the gamma distribution", Statistics in Medicine 16 (1997):
 
-A judge makes errors, so the strata's shares are shares of its verdicts. These errors remain even if everything is
-sampled, so no finite population correction is made, with or without a correction for the judge. For that correction
-the design's interval is converted to the sample size that gives each limit by Wilson's formula, and
-`monitors.stats.agreement` corrects with this size.
+- The observed failures are converted to an equivalent number of failures of equal weight (L. Kish, Survey Sampling,
+  1965). The upper limit adds one more failure with the largest weight.
+- Beta distributions replace the gamma distributions of the paper. With equal weights, the limits are then Clopper
+  and Pearson's (E. L. Korn, B. I. Graubard, Survey Methodology 24, 1998, do the same with an effective size).
+- The more of a stratum was graded, the less it adds to the variance (finite population correction).
+- The limits are also computed from the right answers, because either failures or right answers may be rare. The
+  wider interval is used.
+- A single stratum gets exact hypergeometric limits.
 
-The rate from rules and the rate from a judge on the remaining conversations are added (`join_rates`): G. Y. Zou, A.
-Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27
-(2008).
+The tests go through all samples of small populations. In each of these populations, the interval contains the true
+rate at least as often as the stated confidence.
+
+A judge makes errors. The strata's shares are then shares of the judge's verdicts, and the errors remain even if
+everything is sampled. If a judge decided, there is therefore no finite population correction. To correct the rate
+for the judge's errors, each limit of the interval is converted to the sample size for which Wilson's formula gives
+this limit. `monitors.stats.agreement` computes the correction with this sample size.
+
+`join_rates` adds the rate that rules found and the rate that a judge found in the remaining conversations: G. Y.
+Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in
+Medicine 27 (2008).
 """
 
 from __future__ import annotations
@@ -53,9 +59,11 @@ NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
 
 
 class _StratumShare(NamedTuple):
-    """A partly graded stratum. ``item_weight`` is the share of all conversations that a graded one represents.
+    """A stratum of which at least one conversation was graded.
 
-    ``ungraded_share`` is the share of the stratum that was not graded. It is the finite population correction.
+    ``item_weight`` is the share of all conversations that one graded conversation stands for. ``ungraded_share`` is
+    the share of the stratum that was not graded, which is the finite population correction. Without this
+    correction, it is 1.
     """
 
     conversations: int
@@ -80,13 +88,14 @@ def estimate_rate(
 ) -> RateEstimate | RateUnknown:
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
-    With ``confusion``, the judge's counts against people, its errors are corrected if the counts allow it: answers
-    of both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected = False`` and
-    the reason. An ungraded stratum may have failed completely or not at all, which widens the interval. Raises
-    `RateUnknown` if nothing is graded. The finite population is the nightly run's conversations: if rules graded
-    all of them, low, rate and high are equal. ``judged``: a judge decided (also implied by a ``confusion``). If
-    ``finite`` is false or a judge decided, graders can err, and then no interval is a point, even if everything was
-    sampled.
+    - If nothing was graded, the result is a `RateUnknown`.
+    - A stratum without grades may have failed completely or not at all. This widens the interval.
+    - If ``confusion`` is given, it compares the judge's grades with people's grades, and the rate is corrected for
+      the judge's errors. This needs reviews of right and of wrong answers, and a judge that is better than chance.
+      Otherwise the result has ``corrected = False``, and its ``method`` says so.
+    - ``judged`` says that a judge decided. A ``confusion`` implies this.
+    - If rules graded all conversations, the rate and both limits are equal. If a judge decided, or ``finite`` is
+      false, the graders can err, and the interval then always has a width, even if everything was sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -115,7 +124,10 @@ def estimate_rate(
 
 
 def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
-    """Return the exact rate of a failure kind that rules checked in every conversation; nothing is estimated."""
+    """Return the rate of a failure kind that rules checked in every conversation.
+
+    It is counted and not estimated.
+    """
     if not conversations:
         return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
     share = failures / conversations
@@ -136,9 +148,11 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 
 
 def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
-    """Add the rate that rules found and the rates of ``parts``, each given as (share of all conversations, rate).
+    """Add the failure rate that rules found and the failure rates in the conversations that rules passed.
 
-    The sum of the shares is the share that rules passed. It is smaller if a part without a rate never failed.
+    Each of ``parts`` is a share of all conversations and the rate in this part. The shares add up to the share of
+    conversations that rules passed. A part that never failed and has no rate is omitted, and the sum is then
+    smaller.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -192,7 +206,7 @@ def compute_rate_interval(
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return only the rate and its limits, like `estimate_rate`. Raises ``ValueError`` without grades."""
+    """Return the rate and its limits as `estimate_rate` computes them. Raises ``ValueError`` without grades."""
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
@@ -200,14 +214,17 @@ def compute_rate_interval(
 
 
 def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
-    """Return a nightly run as (failures, graded) of equal weight for the sequential test; (0, 0) if ungraded.
+    """Return the numbers of failures and of graded conversations of a nightly run, for the drift test.
 
-    The counts have the rate of the run. ``graded`` is 1 / the largest share of the run that one conversation
-    represents, and at most the number graded. With c the share of an item over that largest share, the likelihood
-    ratio of one item, raised to the power c, is at most 1 on average where the item's own rate is the null's
-    (Jensen). If strata have other rates than the run, the product of all ratios is still at most 1 on average,
-    because the logarithm is concave. So a betting test on these counts keeps its error rate with any stratified
-    design. With counts at Kish's effective size it would not.
+    The drift test needs conversations of equal weight. The counts have the same failure rate as the run. The graded
+    count is 1 divided by the largest share of the run that one conversation stands for. It is at most the real
+    number of graded conversations. The result is (0, 0) if nothing was graded.
+
+    Why the test keeps its error rate with any strata: let c be the share of a conversation divided by that largest
+    share. The likelihood ratio of one conversation, raised to the power c, is at most 1 on average if the
+    conversation has the rate of the null hypothesis (Jensen). If strata have other rates than the run, the product
+    of all ratios is still at most 1 on average, because the logarithm is concave. Counts at Kish's effective size
+    do not have this property.
     """
     graded = [stratum for stratum in strata if stratum.graded]
     conversations = sum(stratum.conversations for stratum in graded)
@@ -233,7 +250,10 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
 
 
 def _widen_by_ungraded(estimate: Estimate, share: float) -> Estimate:
-    """Widen the limits of an estimate that covers only ``share``: the rest may all have failed or all be right."""
+    """Widen the limits of an estimate for ``share`` of the conversations.
+
+    All others may be right, or have failed.
+    """
     return Estimate(estimate.value, estimate.low * share, _clip_share(estimate.high * share + 1 - share))
 
 
@@ -291,7 +311,10 @@ def _compute_single_stratum_limits(stratum: _StratumShare, confidence: float) ->
 
 
 def _compute_widest_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return the wider of two pairs of limits, by failures and by right answers, as shares of all conversations."""
+    """Return limits as shares of all conversations, computed once from failures and once from right answers.
+
+    Each limit is the wider one of both computations.
+    """
     share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
     scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
     low, high = _compute_weighted_limits(scaled, confidence)
@@ -324,17 +347,21 @@ def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) 
 
 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
-    """Return a quantile of the Beta distribution for equally weighted failures with this rate and spread."""
+    """Return a quantile of the Beta distribution for a rate, where ``spread`` is the variance of the rate.
+
+    It is the distribution for the number of equally weighted failures that has the same rate and variance.
+    """
     failures, size = rate**2 / spread, rate / spread
     return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
 
 
 def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
-    """Correct an estimate for the judge's errors; each limit at the design's effective sample size.
+    """Correct an estimate for the judge's errors. Returns ``None`` if the counts allow no correction.
 
-    If there are fewer failures than the judge's expected false failures, the limit uses the expected number. A
-    number above what the judge can find is reduced in the same way. So luck does not narrow the interval to a
-    point.
+    Each limit is corrected with the sample size that fits this limit. If the judge failed fewer answers than the
+    false failures that it would make if all answers were right, the upper limit uses this expected number. If it
+    failed more answers than it would fail if all answers were wrong, the lower limit uses that number. Without
+    these two rules, chance could narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(
@@ -352,15 +379,15 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
 
 
 def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
-    """Return the true failure rate, estimated from a judge's failure ``rate`` over ``size`` answers."""
+    """Estimate the true failure rate from the judge's failure ``rate`` over ``size`` answers."""
     passed = compute_corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
     return passed and Estimate(1 - passed.value, 1 - passed.high, 1 - passed.low)
 
 
 def _compute_effective_size(rate: float, limit: float, z: float) -> float:
-    """Return the sample size at which Wilson's limit for ``rate`` is ``limit``.
+    """Return the sample size for which ``limit`` is Wilson's limit for ``rate``.
 
-    A rate of 0 or 1 equals one of its limits at any size. Then the size is 1, the most cautious value.
+    If the limit equals the rate, any size would fit. The result is then 1, which gives the widest interval.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 

@@ -56,7 +56,7 @@ class CheckProblem(Record):
 
 @dataclass(slots=True)
 class CopyReport:
-    """The ids of all segments in the journal, and the problems found while they were copied."""
+    """The ids of all segments in the journal, and the problems found while the segments were copied."""
 
     ids: set[str] = field(default_factory=set[str])
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
@@ -69,9 +69,10 @@ def load_segment_copies(
     loaded: Mapping[str, str],
     archives: AbstractSet[str],
 ) -> CopyReport:
-    """Fill empty tables from the segments in ``loaded``, which maps ids to hashes.
+    """Fill the empty tables of ``fresh`` with the rows of the segments that the warehouse file has loaded.
 
-    ``archives`` contains the hashes of the archives that the warehouse file has loaded.
+    ``loaded`` maps the ids of these segments to their hashes. ``archives`` contains the hashes of the loaded
+    archives. The report lists all segments of the journal, and each segment that is damaged or has another hash.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -135,9 +136,9 @@ def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegme
 def _select_segments_in_file(
     entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Entry]:
-    """Yield the segments that the file has loaded with the same hash.
+    """Yield the entries whose segment the warehouse file has loaded with the same hash.
 
-    Report a segment with another hash as a problem.
+    A segment that was loaded with another hash is added to the problems of ``copies``.
     """
     for entry in entries:
         copies.ids.add(entry.header.id)
@@ -176,9 +177,9 @@ class CheckReport(Record):
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
-    """Compare the journal with the tables. Changes nothing.
+    """Compare the journal with the tables, and report the differences. This changes nothing.
 
-    A check takes about as long as a rebuild and locks the warehouse for this time. Runs can still write to the
+    A check takes about as long as a rebuild, and locks the warehouse until it ends. Runs can still write to the
     journal. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` if there is no space for the
     copy, and `SchemaTooNew`.
     """
@@ -201,7 +202,7 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_segment_copies(fresh, store.journal, database.scratch, entries, archives)
         problems = [
-            *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost()),
+            *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost_segments()),
             *_report_absent_segments(entries, copies.ids),
             *_report_set_aside(store),
             *copies.problems,
@@ -238,9 +239,10 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
 
 
 def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
-    """Report loaded segments that are missing from the file.
+    """Report loaded segments that are no longer in the warehouse file.
 
-    ``pending`` segments are still in the journal; ``lost`` segments are in neither place.
+    ``missing`` counts these segments. ``pending`` counts the segments of the journal that are not in the file.
+    ``lost`` counts segments that earlier loads found in neither place.
     """
     lost += max(0, missing - pending)
     if lost:

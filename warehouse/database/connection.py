@@ -34,7 +34,7 @@ _WRITER_TURN_S = 2.0
 """How long a waiting writer blocks new readers, in seconds."""
 
 _READERS_TURN_S = 0.3
-"""How long new readers may then start, in seconds, if a query still blocks the writer."""
+"""How long new readers may start after the writer's turn, in seconds, if a query still blocks the writer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -70,7 +70,7 @@ class Deadline:
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
     def pause(self) -> bool:
-        """Wait a short time; return ``False`` if the deadline has passed."""
+        """Wait a short time and return ``True``. If the deadline has passed, return ``False`` without waiting."""
         left_s = self._end - self._patience.monotonic()
         if left_s <= 0:
             return False
@@ -106,9 +106,9 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
 
 
 def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
-    """Acquire the exclusive lock; return ``False`` if the deadline passes.
+    """Acquire the exclusive lock and return ``True``. Return ``False`` if the deadline passes first.
 
-    A waiting writer blocks new readers for a time, and then lets them in again.
+    A waiting writer blocks new readers for two seconds, and then lets new readers start for a short time.
     """
     while True:
         with _open_turn_file(file) as turn:
@@ -192,7 +192,10 @@ def _open_duckdb(file: Path, deadline: Deadline, *, read_only: bool) -> duckdb.D
             if not _is_lock_error(error):
                 raise translate_error(error, file) from error
             if not deadline.pause():
-                raise _build_busy_error(file) from error
+                raise WarehouseBusy(
+                    f"another process uses {file}. The results of runs are safe in the journal, and Lookout loads "
+                    "them later. If this does not end, close the program that has the file open"
+                ) from error
 
 
 def _close(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
@@ -205,13 +208,6 @@ def _close(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
 def _is_lock_error(error: duckdb.Error) -> bool:
     text = str(error)
     return "Could not set lock on file" in text or "different configuration" in text
-
-
-def _build_busy_error(file: Path) -> WarehouseBusy:
-    return WarehouseBusy(
-        f"another process uses {file}. The results of runs are safe in the journal, and Lookout loads them later. "
-        "If this does not end, close the program that has the file open"
-    )
 
 
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
@@ -251,11 +247,11 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""Parts of error messages that mean: the file or folder cannot be written."""
+"""Parts of error messages about a file or folder that cannot be written."""
 
 
 _MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")
-"""Parts of error messages that mean: there is not enough memory."""
+"""Parts of error messages about too little memory."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)

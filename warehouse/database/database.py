@@ -54,7 +54,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All migrations in order, and all views. The views are created again after every change of them."""
+    """All migrations in order, and the SQL of all views. If this SQL changes, the views are created again."""
 
     migrations: Sequence[Migration]
     views: str
@@ -96,11 +96,14 @@ def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock
 def build_database(
     file: Path, deadline: Deadline, schema: Schema, clock: Clock
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """Build a new warehouse beside ``file``: yield a connection to fill it, then verify the file and move it.
+    """Build a new warehouse beside ``file``, and verify it after the ``with`` block.
 
-    DuckDB reports no error if its last checkpoint fails, for example on a full disk. So this function makes the
-    checkpoint, opens the file again and compares the row count of every table. If anything fails, the unfinished
-    file is removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
+    Yields a connection for filling the new warehouse, and the path of the new file.
+
+    DuckDB reports no error if its last checkpoint fails, for example on a full disk. This function therefore makes
+    the checkpoint, opens the file again and compares the row count of every table. If anything fails, the
+    unfinished file is removed. The caller moves the finished file, and holds the lock. Raises `WarehouseUnwritable`
+    and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -223,15 +226,16 @@ def _hash_views(schema: Schema) -> str:
 class Ledger(Record):
     """How many segments were committed to the warehouse. The ledger is written after each commit.
 
-    ``lost`` counts segments that were committed once and are now in neither the warehouse nor the journal.
+    ``segments`` does not count lost segments. ``lost`` counts segments that were committed once and are now in
+    neither the warehouse nor the journal.
     """
 
     segments: int
     as_of: UtcTime
     lost: int = 0
 
-    def add_lost(self, count: int) -> Ledger:
-        """Return the ledger with ``count`` more lost segments."""
+    def with_more_lost(self, count: int) -> Ledger:
+        """Return a copy of the ledger in which ``count`` of the committed segments count as lost."""
         return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 
 
@@ -241,7 +245,7 @@ def build_ledger_path(file: Path) -> Path:
 
 
 def read_ledger(file: Path) -> Ledger | None:
-    """Read the ledger. Returns ``None`` if the file is missing or unreadable."""
+    """Read the ledger. Returns ``None`` if the ledger is missing or unreadable."""
     try:
         return Ledger.model_validate_json(build_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -360,9 +364,9 @@ class Database:
                 read_schema_number(connection, self.file)
 
     def _refuse_other_files(self) -> None:
-        """Raise an error for a file that is not a DuckDB file.
+        """Raise `WarehouseDamaged` for a file that is not a DuckDB file.
 
-        DuckDB would download an extension to read some files of other programs.
+        DuckDB must not open such a file: to read the files of some programs, it would download an extension.
         """
         if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)

@@ -39,9 +39,10 @@ BATCH_ROWS = 1_000
 
 
 class DamagedSegment(Record):
-    """A damaged segment. ``stored_at`` is the path where a person can inspect it.
+    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect it.
 
-    A damaged archive is not moved, so that each load reports it again: ``is_aside`` is false.
+    ``is_aside`` is true for a damaged segment, because Lookout moves it away. It is false for a damaged archive.
+    Lookout does not move an archive, and each load reports it again.
     """
 
     stored_at: str
@@ -57,9 +58,12 @@ class DamagedSegment(Record):
 class LoadReport(Record):
     """The result of a load.
 
-    ``restored`` counts segments that were loaded again, because they were missing after a crash of the machine had
-    damaged the file's log. ``missing`` counts segments that were loaded once and are now in neither the file nor
-    the journal. ``swept`` counts removed temporary files, and ``too_new`` counts segments of a newer Lookout.
+    - ``rows`` counts the loaded rows by table.
+    - ``restored`` counts segments that were loaded again. The warehouse file had lost them because a crash of the
+      machine damaged its log.
+    - ``missing`` counts segments that were loaded once and are now in neither the file nor the journal.
+    - ``swept`` counts removed temporary files.
+    - ``too_new`` counts segments and archives that a newer Lookout wrote. They are not loaded.
     """
 
     segments: int = 0
@@ -84,7 +88,8 @@ def format_segment_loss(count: int) -> str:
     """Format a message about segments that are in neither the file nor the journal, and how to fix this."""
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
-        "journal: restore the journal from a backup, and run `lookout warehouse rebuild`, which accepts the loss"
+        "journal: restore the journal from a backup, then run `lookout warehouse rebuild`. Without a backup, run "
+        "only the rebuild: this message then ends, but the data stays lost"
     )
 
 
@@ -175,9 +180,9 @@ def _load_archive(
     scratch: Path,
     rows: Counter[str],
 ) -> int:
-    """Load the missing segments of an archive, and return their number.
+    """Load the missing segments of an archive, and return the number of loaded segments.
 
-    If the archive replaces another one, the segments that changed are loaded again.
+    If the archive replaces an older archive, the segments that changed are loaded again.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]
@@ -232,14 +237,15 @@ def _load_batch(
     left: _SkippedSegments,
 ) -> Sequence[NamedSegment]:
     if any(table in MOSTLY_NEW_TABLES for each in batch for table in each.segment.header.rows):
-        with suppress(duckdb.ConstraintException), transaction(connection):  # then some of it is there already
+        # Some rows may be in the tables already. The segments are then inserted with a search for earlier rows.
+        with suppress(duckdb.ConstraintException), transaction(connection):
             insert_segments(connection, journal, batch, all_new=True)
             return batch
     try:
         with transaction(connection):
             insert_segments(connection, journal, batch)
     except _ROW_ERRORS as error:
-        return _load_one_by_one(connection, journal, batch, left, error)
+        return _load_one_by_one_or_set_aside(connection, journal, batch, left, error)
     return batch
 
 
@@ -247,13 +253,17 @@ _ROW_ERRORS = (duckdb.IntegrityError, duckdb.DataError)
 """Errors that one row can cause, for example a missing field or a value of the wrong type."""
 
 
-def _load_one_by_one(
+def _load_one_by_one_or_set_aside(
     connection: duckdb.DuckDBPyConnection,
     journal: Journal,
     batch: Sequence[NamedSegment],
     left: _SkippedSegments,
     error: duckdb.Error,
 ) -> Sequence[NamedSegment]:
+    """Load a failed batch again, one segment at a time. A batch of only one segment is set aside as damaged.
+
+    Return the loaded segments.
+    """
     if len(batch) > 1:
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]
     name = batch[0].name

@@ -38,7 +38,11 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables without a segment id, with the table and the columns that their rows depend on."""
+"""Tables whose rows have dependent rows in other tables: the columns that both share, and the other tables.
+
+The dependent rows have no segment id. For example, a row of ``grades`` belongs to the row of ``assessments`` with
+the same run, case and repeat.
+"""
 
 _IN_MEMORY = Path(":memory:")
 
@@ -46,7 +50,8 @@ _IN_MEMORY = Path(":memory:")
 class MissingSegment(Record):
     """A segment that was loaded once and can no longer be read from the journal.
 
-    ``restored_rows`` counts how many of its ``rows`` were copied from the old file.
+    ``restored_rows`` is the number of its rows that were copied from the old file, and ``rows`` the number of all
+    its rows.
     """
 
     name: str
@@ -64,9 +69,15 @@ class MissingSegment(Record):
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """The data that only the old file has. If the file could not be read, ``unread`` is the reason."""
+    """What only the old warehouse file has.
 
-    known: Mapping[str, MissingSegment]
+    - ``missing_by_id`` has the segments that are missing from the journal.
+    - ``loaded`` has the ids of all segments that the old file had loaded.
+    - ``copy`` is the file with the copied rows of the missing segments.
+    - ``unread`` is the reason if the old file could not be read.
+    """
+
+    missing_by_id: Mapping[str, MissingSegment]
     loaded: frozenset[str] = frozenset()
     copy: Path | None = None
     unread: str | None = None
@@ -74,13 +85,13 @@ class OldFile:
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
         """The segments that are missing from the journal, oldest first."""
-        return tuple(self.known[segment_id] for segment_id in sorted(self.known))
+        return tuple(self.missing_by_id[segment_id] for segment_id in sorted(self.missing_by_id))
 
 
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy rows of the old file to the scratch file, except rows of the segments in ``have``.
+    """Copy the rows that the journal lacks from the old file to the scratch file, and describe them.
 
-    The caller holds the lock.
+    ``have`` has the ids of the segments that the journal still has. The caller holds the lock.
     """
     remove_database(database.scratch)
     if not database.file.exists():
@@ -89,12 +100,12 @@ def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[
         return OldFile({}, unread="it is not a DuckDB file")
     try:
         with open_connection(_IN_MEMORY, deadline, read_only=False) as reader:
-            return _read_old_file(reader, database, have)
+            return _copy_from_old_file(reader, database, have)
     except (duckdb.Error, WarehouseError) as error:
         return OldFile({}, unread=str(error).replace(str(_IN_MEMORY), str(database.file)))
 
 
-def _read_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
+def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
     reader.execute(f"attach '{_quote_path(database.file)}' as old (read_only)")
     rows = reader.execute("select id, name, rows from old.segments").fetchall()
     missing = {
@@ -142,7 +153,7 @@ def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile
         connection.execute("detach salvaged")
     return tuple(
         segment.model_copy(update={"restored_rows": restored.get(key, 0)})
-        for key, segment in sorted(old.known.items())
+        for key, segment in sorted(old.missing_by_id.items())
     )
 
 
@@ -161,7 +172,10 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 
 
 def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Insert the copied rows of a table. Rows of segments that the old file had not loaded are not replaced."""
+    """Insert the copied rows of a table.
+
+    A copied row does not replace a row of a segment that the old file had not loaded, because that row is newer.
+    """
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
         f"create or replace temp table taken as select c.* from salvaged.{table} c anti join "  # noqa: S608 - names of the schema
@@ -203,11 +217,13 @@ def _quote_path(file: Path) -> str:
 
 
 class RebuildReport(Record):
-    """The result of a rebuild. ``stored_at`` is the path of the old file, which is saved.
+    """The result of a rebuild.
 
-    ``missing`` lists segments that are no longer in the journal. ``unknown`` counts missing segments that could not
-    be identified, because the old file could not be read; ``unread`` is the reason. ``set_aside`` names damaged
-    segments.
+    - ``stored_at`` is the path at which the old file was saved.
+    - ``missing`` lists segments that are no longer in the journal.
+    - ``unknown`` counts missing segments that could not be identified.
+    - ``unread`` is the reason if the old file could not be read.
+    - ``set_aside`` lists the places of damaged segments.
     """
 
     loaded: LoadReport
@@ -227,9 +243,11 @@ class RebuildReport(Record):
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
             summary = f"the old file had {plural(self.unknown, 'more segment')} than the journal"
-            reason = self.unread or "the old file names none"
+            reason = self.unread or "the old file does not list them"
             errors.append(
-                WarehouseDamaged(f"{summary}; it is unknown which ({reason}): restore the journal from a backup")
+                WarehouseDamaged(
+                    f"{summary}; their names are unknown ({reason}): restore the journal from a backup"
+                )
             )
         return errors
 
@@ -237,9 +255,10 @@ class RebuildReport(Record):
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
     """Rebuild the warehouse file from the journal, even if the old file is damaged or missing.
 
-    Readers see the old file until the new file is complete. The old file is then saved under a name with the time.
-    Rows that only the old file has are copied, unless ``journal_only``. Raises `WarehouseBusy` after ``wait_s``
-    seconds, and `WarehouseUnwritable`; the old file is then unchanged.
+    Readers see the old file until the new file is complete. The old file is then saved under a name that contains
+    the time. Rows that only the old file has are copied to the new file, unless ``journal_only`` is true. Raises
+    `WarehouseBusy` after ``wait_s`` seconds, and `WarehouseUnwritable`. After such an error, the old file is
+    unchanged.
     """
     database = store.database
     with database.hold_lock(wait_s) as deadline:
@@ -276,16 +295,17 @@ def _fill_database(
 
 
 def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
-    """Count the segments of the ledger that are in neither the journal nor the old file."""
+    """Count the segments that the ledger counts and that are in neither the journal nor the old file."""
     if ledger is None:
         return 0
     return max(0, ledger.segments + ledger.lost - have - len(old.missing))
 
 
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
-    """Move the new file to its final path, and return the path of the saved old file.
+    """Save the old file, and move the new file to its final path. Return the path of the saved old file.
 
-    The old log is moved first, because DuckDB would apply it to the new file.
+    The log of the old file is moved first, because DuckDB would apply this log to the new file. The files that
+    earlier rebuilds saved are deleted.
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None

@@ -59,9 +59,9 @@ class CompactReport(Record):
 def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments that were written before the time ``before`` into Parquet archives.
 
-    Segments of an unfinished run stay, unless ``unfinished``, because the run may continue from them. If the
-    process is killed, every segment is still in the journal or in an archive. Raises `WarehouseBusy` after
-    ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
+    Segments of an unfinished run are not moved, because the run may continue from them. If ``unfinished`` is true,
+    they are moved, too. If the process is killed, every segment is still in the journal or in an archive. Raises
+    `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()
@@ -100,7 +100,7 @@ def _iterate_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequenc
         try:
             segment = journal.read(name)
         except WarehouseDamaged:
-            continue  # it was intact when it was loaded, so the check reports it
+            continue  # the segment was intact when it was loaded, and `lookout warehouse check` reports the damage
         batch.append(NamedSegment(name, segment))
         rows += len(segment.lines)
         if rows >= MAX_ARCHIVE_ROWS:
@@ -193,7 +193,7 @@ MIN_KEY_LENGTH = 16
 
 
 class AgeReport(Record):
-    """How many archives and segments had personal data that was removed."""
+    """The number of archives and segments from which personal data was removed."""
 
     archives: int
     segments: int
@@ -203,9 +203,11 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     """Remove the personal data from everything that was written before the time ``before``.
 
     This removes questions, answers, partial texts, details of attempts, paths of screenshots and traces, and texts
-    of log entries. Counts, times, strata and sampling probabilities stay. Ids of live traffic become ``p-`` and 24
-    hexadecimal digits of a SHA-256 over ``key`` and the id. The same id always gets the same pseudonym, and nobody
-    can find the id without the key. Store ``key`` (at least 16 random bytes) and use it every time.
+    of log entries. Counts, times, strata and sampling probabilities stay.
+
+    Ids of live traffic are replaced by pseudonyms: ``p-`` and 24 hexadecimal digits of a SHA-256 over ``key`` and
+    the id. The same id always gets the same pseudonym, and nobody can find the id without the key. Store ``key``
+    (at least 16 random bytes) and use it every time.
 
     If the process is killed, the next load finishes the work. Free blocks of the warehouse file, and files that a
     rebuild saved, may still contain old text: rebuild the warehouse, and delete the saved files by hand. The copies
@@ -234,7 +236,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
 
 
 class ConversationReport(AgeReport):
-    """The result for one conversation. ``run_ids`` are the runs that graded it; their reports may quote it."""
+    """The result for one conversation. ``run_ids`` are the runs that graded it. Their reports may quote it."""
 
     run_ids: tuple[str, ...] = ()
 
@@ -244,8 +246,9 @@ def remove_conversation(
 ) -> ConversationReport:
     """Remove the personal data of one conversation now.
 
-    ``conversation`` is its stored id. The ids of its graded replies begin with ``case_ids``. Log entries that name
-    the id are emptied, too. Raises the errors of `remove_personal_data`.
+    ``conversation`` is the stored id of the conversation. ``case_ids`` is the text with which the case ids of its
+    graded replies begin. Log entries that contain the id are emptied, too. Raises the errors of
+    `remove_personal_data`.
     """
     _require_key_length(key)
     ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"
@@ -299,9 +302,9 @@ def _remove_personal_data_from_archive(
     *,
     only: str | None = None,
 ) -> bool:
-    """Replace an archive with a version without personal data. ``only`` limits this to lines with these ids.
+    """Replace an archive with a version without personal data. Return ``False`` if there was nothing to remove.
 
-    Returns ``False`` if there was nothing to remove.
+    ``only`` is a regular expression for ids. If it is given, only lines with a matching id are changed.
     """
     create_empty_stage(connection)
     parquet = fetch_verified_parquet(journal, manifest, scratch)
@@ -341,17 +344,17 @@ def _remove_personal_data_from_archive(
 def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """Yield the id of each staged segment, and the hash of its current lines."""
     rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
-    for segment_id, lines in groupby(_fetch_batches(rows), key=lambda row: str(row[0])):
+    for segment_id, lines in groupby(_iterate_rows(rows), key=lambda row: str(row[0])):
         body = hashlib.sha256()
         for _, table, row in lines:
             body.update(format_line(SegmentLine(str(table), str(row).encode())) + b"\n")
         yield segment_id, body.hexdigest()
 
 
-def _fetch_batches(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
-    while batch := rows.fetchmany(10_000):
+def _iterate_rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
+    while batch := result.fetchmany(10_000):
         yield from batch
 
 
-def _replace_hash(each: ArchivedSegment, sha256: str) -> ArchivedSegment:
-    return each.model_copy(update={"header": each.header.model_copy(update={"sha256": sha256})})
+def _replace_hash(archived: ArchivedSegment, sha256: str) -> ArchivedSegment:
+    return archived.model_copy(update={"header": archived.header.model_copy(update={"sha256": sha256})})

@@ -1,7 +1,7 @@
 """A copy of the warehouse for the site. Pages read the copy, so that pages and runs do not block each other.
 
-DuckDB blocks readers while a process writes. So the site reads a copy, which is renewed after the warehouse has
-changed. All sites that use one data folder share the copy.
+DuckDB blocks readers while a process writes. The site therefore reads a copy, which is renewed after the warehouse
+has changed. All sites that use the same data folder share the copy.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class Snapshot:
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
-        """Open a newer copy if the warehouse has changed; return whether a newer one was opened.
+        """Open a newer copy if the warehouse has changed. Return whether a newer copy was opened.
 
-        Pages use the old copy until then. Waits at most ``wait_s`` seconds for a writer. Raises `WarehouseBusy`,
-        `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        Pages use the old copy until the newer copy is open. Waits at most ``wait_s`` seconds for a writer. Raises
+        `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
         self.source.create_if_missing(wait_s)
         seen_at, version = self.source.clock(), self.source.compute_version()
-        copy_name = self._find_newest_copy(version)
+        copy_name = self._find_copy_of_version(version)
         if copy_name is None:
-            copy_name = self._ensure_copy(wait_s)
+            copy_name = self._find_or_make_copy(wait_s)
         changed = self._open_copy(copy_name)
         self.as_of = seen_at
         return changed
@@ -120,13 +120,13 @@ class Snapshot:
         if is_unused:
             copy.connection.close()
 
-    def _find_newest_copy(self, version: str) -> Path | None:
+    def _find_copy_of_version(self, version: str) -> Path | None:
         copies = sorted(self.folder.glob(f"warehouse-{version}-*.duckdb"))
         return copies[-1] if copies else None
 
-    def _ensure_copy(self, wait_s: float) -> Path:
+    def _find_or_make_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
-            made = self._find_newest_copy(self.source.compute_version())  # another site may have made it by now
+            made = self._find_copy_of_version(self.source.compute_version())  # another site may have made it by now
             return made or self._replace_copies(wait_s)
 
     def _replace_copies(self, wait_s: float) -> Path:

@@ -86,8 +86,8 @@ def insert_staged_segments(
 ) -> None:
     """Insert the staged lines into the tables, and add the segments to the table of segments.
 
-    With ``all_new``, this does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an earlier row, it
-    raises `duckdb.ConstraintException`, and the transaction must be rolled back.
+    If ``all_new`` is true, this does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an earlier
+    row, it raises `duckdb.ConstraintException`, and the caller must roll back the transaction.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -96,7 +96,18 @@ def insert_staged_segments(
                 _build_insert_of_new(table) if all_new and table in MOSTLY_NEW_TABLES else _read_extract_sql(table)
             )
     with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
-        appender.append_rows(_build_entry_row(entry, now) for entry in entries)
+        appender.append_rows(
+            (
+                entry.header.id,
+                entry.name,
+                entry.header.run_id,
+                json.dumps(dict(entry.header.rows)),
+                entry.header.sha256,
+                entry.size_bytes,
+                now,
+            )
+            for entry in entries
+        )
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
@@ -110,12 +121,6 @@ def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequ
     for table in ("assessments", "results"):
         connection.execute(f"delete from {table} where segment_id in (select id from aged)")  # noqa: S608 - two names
     connection.execute("delete from segments where id in (select id from aged)")
-
-
-def _build_entry_row(entry: Entry, now: datetime) -> tuple[object, ...]:
-    header = entry.header
-    rows = json.dumps(dict(header.rows))
-    return (header.id, entry.name, header.run_id, rows, header.sha256, entry.size_bytes, now)
 
 
 @cache
@@ -140,7 +145,7 @@ MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """File ending of a manifest that replaces the manifest of another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""File ending of such a manifest if personal data was removed from some conversations only."""
+"""File ending of a replacing manifest if personal data was removed only from some conversations."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
@@ -167,7 +172,7 @@ class ArchiveManifest(Record):
     segments: tuple[ArchivedSegment, ...]
 
     @model_validator(mode="after")
-    def _require_other_archive(self) -> Self:
+    def _refuse_replacing_itself(self) -> Self:
         if self.replaces == self.sha256:
             raise ValueError("an archive cannot replace itself")
         return self
@@ -186,7 +191,8 @@ class ArchiveManifest(Record):
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
     """List the names of all valid manifests, without the replaced ones.
 
-    If ``unless`` is true for the hash of a replacing manifest, that manifest is ignored.
+    ``unless`` gets the hash of each manifest that replaces another one. If it returns true, the replacing manifest
+    is ignored, and the replaced manifest is listed.
     """
     aged = [
         name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))

@@ -74,9 +74,9 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
 class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
-    No file is open between calls, so any number of processes can take turns. The store can be used by several
-    threads. ``clock`` gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` says how to
-    wait.
+    No file is open between calls. Any number of processes can therefore take turns, and several threads can use the
+    same store. ``clock`` gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` has the
+    clock and the pause function for waiting.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Store:
         lost: the next load continues.
         """
         with self.database.open_for_writing(wait_s) as connection:
-            lost_before, missing_before = self.count_lost(), self.count_absent_segments(connection)
+            lost_before, missing_before = self.count_lost_segments(), self.count_absent_segments(connection)
             report = self.load_pending_segments_into(connection)
             self.save_ledger(connection)
         restored = max(0, missing_before - (report.missing - lost_before))
@@ -118,15 +118,16 @@ class Store:
     ) -> LoadReport:
         """Load the segments that are not loaded yet over an open connection. The caller holds the lock.
 
-        Errors are also saved for `take_load_errors`, because the next load does not find them again.
+        ``folder`` limits this to the segments of one folder. Lost segments are recorded in the ledger. Errors are
+        also saved for `take_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
         if missing and (loss := missing - len(list_segments_to_load(connection, self.journal))) > 0:
             ledger = read_ledger(self.database.file)
             if ledger is not None:
-                write_ledger(self.database.file, ledger.add_lost(loss))
-        report = report.with_missing_count(self.count_lost())
+                write_ledger(self.database.file, ledger.with_more_lost(loss))
+        report = report.with_missing_count(self.count_lost_segments())
         self._load_errors.extend(report.errors())
         return report
 
@@ -136,10 +137,10 @@ class Store:
         self._load_errors.clear()
         return errors
 
-    def list_losses(self, wait_s: float) -> Sequence[str]:
-        """List a message for each stored item that can no longer be read. An empty list: the warehouse is complete.
+    def load_and_list_losses(self, wait_s: float) -> Sequence[str]:
+        """Load the journal, and list a message for each stored item that can no longer be read.
 
-        Loads the journal first. Raises `WarehouseBusy`.
+        The list is empty if the warehouse is complete. Raises `WarehouseBusy`.
         """
         with self.database.open_for_writing(wait_s) as connection:
             report = self.load_pending_segments_into(connection)
@@ -203,7 +204,10 @@ class Store:
         except_run: str | None = None,
         wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> RunReport | None:
-        """Find the newest report of a finished run over the same cases, other than that of run ``except_run``."""
+        """Find the report of the newest finished run of a target with the suite ``suite_sha256``.
+
+        The run ``except_run`` is skipped. Returns ``None`` if there is no such run.
+        """
         table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
             " and run_id is distinct from $except_run order by finished_at desc, run_id desc limit 1",
@@ -218,11 +222,15 @@ class Store:
         return _parse_report(table.rows[0]) if table.rows else None
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger, so that a later loss is detected. Writes nothing while segments are missing."""
+        """Write the ledger. Later loads compare it with the file to detect lost segments.
+
+        Writes nothing while segments are missing.
+        """
         if not self.count_absent_segments(connection):
             ledger = self.build_ledger(connection)
             write_ledger(
-                self.database.file, Ledger(segments=ledger.segments, as_of=ledger.as_of, lost=self.count_lost())
+                self.database.file,
+                Ledger(segments=ledger.segments, as_of=ledger.as_of, lost=self.count_lost_segments()),
             )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
@@ -234,7 +242,7 @@ class Store:
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
-    def count_lost(self) -> int:
+    def count_lost_segments(self) -> int:
         """Count the segments that were loaded once and are now in neither the file nor the journal."""
         ledger = read_ledger(self.database.file)
         return ledger.lost if ledger else 0
@@ -274,10 +282,10 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def parse_record_text(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
-    """Parse a stored record. ``name`` names the record in errors.
+    """Parse the JSON of a stored record as a record of the type ``kind``.
 
-    Raises `WarehouseDamaged` if the record has another format. ``remains`` says in the error which data is still
-    available.
+    Raises `WarehouseDamaged` if the record has another format. The error message contains ``name``, the name of the
+    record, and ``remains``, a text about the data that is still available.
     """
     try:
         return kind.model_validate_json(str(text))

@@ -1,4 +1,4 @@
--- staged lines → assessments and grades. The latest segment wins; its grades replace the earlier ones.
+-- staged lines → assessments and grades. The row of the latest segment stays. Its grades replace the earlier grades.
 create or replace temp table incoming as
 select r.*, segment_id, position from (
   select segment_id, position, json_transform(row_json, '{

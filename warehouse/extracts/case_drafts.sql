@@ -1,4 +1,4 @@
--- staged lines → case_drafts. The earliest segment stays.
+-- staged lines → case_drafts. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.id as id, r.made_at as made_at, r."by" as done_by, r.target as target, r.run_id as run_id,

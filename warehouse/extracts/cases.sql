@@ -1,4 +1,4 @@
--- staged lines → cases. A suite's hash covers its cases; the earliest segment stays.
+-- staged lines → cases. Suites with the same hash have the same cases. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.suite_sha256 as suite_sha256, r.suite_name as suite_name, r.case.id as case_id, r.case.turns as turns,

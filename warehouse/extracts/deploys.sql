@@ -1,4 +1,4 @@
--- staged lines → deploys. The first report of a commit stays, by segment, whatever the order of loading.
+-- staged lines → deploys. The row of the earliest segment stays, in whatever order the segments are loaded.
 create or replace temp table incoming as
 select r.*, segment_id from (
   select segment_id, position, json_transform(row_json, '{

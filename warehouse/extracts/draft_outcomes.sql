@@ -1,4 +1,4 @@
--- staged lines → draft_outcomes. A draft is decided once; the earliest segment stays.
+-- staged lines → draft_outcomes. A draft is decided once. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.draft_id as draft_id, r."at" as decided_at, r."by" as done_by, r.joined as joined, r.case_id as case_id,

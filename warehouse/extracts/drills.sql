@@ -1,4 +1,4 @@
--- staged lines → drills. The latest segment wins: a drill stores itself on its way, and again at its end.
+-- staged lines → drills. A drill stores a report while it runs, and another one at its end. The latest one stays.
 create or replace temp table incoming as
 select
   r.drill_id as drill_id, r.started_at as started_at, r.finished_at as finished_at, r.finished as finished,

@@ -1,4 +1,4 @@
--- staged lines → labels. The earliest segment stays.
+-- staged lines → labels. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.id as id, r."at" as given_at, r."by" as done_by, r.target as target, r.run_id as run_id, r.case_id as case_id,

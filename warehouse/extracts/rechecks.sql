@@ -1,4 +1,4 @@
--- staged lines → rechecks. The first segment of an asking stays, whatever the order of loading.
+-- staged lines → rechecks. The row of the earliest segment stays, in whatever order the segments are loaded.
 create or replace temp table incoming as
 select r.* exclude (cost_usd), coalesce(r.cost_usd, '0')::decimal(18, 9) as cost_usd, segment_id from (
   select segment_id, position, json_transform(row_json, '{

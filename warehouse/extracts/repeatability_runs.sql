@@ -1,4 +1,4 @@
--- staged lines → repeatability_runs. The latest segment wins.
+-- staged lines → repeatability_runs. The row of the latest segment stays.
 create or replace temp table incoming as
 select
   r.run_id as run_id, r.target as target, r.environment as environment, r.suite_name as suite_name,

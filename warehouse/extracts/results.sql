@@ -1,4 +1,4 @@
--- staged lines → results. The latest segment wins.
+-- staged lines → results. The row of the latest segment stays.
 create or replace temp table incoming as
 select r.*, segment_id, position from (
   select segment_id, position, json_transform(row_json, '{

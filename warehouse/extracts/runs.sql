@@ -1,4 +1,4 @@
--- staged lines → runs, metrics and tallies. The latest segment wins.
+-- staged lines → runs, metrics and tallies. The rows of the latest segment stay.
 create or replace temp table incoming as
 select r.*, segment_id, row_json as report from (
   select segment_id, position, row_json, json_transform(row_json, '{

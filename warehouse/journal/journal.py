@@ -71,7 +71,10 @@ class Journal:
         return self._append_segment(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
-        """Store the cases of a suite. A suite with the same hash is stored once."""
+        """Store the cases of a suite, unless a suite with the same hash is stored already.
+
+        Return the segment's id.
+        """
         segment_id = SegmentId(f"suite-{suite.sha256}")
         name = f"{SUITES}/{segment_id}{SUFFIX}"
         if name not in self.segments.list_segments(SUITES):
@@ -105,8 +108,8 @@ class Journal:
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
         """Yield all rows that a run has stored so far, oldest first.
 
-        A case that was asked again occurs twice; the later row counts. A damaged segment is skipped, so its cases
-        are asked again. Raises `ConfigError` for an invalid run id.
+        A case that was asked again has two rows, and the later row counts. A damaged segment is skipped. A resumed
+        run therefore asks the cases of that segment again. Raises `ConfigError` for an invalid run id.
         """
         for name in self.segments.list_segments(_require_run_id(run_id)):
             try:
@@ -115,8 +118,8 @@ class Journal:
                 continue
             yield from segment.rows()
 
-    def find_newest_time(self) -> datetime | None:
-        """Return the time of the newest segment that is not archived; ``None`` if there is no such segment."""
+    def find_newest_segment_time(self) -> datetime | None:
+        """Return the time of the newest segment that is not archived, or ``None`` if there is no such segment."""
         ids = [
             parse_segment_id(name) for name in self.segments.list_segments() if not name.startswith(f"{SUITES}/")
         ]
@@ -127,7 +130,7 @@ class Journal:
         self.segments.write(WRITABLE, b"")
 
     def remove_stale_files(self) -> int:
-        """Remove temporary files that killed processes left over an hour ago.
+        """Remove temporary files of killed processes that are more than an hour old.
 
         Return the number of removed files.
         """

@@ -75,7 +75,7 @@ class ObjectSegments:
         return scratch
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder for damaged segments."""
+        """Move a damaged segment to the folder for damaged segments, and return its new URL."""
         new_name = f"{SET_ASIDE}/{name.replace('/', '__')}"
         self.write(new_name, self.read(name))
         self.delete(name)
@@ -109,7 +109,7 @@ class ObjectSegments:
             yield
         except (FileNotFoundError, WarehouseUnwritable):
             raise
-        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
+        except Exception as error:  # noqa: BLE001 - each client has its own errors, and their texts contain keys
             raise self._build_error(name, error) from None
 
     def _build_error(self, name: str, error: Exception) -> WarehouseUnwritable:

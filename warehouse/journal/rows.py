@@ -1,4 +1,8 @@
-"""The rows of the journal. Each table has its own row type, and ``table`` contains the name of the table."""
+"""The rows of the journal. Each table has its own row type, and ``table`` contains the name of the table.
+
+In the docstrings, "Key" lists the values that identify a row. If two rows have the same key, only one of them
+counts in the warehouse.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class IncidentVersion(Record):
 
 
 class ResultRow(Record):
-    """The answer to a case, or the reason for its absence. Key: run, case, repeat. The latest segment counts."""
+    """The answer to a case, or why it is missing. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["results"] = "results"
     row: ProbeResult
@@ -54,14 +58,14 @@ class AssessmentRow(Record):
 
 
 class RecheckRow(Record):
-    """One repeat of a failed case after the verdict. Key: run, case, place, repeat. The first row counts."""
+    """One repeat of a failed case, asked after the verdict. Key: run, case, place, repeat. The first row counts."""
 
     table: Literal["rechecks"] = "rechecks"
     row: RecheckAnswer
 
 
 class RunRow(Record):
-    """The report of a run. Key: run. The latest segment counts, so a resumed run replaces its first report."""
+    """The report of a run. Key: run. The latest segment counts: a resumed run replaces its first report."""
 
     table: Literal["runs"] = "runs"
     row: RunReport
@@ -103,7 +107,7 @@ class ReceiptRow(Record):
 
 
 class ActionRow(Record):
-    """A person's action. Key: the action's id. The first row counts, so a click that arrives twice counts once."""
+    """A person's action. Key: the action's id. The first row counts: a click that arrives twice counts once."""
 
     table: Literal["actions"] = "actions"
     row: OperatorAction
@@ -222,7 +226,7 @@ PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
 """Rows about people's actions. Only ``warehouse.queries.operator_actions`` writes them."""
 
 OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
-"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, and holds a lock."""
+"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them. It holds the lock then."""
 
 TableName = Literal[
     "results",

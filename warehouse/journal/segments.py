@@ -193,7 +193,7 @@ SET_ASIDE = "_damaged"
 """Folder for damaged segments, which a person must inspect. Lookout does not read this folder again."""
 
 STALE_AFTER = timedelta(hours=1)
-"""A temporary file that is older than this was left by a killed process and is removed."""
+"""The age at which a temporary file is removed. A file of this age belongs to a killed process."""
 
 
 class SegmentStore(Protocol):
@@ -223,13 +223,14 @@ class SegmentStore(Protocol):
         ...
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Move a local file to ``name``, so that the local file no longer exists. Raises `WarehouseUnwritable`."""
+        """Move a local file to ``name``. The local file then no longer exists. Raises `WarehouseUnwritable`."""
         ...
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
-        """Return a local file with the content of ``name``. If it is not local yet, it is copied to ``scratch``.
+        """Return the path of a local file with the content of ``name``.
 
-        Raises `FileNotFoundError`.
+        If the stored file is not on the local disk, its content is copied to ``scratch``. Raises
+        `FileNotFoundError`.
         """
         ...
 
@@ -264,7 +265,7 @@ class LocalSegments:
         """Return the bytes of a segment."""
         path = self._root / name
         with (
-            self._hold_folder(path.parent) as folder,
+            self._open_folder(path.parent) as folder,
             os.fdopen(open_without_links(path.name, os.O_RDONLY, folder=folder), "rb") as file,
         ):
             return file.read()
@@ -289,15 +290,15 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file. If the folder of its run is then empty, remove this too.
+        """Remove a file. If the folder of its run is then empty, remove the folder, too.
 
         A missing file is not an error.
         """
         path = self._root / name
         try:
-            with self._hold_folder(path.parent) as folder:
+            with self._open_folder(path.parent) as folder:
                 os.unlink(path.name, dir_fd=folder)
-            self._remove_if_empty(path.parent.name)
+            self._remove_run_folder_if_empty(path.parent.name)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -333,14 +334,17 @@ class LocalSegments:
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files, and empty folders of runs, that are more than an hour old."""
+        """Remove temporary files, and empty folders of runs, that are more than an hour old.
+
+        Return the number of removed files.
+        """
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
     def format_location(self, name: str) -> str:
         """Return the path of a segment."""
         return str(self._root / name)
 
-    def _hold_folder(self, folder: Path) -> AbstractContextManager[int]:
+    def _open_folder(self, folder: Path) -> AbstractContextManager[int]:
         return open_folder(folder, within=self._root.parent)
 
     def _list_folders(self) -> list[str]:
@@ -351,7 +355,7 @@ class LocalSegments:
 
     def _list_entries(self, folder: Path, *, files: bool) -> list[str]:
         try:
-            with self._hold_folder(folder) as handle, os.scandir(handle) as entries:
+            with self._open_folder(folder) as handle, os.scandir(handle) as entries:
                 return [entry.name for entry in entries if entry.is_file(follow_symlinks=False) is files]
         except (FileNotFoundError, NotADirectoryError):
             return []  # the next write to the folder reports the error
@@ -359,19 +363,19 @@ class LocalSegments:
     def _sweep_folder(self, name: str, now: datetime) -> int:
         count = 0
         # A folder that was never written to has nothing to remove.
-        with suppress(FileNotFoundError, NotADirectoryError), self._hold_folder(self._root / name) as folder:
+        with suppress(FileNotFoundError, NotADirectoryError), self._open_folder(self._root / name) as folder:
             for file in self._list_files(name):
                 if file.startswith(".") and _compute_age(file, folder, now) > STALE_AFTER:
                     os.unlink(file, dir_fd=folder)
                     count += 1
             if _compute_age(".", folder, now) > STALE_AFTER:
-                self._remove_if_empty(name)
+                self._remove_run_folder_if_empty(name)
         return count
 
-    def _remove_if_empty(self, folder: str) -> None:
+    def _remove_run_folder_if_empty(self, folder: str) -> None:
         """Remove a run's folder if it is empty. A folder whose name begins with an underscore is not removed."""
         if not folder.startswith("_"):
-            with suppress(OSError), self._hold_folder(self._root) as root:  # the folder is not empty, or it is gone
+            with suppress(OSError), self._open_folder(self._root) as root:  # the folder is not empty, or it is gone
                 os.rmdir(folder, dir_fd=root)
 
 

@@ -18,7 +18,7 @@ from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
 class IncidentMessage(Record):
-    """A message about an incident, the reason for it, and whether it was delivered."""
+    """A message about an incident: why it was sent, and the status of its delivery."""
 
     alert_id: str
     reason: NotifyReason
@@ -56,7 +56,10 @@ class Story(Record):
 
 
 def list_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
-    """List the incidents: unresolved ones first, then the most severe, then the latest."""
+    """List the unresolved incidents, the most severe and latest ones first. ``target`` selects one target.
+
+    If ``resolved_too`` is true, the resolved incidents are listed after the unresolved ones.
+    """
     table = store.query(
         "select record from incidents where ($all or state <> 'resolved') and ($target is null or target = $target)"
         " order by state = 'resolved', severity desc, last_seen_at desc, fingerprint",
@@ -87,8 +90,7 @@ def list_all_silences(store: Store) -> tuple[Silence, ...]:
     """List all silences, newest first, including expired silences. Silences of a newer Lookout are skipped."""
     silences: list[Silence] = []
     for row in store.query("select record from silences order by starts_at desc, id").rows:
-        # A newer Lookout wrote this row; the docstring says what happens to it.
-        with suppress(ValidationError):
+        with suppress(ValidationError):  # a newer Lookout wrote this row
             silences.append(Silence.model_validate_json(str(row[0])))
     return tuple(silences)
 
@@ -105,16 +107,17 @@ order by h.sequence
 
 
 def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
-    """List the alerts that were withheld after ``since`` and that no summary of a silence has reported.
+    """List the alerts that were withheld after ``since``, oldest first.
 
-    Each item is the time of the decision, and the incident at that time. The oldest item comes first.
+    An alert is not listed if the summary at the end of a silence has reported it. Each item is the time of the
+    decision, and the incident as it was at that time.
     """
     table = store.query(_WITHHELD, {"since": build_first_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``, with those of ``silences`` that affect it."""
+    """Load the history of ``incident``. It includes those of ``silences`` that affect the incident."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -157,9 +160,10 @@ def _load_alert(store: Store, alert_id: str) -> Alert:
 def _list_actions(
     store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
 ) -> tuple[IncidentAction, ...]:
-    """List people's actions on the incident.
+    """List people's actions on the incident, oldest first.
 
-    An action on a whole message affects the incidents that are listed in its outcome.
+    An action on a whole message affects the incidents that the outcome of the action lists. Without an outcome, it
+    is listed if the message is one of ``messages``.
     """
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
@@ -259,8 +263,8 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
 )
 """Selects the newest message about each incident, if a channel refused it permanently.
 
-A refused reminder does not count, because its alert was sent before. Messages that were tried after
-``$tried_before`` are not selected.
+A refused reminder does not count, because the alert itself was sent before. A message is not selected if the last
+attempt to send it was after ``$tried_before``.
 """
 
 
@@ -295,10 +299,10 @@ class FirstAlert(NamedTuple):
     created_at: datetime
 
 
-def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """Find the last run that sent an alert of this kind, and the time of its first such alert.
+def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
+    """Find the last run that created an alert of this kind, and the time of the first such alert of the run.
 
-    Returns ``None`` if no run sent one.
+    Returns ``None`` if no run created an alert of this kind.
     """
     table = store.query(
         "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
@@ -312,7 +316,7 @@ def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAle
 
 
 def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
-    """Find the last message about each open incident of ``target`` that was only printed.
+    """Find the last message about each open incident of ``target`` whose messages were only printed, never sent.
 
     The keys are fingerprints.
     """
@@ -323,10 +327,10 @@ def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the last message about each incident that a channel refused. The keys are target and fingerprint.
+    """Find the last message about each incident, if a channel refused this message.
 
-    The messages were created after ``since`` and tried before ``tried_before``. ``target`` selects the messages
-    about one target.
+    The keys are the target, then the fingerprint. Only messages that were created at ``since`` or later and tried
+    before ``tried_before`` are returned. ``target`` selects the messages about one target.
     """
     table = store.query(
         _REFUSED, {"target": target, "since": since.isoformat(), "tried_before": tried_before.isoformat()}
@@ -341,7 +345,7 @@ class RunMessage(NamedTuple):
     """A message of a run with its delivery status: sent, printed, rejected or waiting."""
 
     alert: Alert
-    came_to: str
+    delivery_status: str
 
 
 def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
@@ -351,7 +355,10 @@ def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
 
 
 def list_earlier_messages(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
-    """List the messages about ``target`` from before ``since`` that still wait or were sent later, oldest first."""
+    """List the messages about ``target`` that other runs created before ``since``, oldest first.
+
+    Only messages that still wait, or that were sent at ``since`` or later, are listed.
+    """
     table = store.query(_EARLIER, {"target": target, "run": run_id, "since": since.isoformat()})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
@@ -371,7 +378,7 @@ def count_alerts_to_send(store: Store, target: str) -> int:
 
 
 def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
-    """List the names of everything with open incidents, sorted: targets, and parts of Lookout."""
+    """List the targets and the parts of Lookout that have open incidents, sorted by name."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
@@ -384,7 +391,7 @@ having bool_or(i.record->>'owner' in ('verify', 'nightly', 'hallucination_log', 
   and not exists (select 1 from runs r where r.target = i.target and r.started_at >= $since::timestamptz)
 order by 1
 """
-"""Selects targets with open incidents.
+"""Selects unconfigured targets with open incidents and without a recent run.
 
 The owner of an incident shows whether the incident is about a target or about a part of Lookout.
 """
@@ -399,8 +406,8 @@ def list_removed_targets(store: Store, configured: Iterable[str], since: datetim
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """Return whether a message waits to be sent and was not tried after ``not_tried_since``.
 
-    A message waits if its run was killed. Attempts later than ``now`` are ignored, because the clock was then set
-    back.
+    A message waits if its run was killed. An attempt with a time after ``now`` is ignored: the clock was set back
+    after it.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"
@@ -411,8 +418,11 @@ def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) ->
     return bool(table.rows)
 
 
-def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
-    """Load an alert, and the later alerts that were added to its message. Empty if the alert does not exist."""
+def load_alerts_of_message(store: Store, alert_id: str) -> tuple[Alert, ...]:
+    """Load an alert, and the other alerts that the same Slack message shows.
+
+    The result is empty if the alert does not exist.
+    """
     first = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
     others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
     records = [str(row[0]) for row in first] + [str(row[2]) for row in others if row[1] != alert_id]
@@ -431,7 +441,10 @@ def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
 
 
 def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
-    """Find the messages that started the Slack threads of these incidents: channel, ``ts`` and alert."""
+    """Find the messages that started the Slack threads of these incidents.
+
+    Each item is the channel, the Slack timestamp (``ts``) and the id of the alert.
+    """
     table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 
@@ -445,7 +458,10 @@ def find_action(store: Store, action_id: str) -> OperatorAction | None:
 def list_action_outcomes(
     store: Store, *, action_id: str | None = None, since: datetime | None = None
 ) -> tuple[ActionOutcome, ...]:
-    """List the outcomes of actions carried out since a time, or of one action, oldest first."""
+    """List the outcomes of actions, oldest first.
+
+    ``action_id`` selects one action, and ``since`` the actions that were carried out at this time or later.
+    """
     table = store.query(
         "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"
         " where ($action is null or action_id = $action)"

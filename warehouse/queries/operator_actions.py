@@ -1,8 +1,8 @@
-"""Operators' actions. Each is stored at once, and carried out exactly once.
+"""Operators' actions. Each action is stored at once, and carried out exactly once.
 
-An action is written to the journal without waiting. The next process that acquires the lock carries it out: it
-stores the changes to incidents, labels, drafts and silences as one segment together with the outcome. An action
-with an outcome is never carried out again.
+An action is written to the journal without waiting. The next process that acquires the lock carries it out. This
+process stores the changes to incidents, labels, drafts and silences, and the outcome of the action, together as one
+segment. An action with an outcome is never carried out again.
 """
 
 from __future__ import annotations
@@ -58,12 +58,15 @@ def load_conversation(
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
     else:
-        turns, answer = _read_from_journal(journal, run_id, case_id)
+        turns, answer = _read_conversation_from_journal(journal, run_id, case_id)
     return StoredConversation(run_id=run_id, case_id=case_id, turns=turns, answer=answer) if any(turns) else None
 
 
-def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
-    """Read a conversation from the journal if its run is not loaded yet."""
+def _read_conversation_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
+    """Read the user's turns and the answer of a case whose run is not loaded yet.
+
+    Both are empty if it is missing.
+    """
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
             return row.row.turns, row.row.graded_text if isinstance(row.row, Exchange) else row.row.partial_text
@@ -85,10 +88,9 @@ def append_silence(journal: Journal, silence: Silence) -> None:
 
 
 class ActionResults(NamedTuple):
-    """The outcomes of the actions that were carried out, and all silences, newest first.
+    """The changes of the actions that were carried out, and all silences, newest first.
 
-    ``failed`` names the actions that failed, with their errors. They are tried again at the next call, so that the
-    run can continue.
+    ``failed`` has the id and the error of each action that failed. The next call tries these actions again.
     """
 
     done: tuple[ActionChanges, ...]
@@ -97,10 +99,11 @@ class ActionResults(NamedTuple):
 
 
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
-    """Carry out all waiting actions, oldest first.
+    """Carry out all waiting actions, oldest first, and return their results.
 
-    Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the lock stays held; the actions then
-    wait for the next call.
+    ``resolve`` computes what an action changes. An action that fails does not stop the others. Waits at most
+    ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the lock stays held. The actions then wait for the
+    next call.
     """
     done: list[ActionChanges] = []
     failed: list[str] = []
@@ -118,7 +121,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
                 done.append(changes)
             except (MonitorError, duckdb.Error):
                 raise
-            except Exception as error:  # noqa: BLE001 - what one action trips over must not hold back an alert
+            except Exception as error:  # noqa: BLE001 - an action that fails must not delay an alert
                 failed.append(f"{action_id}: {type(error).__name__}")
         silences = _read_silences(connection)
         store.save_ledger(connection)
@@ -140,7 +143,7 @@ where mine.id = $alert
   and mine.reason in ('first_seen', 'regressed') and other.reason in ('first_seen', 'regressed')
 order by other.created_at, other.id
 """
-"""Selects the alerts that one Slack message shows: later alerts of a run are added to its first message."""
+"""Selects the alerts that one Slack message shows. Later alerts of a run are added to the run's first message."""
 
 _LAST_ALERT = """
 select record from alerts
@@ -154,8 +157,7 @@ def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
-        # A newer Lookout wrote this row; the docstring says what happens to it.
-        with suppress(ValidationError):
+        with suppress(ValidationError):  # a newer Lookout wrote this row
             silences.append(Silence.model_validate_json(str(row[0])))
     return tuple(silences)
 
@@ -181,7 +183,7 @@ def _build_action_context(
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
     """Find the alerts of the message that the action is about.
 
-    Without a message, find each incident's last alert.
+    If the action is about no message, find the last alert of each of its incidents.
     """
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
@@ -243,13 +245,12 @@ def list_waiting_drafts(
     """List the drafts without a decision, most severe first. Drafts of a newer Lookout are skipped."""
     drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
-        # A newer Lookout wrote this row; the docstring says what happens to it.
-        with suppress(ValidationError):
+        with suppress(ValidationError):  # a newer Lookout wrote this row
             drafts.append(CaseDraft.model_validate_json(str(record)))
     return tuple(drafts)
 
 
-def list_decided_drafts(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[str]:
+def list_decided_draft_ids(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[str]:
     """List the ids of all drafts with a decision."""
     return frozenset(str(row[0]) for row in store.query("select draft_id from draft_outcomes", wait_s=wait_s).rows)
 

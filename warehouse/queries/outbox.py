@@ -1,8 +1,8 @@
 """Decisions that all processes together must make only once, such as to open an incident or send a message.
 
 Each decision is made in one short transaction under the lock. The caller gets the target's incidents, decides, and
-records the result. The result is written to the journal and the tables together, so a killed process has either
-decided completely or not at all.
+records the result. The result is written to the journal and the tables together. If the process is killed, the
+decision is stored either completely or not at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from warehouse.journal.segments import SUFFIX
 class SendLease(Record):
     """Messages that only one worker may send until ``expires_at``. Later, another worker may send them.
 
-    ``tried`` lists the messages that a worker claimed before; they may have arrived already.
+    ``tried`` has the ids of the messages that a worker claimed before. They may have arrived already.
     """
 
     owner: Identifier
@@ -47,7 +47,7 @@ class IncidentTransaction:
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Store changed incidents and alerts to send. They are written when the transaction ends."""
+        """Add changed incidents, and alerts to send. They are stored when the transaction ends."""
         self.changed += incidents
         self.alerts += alerts
 
@@ -87,12 +87,17 @@ def claim_alerts(
     is_printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
-    """Claim up to ``limit`` unsent messages, the most severe first, so that only this worker sends them.
+    """Claim up to ``limit`` unsent messages, the most severe first. Only this worker may then send them.
 
-    The claim lasts for ``lease_s`` seconds, or until the messages have a receipt. If the worker dies, another
-    worker can claim them after that time, or at once if ``is_gone`` confirms the death. A message may then be sent
-    twice, with the same id, but is never lost. With ``is_printing``, messages that another worker tried to send are
-    skipped, because a printed message notifies nobody. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    - The claim lasts for ``lease_s`` seconds, or until the messages have a receipt.
+    - If the worker dies, another worker can claim the messages after that time. If ``is_gone`` returns true for the
+      name of the dead worker, the messages can be claimed at once. A message may then be sent twice, with the same
+      id, but is never lost.
+    - If ``is_printing`` is true, messages whose sending failed before are skipped, because a printed message
+      notifies nobody.
+    - Messages in ``except_ids`` are skipped.
+
+    Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -113,7 +118,10 @@ def claim_alerts(
 
 
 def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
-    """Store the receipt of an alert. It survives a crash and can be stored while the warehouse is locked."""
+    """Store the receipt of an alert.
+
+    The receipt survives a crash, even if the warehouse is locked at the moment.
+    """
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:

@@ -1,8 +1,9 @@
-"""Queries that compare two detectors of wrong replies: the entries of a guard, and the nightly runs.
+"""Queries that compare two detectors of wrong replies: the application's guard, and the nightly runs.
 
-Both are about one target in one period. The nightly runs give a stratified sample of live replies, with grades of
-their facts. The guard gives the replies that it blocked, people's verdicts on these, and the questions that they
-answered.
+A guard is the part of the application that blocks wrong replies and writes them to the hallucination log. Both
+detectors are compared for one target and one period. The nightly runs give a stratified sample of live replies,
+with grades of their facts. The log gives the blocked replies, the questions before them, and people's verdicts on
+them.
 """
 
 from __future__ import annotations
@@ -135,10 +136,10 @@ def list_guard_entries(
 ) -> tuple[GuardEntry, ...]:
     """List the entries from ``since`` (included) to ``until`` that people were notified of, oldest first.
 
-    The time of an entry is the time that it states. If this time is impossible, it is the time of reading. A
-    person's verdict is a label with the incident's fingerprint, or a gold case that was drafted from the entry: a
-    person who adds the bad reply to the gold set marks the reply as bad. An entry with contradicting verdicts has
-    no verdict.
+    The time of an entry is the time that the entry states. If this time is missing or impossible, it is the time at
+    which the entry was read. A person's verdict is a label with the incident's fingerprint, or a gold case that was
+    drafted from the entry: a person who adds the reply to the gold set marks the reply as bad. An entry with
+    contradicting verdicts has no verdict.
     """
     table = store.query(
         """
@@ -170,10 +171,11 @@ def list_guard_entries(
 def match_entries_to_questions(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
-    """Match each entry to the position of its question: the same words, at most two minutes apart.
+    """Match log entries to sampled questions. Each result is an entry and the position of its question.
 
-    Each entry matches at most one question, the nearest in time. Words are compared as they are stored, with masks
-    on both sides, and without case and white space. An entry without a text matches no question.
+    An entry and a question match if they have the same text and are at most two minutes apart. Upper and lower case
+    and the amount of white space do not matter. Each entry matches at most one question, and each question at most
+    one entry; the pairs that are nearest in time are matched first. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -216,10 +218,13 @@ def count_for_reconciliation(
 ) -> ReconciliationCounts:
     """Count the findings of both detectors in the part of the period that the nightly runs cover.
 
-    The period is ``since`` to ``until``. Only the newest runs with one and the same judge are counted. Without any
-    such run, the guard is counted for the whole period. Only entries that people were notified of are counted,
-    because the time of entries that were in the log before is unknown. Raises `WarehouseDamaged` for a nightly
-    run's report in another format.
+    - The period is ``since`` to ``until``. Without a nightly run in it, the guard is counted for the whole period.
+    - The newest run decides which graders and which judge count. Older runs are counted up to the first run with
+      other graders or another judge.
+    - Only log entries that people were notified of are counted. The other entries were in the log before Lookout
+      read it, and the time of such an entry is unknown.
+
+    Raises `WarehouseDamaged` if the report of a nightly run has another format.
     """
     reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
     overlapping = [report for report in reports if report.since < until and since < report.until]
@@ -256,7 +261,10 @@ def _count_nightly(
     sampled: Sequence[SampledReply],
     held_back: Mapping[int, GuardEntry],
 ) -> TrafficCounts:
-    """Count the nightly runs' findings in replies that users received. Blocked replies do not count."""
+    """Count the nightly runs' findings in replies that users received.
+
+    ``held_back`` has the positions of the replies in ``sampled`` that the guard blocked. They do not count.
+    """
     if not nightly_runs:
         return TrafficCounts(why_none=NO_NIGHT_TEXT)
     served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
@@ -284,7 +292,11 @@ def _count_nightly(
 def _count_overlap(
     matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
 ) -> OverlapCounts:
-    """Count the matches and the wrong replies among them, without replies that people labelled as false alarms."""
+    """Count the matches, and list the replies that the nightly runs found wrong.
+
+    ``same`` has the positions of the replies in ``sampled`` that the guard blocked. A blocked reply is not listed
+    if people labelled it as a false alarm.
+    """
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)
         for place, reply in enumerate(sampled)

@@ -27,7 +27,10 @@ def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str
 
 
 class RepeatScope(NamedTuple):
-    """The repeats that count: of this target, since this time, of the suite's present cases, by these graders."""
+    """Which repeats count: those of this target since this time, of the present cases of this suite.
+
+    ``graded_by`` is the hash of the graders and settings that the repeats must have.
+    """
 
     target: str
     environment: Environment
@@ -37,7 +40,10 @@ class RepeatScope(NamedTuple):
 
 
 class RecordedRepeats(NamedTuple):
-    """The answers by case and build. ``of_runs`` come from runs; the others come from sessions."""
+    """The repeats of cases: those from sessions that asked each case twice, and those from runs.
+
+    ``sessions`` counts the sessions that are used, and ``void_sessions`` the void ones, which are not.
+    """
 
     of_sessions: tuple[RepeatedCase, ...]
     of_runs: tuple[RepeatedCase, ...]
@@ -68,7 +74,10 @@ def load_recorded_repeats(
 def find_newest_session(
     store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """Find a target's newest session, except the one with ``except_run``. Raises `WarehouseDamaged`."""
+    """Find a target's newest session of repeated questions. The session with the id ``except_run`` is skipped.
+
+    Returns ``None`` if there is no session. Raises `WarehouseDamaged` if the session has another format.
+    """
     table = store.query(
         "select record from repeatability_runs where target = $target and run_id is distinct from $except_run"
         " order by finished_at desc, run_id desc limit 1",
@@ -78,7 +87,7 @@ def find_newest_session(
     return _parse_session(table.rows[0]) if table.rows else None
 
 
-def load_last_asked_times(
+def load_last_repeat_times(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[str, datetime]:
     """Find when each case of a target was last asked twice. The keys are case ids."""

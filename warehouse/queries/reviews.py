@@ -1,4 +1,4 @@
-"""Queries about answers to review, and about people's labels. They only read; labels are written to the journal."""
+"""Queries about answers to review, and about people's labels. They do not write: labels go to the journal."""
 
 from __future__ import annotations
 

@@ -33,11 +33,15 @@ def find_baseline_run(
 ) -> Baseline | None:
     """Find the newest accepted run of ``target`` that used this suite and these judges.
 
-    An accepted run is finished, has the verdict PASS, and is not of a pull request. ``commits`` limits the search
-    to these commits, for example those of a base branch. ``branch`` limits it to that branch; if that branch has no
-    accepted run, to runs of an unknown branch. The run ``except_run`` is skipped. If no accepted run has the same
-    suite and judges, this returns the newest accepted run, and the gate refuses it and names the difference.
-    Returns ``None`` if there is no accepted run.
+    An accepted run is finished, has the verdict PASS, and does not belong to a pull request.
+
+    - ``commits`` limits the search to these commits, for example those of a base branch.
+    - ``branch`` limits the search to runs of that branch. If that branch has no accepted run, runs whose branch is
+      unknown are searched.
+    - The run ``except_run`` is skipped.
+
+    If no accepted run has the same suite and judges, the newest accepted run is returned. The gate then refuses it
+    and names the difference. Returns ``None`` if there is no accepted run.
     """
     accepted = _list_accepted_runs(store, target, environment, except_run=except_run, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]
@@ -129,9 +133,10 @@ def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineRes
 
 
 class FailedSince(NamedTuple):
-    """The cases that failed in a run and passed in the accepted run before it, with failure kinds, worst first.
+    """A failed run, the last run with the verdict PASS before it, and the cases that failed since then.
 
-    Without an accepted run before it, all that it failed. ``commit`` and ``passed_commit`` are the runs' deploys.
+    ``cases`` has the id and the kinds of failure of each case that failed in the failed run and was correct in the
+    run with PASS, worst first. If no run before had PASS, it has all cases that failed in the failed run.
     """
 
     run_id: str
@@ -142,7 +147,10 @@ class FailedSince(NamedTuple):
 
 
 def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
-    """Find the newest failed run of ``target`` and its failures since the last PASS. ``None`` if no run failed."""
+    """Find the newest run of ``target`` with the verdict FAIL, and its failures since the last PASS.
+
+    Runs for pull requests are ignored. Returns ``None`` if no run failed.
+    """
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
         " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"

@@ -19,8 +19,8 @@ def iterate_known_ids(
 ) -> Iterator[int]:
     """Yield ids of conversations that a nightly run has taken and that were completed at ``since`` or later.
 
-    Conversations of ``except_run`` are skipped. Each id becomes a 64-bit number (the first eight bytes of its MD5,
-    lowest byte first), so that millions of ids fit into a few megabytes. The numbers are in ascending order.
+    Conversations of ``except_run`` are skipped. Each id is converted to a 64-bit number: the first eight bytes of
+    its MD5, lowest byte first. Millions of such numbers fit into a few megabytes. They are in ascending order.
     """
     with store.database.open_for_reading(wait_s) as connection:
         result = connection.execute(
@@ -88,10 +88,13 @@ def list_unnotified_entries(
 def list_entry_times(
     store: Store, log: str, since: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[datetime]:
-    """Return the times at which the entries of ``log`` were written, for entries that were read since a time.
+    """Return the times of the entries of ``log`` that were read at ``since`` or later.
 
-    An entry's own time counts unless it is impossible: more than a week before a read on arrival, or after the
-    read. Then, and for an entry without a time, the time of reading counts.
+    The time of an entry is the time that the entry states. Two kinds of entries have the time of reading instead:
+
+    - Entries that state no time.
+    - Entries that people are notified of, if the stated time is impossible: later than the time of reading, or more
+      than a week before it.
     """
     table: Table = store.query(
         """

@@ -85,7 +85,7 @@ def show_command(
 ) -> None:
     """Show an incident or an alert message, with its history and evidence."""
     from deployments.cli.alerts.incidents import find_incidents_by_id, print_incident_story
-    from warehouse.queries.incidents import load_incident_history, load_shown_alerts
+    from warehouse.queries.incidents import load_alerts_of_message, load_incident_history
 
     session = _open_incident_session(config, data_folder)
     silences = session.actions.list_silences()
@@ -96,7 +96,7 @@ def show_command(
     if as_json:
         _print_json_lines(stories)
         return
-    named = next(iter(load_shown_alerts(session.store, incident.upper())), None)
+    named = next(iter(load_alerts_of_message(session.store, incident.upper())), None)
     for story in stories:
         print_incident_story(make_terminal_console(), story, session, shown=named or story.last_alert)
 

@@ -39,7 +39,7 @@ from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Alert, Incident, IncidentState, NotifyReason
 from monitors.records.operator_actions import NO_END, ActionOutcome, Silence
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
-from warehouse.queries.incidents import Story, list_incidents, load_shown_alerts
+from warehouse.queries.incidents import Story, list_incidents, load_alerts_of_message
 
 WAIT_S: Final = 10.0
 
@@ -86,7 +86,7 @@ class IncidentSession:
 def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
     """Return a sentence for each stored record that cannot be read. Empty if the warehouse is busy."""
     try:
-        return session.store.list_losses(WAIT_S)
+        return session.store.load_and_list_losses(WAIT_S)
     except WarehouseBusy:
         return ()  # the list of incidents may be some minutes old
 
@@ -150,7 +150,7 @@ def find_incidents_by_id(store: Store, incident_id: str) -> tuple[Incident, ...]
 
 
 def _find_incidents_of_message(store: Store, alert_id: str) -> tuple[Incident, ...]:
-    shown = {item.incident.fingerprint for alert in load_shown_alerts(store, alert_id) for item in alert.items}
+    shown = {item.incident.fingerprint for alert in load_alerts_of_message(store, alert_id) for item in alert.items}
     incidents = tuple(
         incident for incident in list_incidents(store, resolved_too=True) if incident.fingerprint in shown
     )

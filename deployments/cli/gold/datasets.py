@@ -50,7 +50,7 @@ from monitors.plural import plural
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.operator_actions import CaseDraft
 from warehouse.database.store import Store
-from warehouse.queries.operator_actions import append_draft, list_decided_drafts, list_waiting_drafts
+from warehouse.queries.operator_actions import append_draft, list_decided_draft_ids, list_waiting_drafts
 
 BAR_AFTER_S: Final = 2.0
 LOCK_WAIT_S: Final = 10.0
@@ -331,7 +331,7 @@ async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], opti
         known_ids: set[str] = set()
         if diff.people:
             known_ids |= {draft.id for draft in list_waiting_drafts(store, target=None, wait_s=LOCK_WAIT_S)}
-            known_ids |= list_decided_drafts(store, wait_s=LOCK_WAIT_S)
+            known_ids |= list_decided_draft_ids(store, wait_s=LOCK_WAIT_S)
         new = [entry for entry in diff.people if build_draft_id(entry) not in known_ids]
         _print_diff(request, diff, options)
         if plan.size == 0 and not new:

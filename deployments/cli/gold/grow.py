@@ -58,7 +58,7 @@ from warehouse.database.store import Store
 from warehouse.queries.operator_actions import (
     append_draft,
     append_outcomes,
-    list_decided_drafts,
+    list_decided_draft_ids,
     list_waiting_drafts,
     load_graded_conversation,
 )
@@ -116,7 +116,7 @@ def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Seque
     drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
-        done = list_decided_drafts(store, wait_s=WAIT_S)
+        done = list_decided_draft_ids(store, wait_s=WAIT_S)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             draft = _parse_draft_line(line, path, number)
             if draft is not None and draft.id not in done and target in {None, draft.target}:

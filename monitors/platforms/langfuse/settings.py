@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from monitors.problems import check_no_password
+from monitors.problems import refuse_password
 from monitors.records.targets import HttpUrl
 
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -46,7 +46,7 @@ class LangfuseSettings(BaseModel):
     @field_validator("host")
     @classmethod
     def _refuse_password(cls, url: str) -> str:
-        return check_no_password(url)
+        return refuse_password(url)
 
     @model_validator(mode="after")
     def _is_not_production(self) -> Self:

@@ -143,9 +143,9 @@ class JobDriver:
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
         store_job = partial(self._store_note, name, turns, conversation, earlier)
-        find_scripted_answer = partial(self._script, turns)
-        resumed_job = await self._resume_job(note, find_scripted_answer) if note else None
-        job = resumed_job or AgentJob(self._settings, self._url, find_scripted_answer=find_scripted_answer)
+        find_answer_to_agent = partial(self._script, turns)
+        resumed_job = await self._resume_job(note, find_answer_to_agent) if note else None
+        job = resumed_job or AgentJob(self._settings, self._url, find_answer_to_agent=find_answer_to_agent)
         try:
             if resumed_job is None:
                 await self._start_with_retries(
@@ -164,7 +164,7 @@ class JobDriver:
             raise
 
     async def _resume_job(
-        self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
+        self, note: JobNote, find_answer_to_agent: Callable[[str], str | None]
     ) -> AgentJob | None:
         """Return the job that an earlier process started; ``None`` if the app no longer has the job."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
@@ -174,7 +174,7 @@ class JobDriver:
             age_s=age_s,
             job_id=note.job,
             location=note.location,
-            find_scripted_answer=find_scripted_answer,
+            find_answer_to_agent=find_answer_to_agent,
             earlier_questions=note.questions,
             delivered=note.delivered,
         )
@@ -290,7 +290,7 @@ class JobDriver:
         text = job.questions.open_question or await self._fetch_question(job)
         try:
             answered_question = job.questions.choose_answer(
-                text, job.find_scripted_answer(text), job.elapsed_s * 1000
+                text, job.find_answer_to_agent(text), job.elapsed_s * 1000
             )
             url = job.build_address(self._settings.answer_url or "")
         except ProbeError:

@@ -95,7 +95,7 @@ def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tupl
         job.update_hops(document)
         job.update_steps(document)
         build = read_build_info([job.last_document, document], {})
-        wire = _extract_payload(settings, url, document).add_build(build)
+        wire = _extract_payload(settings, url, document).with_build(build)
     versions = collect_items(job.last_document, settings.app_version) if settings.app_version else []
     if job.age_s and wire.app_latency_ms is not None:  # a resumed job: only the app knows when it ended
         total_ms = wire.app_latency_ms

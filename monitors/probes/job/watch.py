@@ -262,7 +262,7 @@ class AgentJob:
     - ``has_end_event``: an event reported the end of the job.
     - ``start_reply_at`` is the time of the reply to the start, by the clock of the app.
     - ``duration_s`` is the time from the start to the report, or ``None`` without a report.
-    - ``find_scripted_answer`` returns the suite's answer to a question of the agent.
+    - ``find_answer_to_agent`` returns the suite's answer to a question of the agent.
     - ``earlier_questions`` were answered by an earlier process.
     - ``delivered``: the app has accepted the last answer.
     """
@@ -286,7 +286,7 @@ class AgentJob:
     checked_trace_url: str = ""
     traced_hops: int | None = None
     has_all_steps: bool = True
-    find_scripted_answer: Callable[[str], str | None] = lambda _question: None
+    find_answer_to_agent: Callable[[str], str | None] = lambda _question: None
     earlier_questions: tuple[AgentQuestion, ...] = ()
     delivered: bool = True
 

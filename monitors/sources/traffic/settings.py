@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from monitors.problems import check_no_password
+from monitors.problems import refuse_password
 from monitors.records.targets import HttpUrl
 from monitors.request_headers import HeaderTable
 from monitors.sources.traffic.names import get_names
@@ -183,7 +183,7 @@ class FileTraffic(_SourceSettings):
     @field_validator("at")
     @classmethod
     def _refuse_password(cls, places: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(check_no_password(place) for place in places)
+        return tuple(refuse_password(place) for place in places)
 
     def resolve_paths(self, folder: Path) -> Self:
         """Return the settings with local paths made absolute from ``folder``."""
@@ -253,7 +253,7 @@ class HttpTraffic(_SourceSettings):
     @field_validator("url")
     @classmethod
     def _refuse_password(cls, url: str) -> str:
-        return check_no_password(url)
+        return refuse_password(url)
 
 
 class LangSmithTraffic(_SourceSettings):
@@ -288,7 +288,7 @@ class LangSmithTraffic(_SourceSettings):
     @field_validator("api_url")
     @classmethod
     def _refuse_password(cls, url: str) -> str:
-        return check_no_password(url)
+        return refuse_password(url)
 
 
 class PageSelectors(_StrictModel):
@@ -329,7 +329,7 @@ class PageTraffic(_SourceSettings):
     @field_validator("url")
     @classmethod
     def _refuse_password(cls, url: str) -> str:
-        return check_no_password(url)
+        return refuse_password(url)
 
 
 TrafficSettings = Annotated[

@@ -96,7 +96,9 @@ def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
 
 def test_most_failures_share_the_policy_with_the_replaced_document():
     failed = reasons_of(outcomes(faults=True), CaseOutcome.FAILED)
-    attributes = [{"group": case.related, "type": case.type, "language": case.language} for case in SUITE.cases]
+    attributes = [
+        {"group": case.cluster_or_repository, "type": case.type, "language": case.language} for case in SUITE.cases
+    ]
     (cause,) = find_shared_causes(attributes, [case.id in failed for case in SUITE.cases]).causes
     assert cause.conditions == {"group": "suraksha-family-shield"}
     assert cause.failed == len(OLDER_EDITION)

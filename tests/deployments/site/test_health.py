@@ -127,7 +127,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     store.journal.append_outbox([*alerts, *refusals])
     store.load_pending(5)
     store.journal.append([ResultRow(row=exchange("late", "case"))], run_id="late")
-    written = store.journal.find_newest_time()
+    written = store.journal.find_newest_segment_time()
     assert written is not None
     for later, well in ((timedelta(minutes=5), True), (timedelta(hours=2), False)):
         with site_in(tmp_path, at=written + later) as site:

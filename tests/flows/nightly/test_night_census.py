@@ -65,7 +65,7 @@ async def test_every_conversation_is_counted_whatever_was_sampled(nights, snapsh
     report = await nights.grade()
     assert report.sampled == 10
     errors = find_rate(report, CensusKind.ERROR_LEAK)
-    assert (errors.found, errors.graded, round(errors.share, 3)) == (140, 552, 0.254)
+    assert (errors.found, errors.graded, round(errors.finding_share, 3)) == (140, 552, 0.254)
     assert (f"{errors.first_at:%H:%M}", f"{errors.last_at:%H:%M}") == ("07:26", "09:45")
     assert errors.example_id == "talk-206"
     assert {one.kind: one.found for one in report.census if one.kind is not CensusKind.ERROR_LEAK} == dict.fromkeys(

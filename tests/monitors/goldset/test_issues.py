@@ -126,7 +126,7 @@ def test_a_patch_names_the_files_that_were_there_before_it(tmp_path, patch, file
     """What a patch creates can be found by nobody, but where it does nothing else."""
     (case,) = imported(tmp_path / "rows.json", BENCH | {"patch": patch})
     assert case.triage.reference.relevant_files == files
-    assert case.related == "acme:jobs"
+    assert case.cluster_or_repository == "acme:jobs"
 
 
 @pytest.mark.parametrize(

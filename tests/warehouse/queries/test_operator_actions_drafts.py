@@ -15,7 +15,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.operator_actions import (
     append_draft,
     append_outcomes,
-    list_decided_drafts,
+    list_decided_draft_ids,
     list_waiting_drafts,
     load_graded_conversation,
 )
@@ -69,7 +69,7 @@ def test_a_draft_waits_until_it_is_decided_worst_first(store):
     append_outcomes(store.journal, (outcome("click-2"), outcome("click-3", joined=False, case_id=None, suite="")))
     store.load_pending(1)
     assert [draft.id for draft in list_waiting_drafts(store)] == ["click-1", "other"]
-    assert list_decided_drafts(store) == {"click-2", "click-3"}
+    assert list_decided_draft_ids(store) == {"click-2", "click-3"}
 
 
 def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):

@@ -19,7 +19,7 @@ from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, Run
 from warehouse.queries.repeatability import (
     RepeatScope,
     find_newest_session,
-    load_last_asked_times,
+    load_last_repeat_times,
     load_recorded_repeats,
 )
 
@@ -54,7 +54,7 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     assert (found.of_sessions, found.of_runs, found.sessions, found.void_sessions) == (first.cases, (), 1, 0)
     assert find_newest_session(store, "helpdesk") == later
     assert find_newest_session(store, "helpdesk", except_run="session-1") is None
-    assert load_last_asked_times(store, "helpdesk") == {"case-0": NOON}
+    assert load_last_repeat_times(store, "helpdesk") == {"case-0": NOON}
     rebuild_database(store, wait_s=5)
     assert load_recorded_repeats(store, SCOPE) == found
     assert check_database(store, wait_s=5).is_sound
@@ -91,7 +91,7 @@ def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
-    assert load_last_asked_times(store, "helpdesk") == {}
+    assert load_last_repeat_times(store, "helpdesk") == {}
 
 
 def test_runs_on_one_commit_are_repeats_for_free(tmp_path):

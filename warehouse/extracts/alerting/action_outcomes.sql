@@ -1,4 +1,4 @@
--- staged lines → action_outcomes. Decided once, under the lock; the earliest segment stays.
+-- staged lines → action_outcomes. An outcome is decided once, under the lock. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.action_id as action_id, r."at" as carried_out_at, r.effect as effect, coalesce(r.fingerprints, []) as fingerprints,

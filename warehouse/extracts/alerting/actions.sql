@@ -1,4 +1,4 @@
--- staged lines → actions. The same click delivered twice is one; the earliest segment stays.
+-- staged lines → actions. A click that is delivered twice counts once. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.id as id, r.kind as kind, r."at" as done_at, r."by" as done_by, r.via as via, r.alert_id as alert_id,

@@ -1,4 +1,4 @@
--- staged lines → alerts. A message is decided once and never changes; the earliest segment stays.
+-- staged lines → alerts. A message is created once and never changes. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.id as id, r.kind as kind, r.target as target, r.run_id as run_id, r.created_at as created_at,

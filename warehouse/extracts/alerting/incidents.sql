@@ -1,4 +1,5 @@
--- staged lines → incident_history. Each sequence is given out once, under the lock; the earliest segment stays.
+-- staged lines → incident_history. Each sequence number is assigned once, under the lock. The row of the earliest
+-- segment stays.
 create or replace temp table incoming as
 select
   r.sequence as sequence, r.incident.fingerprint as fingerprint, r.incident.kind as kind,

@@ -1,4 +1,4 @@
--- staged lines → receipts. The earliest segment stays.
+-- staged lines → receipts. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.alert_id as alert_id, r."at" as tried_at, r.status as status, r.channel as channel, r.thread as thread,

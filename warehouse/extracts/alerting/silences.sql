@@ -1,4 +1,4 @@
--- staged lines → silences. A silence can only be made shorter: the version that ends earlier stays.
+-- staged lines → silences. A silence can only become shorter. The version that ends earlier stays.
 create or replace temp table incoming as
 select
   r.id as id, r.author as author, r.comment as comment, r.starts_at as starts_at, r.ends_at as ends_at,

@@ -1,5 +1,5 @@
--- staged lines → conversations. A conversation is taken once: the earliest segment stays. One whose texts have aged
--- out has lost its source's id with them, and then has no record either.
+-- staged lines → conversations. A conversation is counted once: the row of the earliest segment stays. If its texts
+-- were removed, the id in its source was also removed, and the column record is null.
 create or replace temp table incoming as
 select
   r.target as target, r.source as source, r.id as id, r.run_id as run_id, r.completed_at as completed_at,

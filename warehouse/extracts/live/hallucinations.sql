@@ -1,4 +1,4 @@
--- staged lines → hallucinations. The same line of the same log is the same entry; the earliest segment stays.
+-- staged lines → hallucinations. Each line of a log is one entry. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.entry.log as log, r.entry.id as id, r.target as target, r.fingerprint as fingerprint,

@@ -1,5 +1,5 @@
--- staged lines → log_cursors. Two readers that went on from one place agree but for what came in between: the
--- earliest segment stays, and the entries themselves are told apart by their place.
+-- staged lines → log_cursors. If two readers continued from the same position, the row of the earliest segment stays.
+-- No entry is lost or counted twice, because entries are identified by their position in the log.
 create or replace temp table incoming as
 select
   r.log as log, r.sequence as sequence, r.current.generation as generation, r.current."offset" as byte_offset,

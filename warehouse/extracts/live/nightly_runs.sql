@@ -1,4 +1,4 @@
--- staged lines → nightly_runs. The latest segment wins.
+-- staged lines → nightly_runs. The row of the latest segment stays.
 create or replace temp table incoming as
 select
   r.run_id as run_id, r.target as target, r.due_at as due_at, r.since as since, r.until as until,

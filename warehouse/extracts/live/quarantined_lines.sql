@@ -1,4 +1,4 @@
--- staged lines → quarantined_lines. The earliest segment stays.
+-- staged lines → quarantined_lines. The row of the earliest segment stays.
 create or replace temp table incoming as
 select
   r.log as log, r.id as id, r.generation as generation, r."offset" as byte_offset, r.length as length,

@@ -1,7 +1,7 @@
 """Compare two runs case by case: cases that are right in only one of them, and the runs' settings.
 
 A case is compared if both runs graded it and it is the same case in both suites. A case that was asked several
-times is right if it was right each time. An answer that is missing by the application's own fault is wrong.
+times is right if it was right each time. A missing answer counts as wrong if the application caused it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def load_run_side(store: Store, run_id: str) -> RunSide | None:
 
 
 def find_newest_run(store: Store, target: str | None, suite: str | None) -> str | None:
-    """Find the run that finished last. ``target`` and ``suite`` limit the search."""
+    """Find the id of the run that finished last. ``target`` and ``suite`` limit the search."""
     table = store.query(
         "select run_id from runs where not interrupted and ($target is null or target = $target)"
         " and ($suite is null or suite_name = $suite) order by finished_at desc, run_id desc limit 1",
@@ -131,7 +131,7 @@ def find_newest_run(store: Store, target: str | None, suite: str | None) -> str 
 
 
 def find_run_before(store: Store, run_id: str) -> str | None:
-    """Find the previous run of the same target and suite."""
+    """Find the id of the previous run of the same target and suite."""
     table = store.query(
         "select b.run_id from runs b join runs n on n.target = b.target and n.suite_name = b.suite_name"
         " where n.run_id = $run and b.run_id <> $run and not b.interrupted and b.finished_at <= n.finished_at"
@@ -163,9 +163,10 @@ def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...
 def load_flips_page(
     store: Store, before: str, now: str, *, broke: bool | None, rows: int, offset: int
 ) -> tuple[tuple[FlippedAnswer, ...], int]:
-    """Load one page of answers that changed: broken ones first, then by severity.
+    """Load one page of the cases with different outcomes in the two runs, and count all of them.
 
-    ``broke`` selects one direction.
+    Cases that broke come first, then the most severe. If ``broke`` is true, only cases that broke are loaded. If it
+    is false, only cases that were fixed are loaded.
     """
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
     table = store.query(

@@ -39,7 +39,10 @@ _ENTRIES = (
 def load_log_entries_page(
     store: Store, target: str | None, since: datetime | None, until: datetime | None, *, rows: int, offset: int
 ) -> tuple[tuple[LogEntryShown, ...], int]:
-    """Load one page of log entries from ``since`` to before ``until``, newest first. Also return their number."""
+    """Load one page of log entries, newest first. Also return the number of all matching entries.
+
+    An entry matches if its time is at ``since`` or later, and before ``until``.
+    """
     wanted = {
         "target": target,
         "since": since.isoformat() if since else None,

@@ -49,7 +49,10 @@ _WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, f
 def load_incidents_page(
     store: Store, wanted: IncidentFilter, *, rows: int, offset: int
 ) -> tuple[tuple[IncidentRowShown, ...], int]:
-    """Load one page of incidents, unresolved and worst ones first. Also return the number of all incidents."""
+    """Load one page of incidents, unresolved and worst ones first.
+
+    Also return the number of all matching incidents.
+    """
     asked = wanted.model_dump()
     names = ", ".join(IncidentRowShown.model_fields)
     total = store.query(f"select count(*) {_INCIDENTS}", asked).rows[0][0]

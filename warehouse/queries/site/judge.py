@@ -16,7 +16,7 @@ RUNS_COUNTED = 30
 
 
 class JudgingRow(Record):
-    """The judging of a run or a nightly run, or ``None`` if it was not recorded."""
+    """A run or nightly run, and how its answers were judged. ``judging`` is ``None`` if this was not recorded."""
 
     run_id: str
     target: str
@@ -32,8 +32,10 @@ class JudgingRow(Record):
 class JudgeCounts(Record):
     """A judge's verdicts on one aspect of a target's answers.
 
-    ``both_graded`` counts the answers that rule-based graders graded too. ``agreed`` of them got the same verdict.
-    In ``too_mild``, the judge passed what the rules failed; in ``too_strict``, it failed what the rules passed.
+    - ``both_graded`` counts the answers that rule-based graders graded, too.
+    - ``agreed`` counts the answers with the same verdict of the judge and the rules.
+    - ``too_mild`` counts the answers that the judge passed and the rules failed.
+    - ``too_strict`` counts the answers that the judge failed and the rules passed.
     """
 
     verdicts: VerdictCount
@@ -86,7 +88,7 @@ def _parse_judging(written: object) -> Judging | None:
 
 
 def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
-    """Count the verdicts of each judge in the newest runs and nightly runs, beside those of rule-based graders."""
+    """Count the verdicts of each judge in the newest runs and nightly runs, and compare them with the rules."""
     table = store.query(
         f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
         " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"

@@ -11,7 +11,12 @@ from warehouse.database.store import Store
 
 
 class NightlyFigures(Record):
-    """The share of conversations with a failure of severity 3. It is ``None`` if too few were graded."""
+    """A nightly run with its rate of severe failures.
+
+    ``severe_rate`` is the share (0 to 1) of conversations with a failure of severity 3. ``severe_low`` and
+    ``severe_high`` are the limits of its confidence interval. All three are ``None`` if too few conversations were
+    graded.
+    """
 
     target: str
     run_id: str
@@ -26,7 +31,7 @@ class NightlyFigures(Record):
 class NightlyRow(NightlyFigures):
     """A nightly run in a list.
 
-    A rate is ``None`` if too few were graded; ``drift`` is ``None`` if it was not tested.
+    A rate is ``None`` if too few conversations were graded. ``drift`` is ``None`` if drift was not tested.
     """
 
     conversations: int

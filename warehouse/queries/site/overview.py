@@ -33,7 +33,7 @@ class RunPoint(RunHead):
 
 
 class NightlyPoint(NightlyFigures):
-    """A nightly run's figures in a trend, and whether they drifted. ``None``: drift was not tested."""
+    """A nightly run's figures in a trend. ``drifted`` is ``None`` if the run did not test for drift."""
 
     drifted: bool | None
 
@@ -118,9 +118,9 @@ def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
 
 
 class UnsentAlerts(Record):
-    """Counts of unsent messages: all, those of severity 3, and refused ones.
+    """The number of unsent messages: of all, of those with severity 3, and of those that Slack refused.
 
-    Also the time of the oldest message.
+    ``oldest_at`` is the time of the oldest unsent message.
     """
 
     count: int

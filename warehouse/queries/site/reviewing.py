@@ -22,7 +22,7 @@ class Agreement(Record):
 
 
 class PeopleVerdict(NamedTuple):
-    """People's verdict on an answer, if they agree and none is unsure."""
+    """The verdict on which all people who reviewed an answer agree."""
 
     answer_id: AnswerId
     target: str
@@ -39,9 +39,9 @@ class JudgedAnswer(NamedTuple):
 
 
 def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
-    """List people's verdicts.
+    """List people's verdicts on answers. An answer is not listed if people disagree about it.
 
-    This reads the view `reviewed_answers` without grades, which have far more rows.
+    This gives the verdicts of the view `reviewed_answers` faster, because it does not read the grades.
     """
     table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
@@ -93,6 +93,6 @@ def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
 
 
 def count_finished_runs(store: Store) -> int:
-    """Count the finished runs and nightly runs. While the number stays the same, the sample of answers does too."""
+    """Count the runs and nightly runs. While this number stays the same, there are no new answers to sample."""
     table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
     return int(str(table.rows[0][0]))
