@@ -76,7 +76,7 @@ class NightlyContext:
     @property
     def effective_sampling(self) -> SamplingSettings:
         """The settings of the sample. Without a judge, the default is to sample every conversation."""
-        return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
+        return self.settings.sampling.with_number_for_rules() if self.judge.why_off else self.settings.sampling
 
     @property
     def lookback_window(self) -> LookbackWindow:

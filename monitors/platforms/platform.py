@@ -34,7 +34,7 @@ class Example(Record):
     """One entry of a dataset on the platform."""
 
     id: str
-    """The id on the platform. It is computed from dataset and case, so that a second write replaces the entry."""
+    """The id on the platform. It is computed from dataset and case: a second write replaces the entry."""
     inputs: Json
     outputs: Json | None = None
     """The expected answer."""
@@ -54,10 +54,10 @@ class Dataset(Record):
     url: str
     """The web address of the dataset."""
     entries_url: str = ""
-    """The web address of an example without its id, which is added at the end."""
+    """The beginning of the web address of an example. The id of the example is added at its end."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
-    """The number of examples that the platform reports; ``None`` if it is unknown."""
+    """The number of examples that the platform reports, or ``None`` if it is unknown."""
 
 
 class ReadingCheck:
@@ -71,7 +71,7 @@ class ReadingCheck:
         self._ids: set[str] = set()
 
     def add(self, example_id: str) -> None:
-        """Store the id of an example. Raises `SourceUnavailable` if the id came before."""
+        """Store the id of an example that was read. Raises `SourceUnavailable` if the same id was read before."""
         if example_id in self._ids:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: example {example_id} occurs twice, so another example may be "
@@ -80,7 +80,10 @@ class ReadingCheck:
         self._ids.add(example_id)
 
     def check_total(self, total: int | None) -> None:
-        """Raise `SourceUnavailable` if fewer examples came than the platform reports."""
+        """Raise `SourceUnavailable` if fewer than ``total`` examples were read.
+
+        The platform reports this number.
+        """
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: {len(self._ids)} of {plural(total, 'example')} arrived; run "
@@ -95,10 +98,10 @@ class ExperimentRow(Record):
     """The id of the example in the dataset."""
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
-    """The number of the repeat. A case that is asked several times has a row for each time."""
+    """The number of the repeat, from 0. A case that is asked several times has a row for each time."""
     inputs: Json
     outputs: Json | None = None
-    """The answer; ``None`` if there is none."""
+    """The answer, or ``None`` if there is no answer."""
     error: str | None = None
     """The reason why there is no answer."""
     started_at: UtcTime
@@ -131,10 +134,14 @@ class Trace(Record):
 
 
 class Datasets(Protocol):
-    """The datasets of a platform. Writing twice changes nothing. Raises `SourceUnavailable`, without keys."""
+    """The datasets of a platform.
+
+    Writing the same data twice has the same result as writing it once. All methods raise `SourceUnavailable`, whose
+    text contains no keys.
+    """
 
     async def find(self, name: str) -> Dataset | None:
-        """Return the dataset with this name; ``None`` if there is none."""
+        """Return the dataset with this name, or ``None`` if there is no such dataset."""
         ...
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
@@ -142,7 +149,7 @@ class Datasets(Protocol):
         ...
 
     def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """Yield all examples of a dataset. They are read in pages, so that memory is limited."""
+        """Yield all examples of a dataset. They are read in pages, which limits the memory."""
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
@@ -154,12 +161,15 @@ class Datasets(Protocol):
         ...
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Give the current version of a dataset a name, so that an experiment can refer to it."""
+        """Name the current version of a dataset ``tag``. An experiment can refer to this name."""
         ...
 
 
 class Experiments(Protocol):
-    """The experiments of a platform, each on one dataset. Writing twice changes nothing."""
+    """The experiments of a platform, each on one dataset.
+
+    Writing the same data twice has the same result as writing it once.
+    """
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
         """Start an experiment, or return the existing one with this name."""
@@ -178,7 +188,7 @@ class Traces(Protocol):
     """The traces in a project of a platform."""
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Return a trace; ``None`` if it does not exist yet."""
+        """Return a trace, or ``None`` if it does not exist yet."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Define the settings `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are.
+"""Define the settings `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are stored.
 
 The settings contain no secrets.
 """
@@ -89,7 +89,10 @@ class LangSmithSettings(BaseModel):
         return None if url is None else refuse_password(url)
 
     def build_access(self, project: str | None) -> LangSmithAccess:
-        """Return what is needed to access a project; without a project, the whole workspace."""
+        """Return the access settings for a project.
+
+        If ``project`` is ``None``, they are for the whole workspace.
+        """
         return LangSmithAccess(
             project=project,
             api_url=self.api_url,
@@ -100,7 +103,7 @@ class LangSmithSettings(BaseModel):
 
 
 class TracingSettings(LangSmithSettings):
-    """The tracing settings of a target: its own table, completed by `[langsmith]`."""
+    """The tracing settings of a target: the values of its own table, completed with values of `[langsmith]`."""
 
     project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     production_url: HttpUrl | None = None
@@ -114,9 +117,9 @@ _SHARED: Final = "default: the value under [langsmith]"
 class TargetLangSmith(BaseModel):
     """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 
-    Missing keys have the values of `[langsmith]`. With this table, the suite runs only against staging: before
-    the first request, the settings are compared with those of production. The trace of each job must not be in
-    the project of production.
+    Missing keys have the values of `[langsmith]`. If a target has this table, its suite runs only against staging.
+    Before the first request, Lookout compares the settings with those of production. The trace of a job must never
+    be in the production project.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -150,7 +153,7 @@ class TargetLangSmith(BaseModel):
     )
     trace_patience_s: Seconds = Field(
         default=30.0,
-        description="longest wait in seconds for the trace of a finished job; after it, the steps stay unknown",
+        description="longest wait in seconds for the trace of a finished job; without it, the steps are unknown",
     )
     request_deadline_s: Seconds | None = Field(
         default=None, description=f"seconds for one request to LangSmith; {_SHARED}"
@@ -162,7 +165,10 @@ class TargetLangSmith(BaseModel):
         return None if url is None else refuse_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
-        """Return this table, completed by `[langsmith]`. Raises ``ValueError`` if neither names a project."""
+        """Return this table with the values of ``defaults``, the table `[langsmith]`, for missing keys.
+
+        Raises ``ValueError`` if neither table names a project.
+        """
         shared: dict[str, Any] = {} if defaults is None else defaults.model_dump()
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:

@@ -1,7 +1,7 @@
 """Take each conversation once, even if it arrives late, out of order or repeatedly.
 
-A nightly run starts to read some time before the end of the last period, so that it also reads conversations
-that arrived late. It recognises conversations that an earlier run has taken by their ids.
+A nightly run reads from some time before the end of the last period. It therefore also reads conversations that
+arrived late. It recognises the conversations that an earlier run has taken by their ids.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def compute_intake_window(
 ) -> IntakeWindow:
     """Return the period to read now.
 
-    ``max_delay`` is the longest time until a finished conversation appears in the source. The first nightly run
-    has no watermark, which is the end of the last period. It reads the time ``first_period`` before ``until``.
+    ``watermark`` has the end of the last period, and ``max_delay`` is the longest time until a finished
+    conversation appears in the source. The first nightly run has no watermark. It reads the time ``first_period``
+    before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
@@ -39,7 +40,10 @@ def compute_intake_window(
 
 
 def advance_watermark(watermark: Watermark | None, source: Identifier, window: IntakeWindow) -> Watermark:
-    """Return the new watermark: the end of the period that is now completely read. It never moves back."""
+    """Return the watermark after ``window`` was read completely.
+
+    It is the end of the window, and never moves back.
+    """
     previous = watermark.completed_to if watermark is not None else window.until
     return Watermark(source=source, completed_to=max(previous, window.until))
 
@@ -67,7 +71,7 @@ class KnownIds:
         self._hashes = array("Q", hashes)
 
     def __contains__(self, conversation_id: object) -> bool:
-        """Whether an earlier run has taken the conversation with this id."""
+        """Return whether an earlier run has taken the conversation with this id."""
         id_hash = hash_id(str(conversation_id))
         position = bisect_left(self._hashes, id_hash)
         return position < len(self._hashes) and self._hashes[position] == id_hash
@@ -89,9 +93,9 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Take conversations one by one. Each needs about 250 bytes of memory, because its texts are not stored.
+    """Decide one by one which conversations to take. If two versions have the same id, the later version counts.
 
-    If two versions have the same id, the later version counts.
+    Each conversation needs about 250 bytes of memory, because its texts are not stored.
     """
 
     def __init__(self, taken_earlier: Container[Identifier]) -> None:
@@ -104,7 +108,7 @@ class Intake:
         return len(self._fingerprints)
 
     def __contains__(self, conversation_id: object) -> bool:
-        """Whether the conversation with this id was taken."""
+        """Return whether the conversation with this id was taken."""
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
@@ -113,17 +117,20 @@ class Intake:
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
     def find_position(self, conversation_id: Identifier) -> int:
-        """Return the number of other ids before a taken id."""
+        """Return the position of a taken id: the number of ids that arrived before it."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, conversation_json: bytes | None = None) -> IntakeDecision:
-        """Decide whether to take a conversation. ``conversation_json`` is its JSON, if the caller has it."""
+        """Decide whether to take a conversation, and remember its id if it is taken.
+
+        ``conversation_json`` is the JSON of the conversation, if the caller has it.
+        """
         if conversation.id in self._taken_earlier:
             return IntakeDecision.TAKEN_EARLIER
         if conversation_json is None:
             conversation_json = conversation.model_dump_json().encode()
-        # The completion time and a digest of the conversation order versions with the same id. The digest of the
-        # first question stays if a conversation is continued or rated later.
+        # Versions with the same id are ordered by completion time, then by a digest of the conversation. The digest
+        # of the first question does not change if a conversation is continued or rated later.
         completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
         opening = conversation.turns[0].user_text.encode()
         fingerprint = b"".join(
@@ -145,7 +152,7 @@ class Intake:
         return IntakeDecision.REPLACED
 
     def build_warnings(self) -> tuple[SourceWarning, ...]:
-        """Return a warning for each id that several conversations have, because it cannot identify them."""
+        """Return a warning for each id that several different conversations have."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,

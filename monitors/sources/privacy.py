@@ -28,9 +28,9 @@ MIN_KEY_BYTES: Final = 16
 _LETTERS: Final = "bcdfghjklmnpqrst"
 """The letters of a pseudonym. Without vowels and digits it cannot look like a word or a number."""
 _BODY_LETTERS: Final = 16
-"""Number of letters of a pseudonym. Among ten million, two are equal with a chance of 3 in a million."""
+"""Number of letters of a pseudonym. Among ten million pseudonyms, two are equal with a chance of 3 in a million."""
 _CHECK_LETTERS: Final = 4
-"""Number of letters that show that a pseudonym was made with this key, so that it is not replaced again."""
+"""Number of check letters. They show that a pseudonym was made with this key, and it is then not replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
@@ -63,7 +63,7 @@ class Pseudonyms:
         return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
-        """Return the pseudonym of a user. If ``user`` is already a pseudonym of this key, it is not changed."""
+        """Return the pseudonym of a user. If ``user_key`` is already a pseudonym of this key, it is not changed."""
         match = _USER_PSEUDONYM.fullmatch(user_key)
         if match and self._has_valid_check("user", match["code"]):
             return user_key
@@ -91,7 +91,11 @@ class Pseudonyms:
 
 
 def normalise_value(kind: DisclosureKind, text: str) -> str:
-    """Return a value in one form for all its spellings: without spaces, hyphens, upper case and country code."""
+    """Return a value in a form that is the same for all its spellings.
+
+    Upper case, spaces and hyphens are removed, and the country code of a phone number. The name of a person keeps
+    its spaces.
+    """
     folded = unicodedata.normalize("NFKC", build_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
@@ -109,7 +113,7 @@ _MIN_VALUE_CHARACTERS: Final = 4
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
-"""Types of values that are removed everywhere: numbers, addresses and names of several words."""
+"""Matches values that are removed even inside words: numbers, addresses and names of several words."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
@@ -129,9 +133,9 @@ def protect_conversation(
 ) -> Conversation:
     """Return the conversation in the form in which it may be stored.
 
-    A value that is found in one text is removed from all texts. ``key`` makes the pseudonyms and has at least
-    16 random bytes, otherwise `ConfigError` is raised. ``account_patterns`` are regular expressions for numbers
-    of the target's users. An id that identifies a person is replaced too.
+    A value that is found in one text is removed from all texts. An id that identifies a person is replaced, too.
+    ``key`` is the key for pseudonyms: a key with fewer than 16 bytes raises `ConfigError`. ``account_patterns`` are
+    regular expressions for the account numbers of the target's users.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
@@ -170,7 +174,7 @@ class _TextMasker:
             masked_texts = [self._mask_text(text, kinds) for text in texts]
             masked = [masked_text.text for masked_text in masked_texts]
             disclosed: dict[str, DisclosureKind] = {}
-            # The values that also identify a person in other texts: numbers, e-mail addresses, names.
+            # Numbers, e-mail addresses and names identify a person in the other texts, too.
             for text, masked_text in zip(texts, masked_texts, strict=True):
                 for disclosure in masked_text.found if masked_text.text != WITHHELD else ():
                     value = _EDGES.sub("", text[disclosure.start : disclosure.end])
@@ -199,13 +203,13 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield the positions of values that were found in other texts in ``text[start:end]``. They do not overlap."""
+    """Yield the positions in ``text[start:end]`` of values that were found in other texts. They do not overlap."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
         for begin, until in gaps:
             begin_uncovered = begin
-            for match in pattern.finditer(text[begin:until]):  # a slice: a mask beside it is not part of the word
+            for match in pattern.finditer(text[begin:until]):  # a slice, because the text beside it may be masked
                 span = begin + match.start(), begin + match.end()
                 yield Disclosure(kind=kind, start=span[0], end=span[1], strength=Strength.LIKELY)
                 uncovered.append((begin_uncovered, span[0]))
@@ -261,7 +265,10 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Tu
 
 
 def _redact_name(name: str | None, masking: _TextMasker) -> str | None:
-    """Return a version or path without personal data. A number such as 10.0.0.12 stays, because it is a version."""
+    """Return a version or path without personal data.
+
+    A number such as 10.0.0.12 stays: it is probably a version.
+    """
     if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name
     return masking.mask_texts([name])[0]

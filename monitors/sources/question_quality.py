@@ -1,4 +1,4 @@
-"""Rate the questions with which the app asks users for details, by the thumbs that users give."""
+"""Measure how useful the app's clarifying questions are, by the thumbs that users give them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from monitors.stats.intervals import compute_wilson_interval
 
 
 class QuestionTally(NamedTuple):
-    """The number of questions that the app asked, how many were found by their wording, and their thumbs."""
+    """The number of questions that the app asked, and users' thumbs up and down on them.
+
+    ``recognised`` counts the questions that were found by their wording.
+    """
 
     questions: int = 0
     recognised: int = 0
@@ -23,8 +26,8 @@ class QuestionTally(NamedTuple):
 def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up with its confidence interval (Wilson).
 
-    Only rated questions count. Users who rate are not a random sample, so the share can only be compared
-    between nightly runs.
+    Only questions with a thumb count. Users who give thumbs are not a random sample of all users. The share
+    therefore does not describe all questions, but it can be compared between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down
@@ -37,7 +40,7 @@ def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
 def count_questions(conversation: Conversation) -> QuestionTally:
     """Count the questions that the app asked in one conversation.
 
-    If the source marks such replies, its mark decides. Otherwise the wording decides.
+    If the source marks which replies are questions, this mark decides. Otherwise the wording of the reply decides.
     """
     questions = recognised = up = down = 0
     for turn in conversation.turns:

@@ -47,7 +47,7 @@ class NightlySettings(BaseModel):
 
     @field_validator("time_zone")
     @classmethod
-    def _check_time_zone(cls, name: str) -> str:
+    def _require_zone_name(cls, name: str) -> str:
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError) as error:

@@ -1,12 +1,11 @@
 """Damage each kind of file of a data folder: each command gives a complete answer or reports the damage.
 
-python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
+    python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
 
-A data folder with a run, an archive, five open incidents, deploys and the notes beside them is copied. In the copy
-one file of one kind is cut, emptied, flipped, deleted or replaced by a foreign one, and the warehouse stays or
-goes. Then a person asks: `alerts list`, `warehouse check`, `warehouse load`. Each answer is complete, or ends with
-4 and a reason, and none is "a fault of Lookout itself". When the file is put back, a rebuild gives everything
-again.
+A data folder with a run, an archive, five open incidents, deploys and the notes beside them is copied. In the copy one
+file of one kind is cut, emptied, flipped, deleted or replaced by a foreign one, and the warehouse stays or goes. Then a
+person asks: `alerts list`, `warehouse check`, `warehouse load`. Each answer is complete, or ends with 4 and a reason,
+and none is "a fault of Lookout itself". When the file is put back, a rebuild gives everything again.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ def find_faults(folder: Path) -> Iterator[str]:
             yield f"the check is content, and results are missing: {counts.stdout}{counts.stderr}"
 
 
-def load_and_list_losses(folder: Path) -> Iterator[str]:
+def list_losses(folder: Path) -> Iterator[str]:
     """Find what a rebuild does not give again once the file is back."""
     rebuilt = ask(folder, "warehouse", "rebuild")
     store = open_store_in(folder)
@@ -181,7 +180,7 @@ def damage_once(
         place.unlink()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(whole)
-    faults += load_and_list_losses(folder)
+    faults += list_losses(folder)
     shutil.rmtree(folder)
     return faults
 

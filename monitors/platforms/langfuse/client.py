@@ -3,19 +3,23 @@
 This package uses the API of Langfuse 4, the only version on Langfuse Cloud since November 2026. The facts are from
 Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
 langfuse/langfuse, at 00cd21b and 02a86c1) and its documentation (langfuse/langfuse-docs: the page on deprecated
-endpoints, and the one on experiments by OpenTelemetry):
+endpoints, and the page on experiments by OpenTelemetry):
 
-- Basic auth, public key and secret key. The keys belong to one project, which ``GET /api/public/projects`` names.
-- ``/api/public/v2/datasets``: a POST creates or updates by name. A name in a path is percent-encoded, slashes too.
-- ``/api/public/dataset-items``: a POST creates or updates by id; what is null or missing keeps its former value.
-  An id is unique in the project. Pages by ``page`` and ``limit``, which may not exceed 100.
-- Traces come by ``POST /api/public/otel/v1/traces`` (OTLP as JSON) with ``x-langfuse-ingestion-version: 4``. A
-  trace is its spans; those with ``langfuse.experiment.*`` attributes make up an experiment. Dataset runs
-  (``/dataset-run-items``) are gone: version 4 accepts them and stores nothing.
-- ``POST /api/public/ingestion`` takes scores only, at most 4.5 MB, and answers 207 with an error for each bad one.
-- A trace is read by ``GET /api/public/v2/observations?traceId=``, with a cursor; input and output are texts.
+- Authentication is Basic auth with a public key and a secret key. Both keys belong to one project. ``GET
+  /api/public/projects`` returns this project.
+- ``POST /api/public/v2/datasets`` creates or updates a dataset by its name. A name in a path is percent-encoded,
+  including slashes.
+- ``POST /api/public/dataset-items`` creates or updates an item by its id. A value that is null or missing in the
+  request is not changed. An id is unique in the project. Items are listed in pages with ``page`` and ``limit``,
+  which is at most 100.
+- ``POST /api/public/otel/v1/traces`` (OTLP as JSON) with ``x-langfuse-ingestion-version: 4`` stores traces. A trace
+  consists of its spans. Spans with ``langfuse.experiment.*`` attributes belong to an experiment. Version 4 accepts
+  the earlier dataset runs (``/dataset-run-items``), but does not store them.
+- ``POST /api/public/ingestion`` accepts only scores, at most 4.5 MB. It answers with HTTP status 207 and an error
+  for each invalid score.
+- ``GET /api/public/v2/observations?traceId=`` reads a trace in pages with a cursor. Input and output are texts.
 - Version 3 has the same datasets, but no experiments of this kind and no ``v2/observations``.
-- Limits are counted per minute; 429 comes with Retry-After. A request or reply may have 5 MB.
+- Requests are limited per minute. HTTP status 429 has a header Retry-After. A request or a reply has at most 5 MB.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
-"""Maximum pause before a retry. Langfuse limits requests per minute, so a limit ends within a minute."""
+"""Maximum pause before a retry in seconds. Langfuse limits requests per minute: a limit ends within a minute."""
 _REFUSED_STATUSES: Final = (401, 403)
 _NOT_FOUND: Final = 404
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -52,7 +56,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class LangfuseRecord(BaseModel):
-    """Part of an answer of Langfuse. Unknown keys are ignored, because each version adds some."""
+    """A part of a response of Langfuse. Unknown keys are ignored, because each version adds keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -89,7 +93,7 @@ class RequestArguments(TypedDict, total=False):
 
 
 class LangfuseKeys(NamedTuple):
-    """The public and the secret key of a project. They are not in messages and not in the ``repr``."""
+    """The public and the secret key of a project. No message and no ``repr`` shows them."""
 
     public: str
     secret: str
@@ -177,7 +181,10 @@ class LangfuseClient:
     async def request_optional(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer | None:
-        """Send a request with retries and return the parsed answer; ``None`` for HTTP status 404."""
+        """Send a request with retries and return the parsed response, or ``None`` for HTTP status 404.
+
+        ``doing`` says in errors what the request does.
+        """
         response = await self._send_with_retries(method, path, doing, arguments)
         return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
 
@@ -206,7 +213,7 @@ class LangfuseClient:
         )
 
     def build_unavailable_error(self, doing: str, reason: str) -> SourceUnavailable:
-        """Build the error for a failed activity, without the keys."""
+        """Build the error for a failed request. ``doing`` says what it was for. The text contains no keys."""
         return SourceUnavailable(self._keys.redact(f"{self.place}: {doing}: {reason}"))
 
     async def _send(self, method: str, path: str, doing: str, arguments: RequestArguments) -> httpx.Response:
@@ -288,7 +295,7 @@ class LangfuseClient:
 
 
 def _format_error(response: httpx.Response) -> str:
-    """Format the error message of an answer, shortened."""
+    """Return the error message of a response, shortened and after a colon. Empty if there is no message."""
     try:
         reply = _ErrorReply.model_validate_json(response.content)
     except ValidationError:
@@ -298,5 +305,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """Return `TryAgain` if a retry may succeed after this HTTP status, else the error itself."""
+    """Return `TryAgain` if a retry may succeed after this HTTP status. Otherwise return ``problem`` itself."""
     return TryAgain(problem) if is_retryable(status) else problem

@@ -1,8 +1,9 @@
 """Read and write the datasets of a Langfuse project.
 
-Langfuse has no splits and no tags of versions, but can return a dataset at a past moment. Splits are therefore
-stored with each item (see `items`), and a tag is a time on Langfuse's own clock, which is stored in the dataset's
-metadata under ``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
+Langfuse has no splits and no tags of versions, but it can return a dataset as it was at a past time. Splits are
+therefore stored with each item (see `items`). A tag is a time on Langfuse's own clock. The tags are stored in the
+dataset's metadata under ``_lookout.tags``. ``GET /api/public/dataset-items?version=MOMENT`` returns the items of a
+tag.
 
 Removed examples are archived, because deleting an item would delete its results in past experiments. Archived items
 are not read. Writing an item with the same id restores it.
@@ -63,7 +64,7 @@ class LangfuseDatasets:
         self._client = client
 
     async def find(self, name: str) -> Dataset | None:
-        """Return the dataset with this name; ``None`` if there is none."""
+        """Return the dataset with this name, or ``None`` if there is no such dataset."""
         stored = await self._find_stored(name)
         return None if stored is None else self._build_dataset(stored)
 
@@ -75,7 +76,7 @@ class LangfuseDatasets:
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """Yield all active items, page by page.
 
-        Raises `SourceUnavailable` if items are missing or repeated, because the dataset was changed meanwhile.
+        Raises `SourceUnavailable` if items are missing or repeated, because the dataset was changed during reading.
         """
         number, pages, total = 1, 1, None
         check = ReadingCheck(dataset.name)
@@ -101,7 +102,7 @@ class LangfuseDatasets:
         await _run_in_batches(self._archive(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Give the current version of the dataset a name. An existing name moves to this version."""
+        """Name the current version of the dataset ``tag``. An existing tag of this name moves to this version."""
         stored = await self._find_stored(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
@@ -109,7 +110,7 @@ class LangfuseDatasets:
             )
         metadata, tags = _separate_tags_from_metadata(stored)
         description = stored.description or ""
-        # Written unchanged, only to get the time on Langfuse's clock: by Lookout's clock the state may differ.
+        # This write changes nothing. It returns the time of Langfuse's clock. Lookout's own clock may be different.
         rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
         tags = {name: moment for name, moment in tags.items() if name != tag} | {
             tag: rewritten.updated_at.isoformat()

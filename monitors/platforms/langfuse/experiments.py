@@ -1,12 +1,13 @@
 """Write experiments to Langfuse: each row is a span with the attributes of the experiment, and scores.
 
-An experiment is not created explicitly: Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
-experiments, traces, spans and scores are computed from dataset, experiment, example and score key, so that a second
-write replaces the first. A score without a value is written as the category `NO_VALUE` with its comment.
+An experiment is not created explicitly. Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
+experiments, traces, spans and scores are computed from the dataset, the experiment, the example and the score key.
+A second write has the same ids and replaces the first one. A score without a value is written as the category
+`NO_VALUE` with its comment.
 
-An item has one trace in an experiment. If a case is asked several times, the first request is the root of that
-trace and the others are spans below it, each with its own scores. Spans use the environment ``lookout``, separate
-from the application's own traffic.
+An item has one trace in an experiment. If a case is asked several times, the span of the first request is the root
+of that trace, and the spans of the other requests are below it. Each span has its own scores. Spans have the
+environment ``lookout``, which separates them from the application's own traffic.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MAX_REQUEST_BYTES: Final = 1_000_000
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""The scope of the spans. With a different name, Langfuse copies each attribute into the metadata."""
+"""The scope of the spans. If it had another name, Langfuse would copy each attribute into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -74,7 +75,7 @@ class _ExperimentContext(NamedTuple):
 class LangfuseExperiments:
     """`Experiments` of a Langfuse project.
 
-    ``now`` gives the time of scores: Langfuse shows the latest score with an id.
+    ``now`` returns the time of a score. If several scores have the same id, Langfuse shows the latest one.
     """
 
     def __init__(self, client: LangfuseClient, now: Callable[[], datetime], sleep: Sleep) -> None:
@@ -93,7 +94,10 @@ class LangfuseExperiments:
         return Experiment(id=identity, name=name, url=url)
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store each row as a span of its item's trace, then its scores. The experiment comes from `start`."""
+        """Store each row as a span in the trace of its item, then store its scores.
+
+        ``experiment`` must come from `start` of this object.
+        """
         context = self._contexts[experiment.id]
         for batch in _split_into_batches(rows):
             await self._write_spans(experiment, [_build_span(experiment, context, row) for row in batch])
@@ -119,7 +123,7 @@ class LangfuseExperiments:
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:
-        """Write scores. Repeat only those that failed with an error that may be temporary."""
+        """Write scores. If the errors may be temporary, write only the failed scores again."""
         moment = self._now().isoformat()
         pending = {_make_id(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 
@@ -134,7 +138,7 @@ class LangfuseExperiments:
             failed = {error.id: error for error in reply.errors}
             for identity in [event_id for event_id in pending if event_id not in failed]:
                 del pending[identity]
-            self._raise_worst_error(reply.errors, pending)
+            self._raise_worst_error_if_any(reply.errors, pending)
 
         if pending:
             await retry_with_pauses(
@@ -145,7 +149,7 @@ class LangfuseExperiments:
                 sleep=self._sleep,
             )
 
-    def _raise_worst_error(self, errors: Sequence[_EventError], pending: Mapping[str, Json]) -> None:
+    def _raise_worst_error_if_any(self, errors: Sequence[_EventError], pending: Mapping[str, Json]) -> None:
         failures: list[Exception] = []
         for error in errors:
             name = pending[error.id]["name"] if error.id in pending else error.id

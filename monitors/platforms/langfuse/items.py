@@ -1,10 +1,12 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has input, expected output, metadata, a source trace and a status. All other parts of an example are stored
-in the metadata under ``_lookout``. These are the splits, and whether outputs or a trace are missing, because null
-does not delete a value in Langfuse. Parts that Langfuse's databases would change (control characters, integers
-beyond 2^53) are also stored there exactly, as JSON text. If a person has changed such a part in Langfuse, the
-person's version is used.
+An item has an input, an expected output, metadata, a source trace and a status. The other parts of an example are
+stored in the metadata under ``_lookout``:
+
+- The splits.
+- Whether the outputs or the trace are missing. In Langfuse, writing null does not delete an old value.
+- The exact JSON text of parts that Langfuse's databases would change, such as control characters and integers
+  beyond 2^53. If a person has changed such a part in Langfuse, the person's version is used.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(LangfuseRecord):
-    """An item in Langfuse's form. People's items may have any JSON in place of Lookout's objects."""
+    """An item in Langfuse's form. An item that a person created may have any JSON in place of Lookout's objects."""
 
     id: str
     dataset_name: str
@@ -39,7 +41,7 @@ class DatasetItem(LangfuseRecord):
 
 
 def build_item_from_example(dataset: str, example: Example) -> Json:
-    """Convert an example to an item of the dataset of that name."""
+    """Convert an example to an item of the dataset with the name ``dataset``."""
     parts = {"input": example.inputs, "expectedOutput": example.outputs or {}, "metadata": example.metadata}
     storable = {name: _to_storable_object(part) for name, part in parts.items()}
     exact = {name: json.dumps(part) for name, part in parts.items() if storable[name] != part}
@@ -67,7 +69,8 @@ def build_item_from_example(dataset: str, example: Example) -> Json:
 def build_example_from_item(item: DatasetItem) -> Example:
     """Convert an item to an example.
 
-    A value that is not an object gets the key ``input``, ``output`` or ``metadata``.
+    An input, output or metadata that is not an object becomes an object with one key: ``input``, ``output`` or
+    ``metadata``.
     """
     metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(LOOKOUT_KEY, None)
@@ -93,20 +96,23 @@ def _parse_outputs(stored: JsonValue, *, absent: bool) -> Json | None:
 
 
 def to_json_object(value: JsonValue, name: str) -> Json:
-    """Return a copy of an object. Any other value gets the key ``name``. ``None`` gives an empty object."""
+    """Return a copy of ``value`` if it is an object, and an empty object for ``None``.
+
+    Any other value becomes an object with the single key ``name``.
+    """
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {name: value}
 
 
 def _restore_exact_part(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact part, unless the stored part was changed since."""
+    """Return the exact version of a part. If the stored part was changed later, return the stored part."""
     exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
 
 def _parse_json_text(text: JsonValue) -> JsonValue:
-    """Parse JSON text; ``None`` if a person has changed it to something else."""
+    """Parse JSON text. Returns ``None`` if it is not valid JSON text, for example after a person changed it."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -114,7 +120,7 @@ def _parse_json_text(text: JsonValue) -> JsonValue:
 
 
 def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
-    """Return the part with the values replaced that Langfuse would change, without Lookout's own key."""
+    """Return the part without Lookout's own key. Values that Langfuse would change are replaced."""
     return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != LOOKOUT_KEY}
 
 

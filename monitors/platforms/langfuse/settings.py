@@ -16,8 +16,8 @@ Duration = Annotated[float, Field(gt=0, le=3600)]
 class LangfuseSettings(BaseModel):
     """Settings in `[langfuse]`: the project to which `langfuse:DATASET` refers.
 
-    The keys of Langfuse belong to one project. Before Lookout reads or writes, it asks Langfuse which project
-    that is. Keys of another project than `project`, and keys of `production_project`, are refused.
+    The keys of Langfuse belong to one project. Before Lookout reads or writes, it asks Langfuse for this project.
+    Lookout accepts only the keys of `project`, and never those of `production_project`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class LangfuseSettings(BaseModel):
     )
     request_deadline_s: Duration = Field(default=30.0, description="seconds for one request to Langfuse")
     trace_patience_s: Duration = Field(
-        default=30.0, description="seconds during which Lookout reads a trace again until two readings agree"
+        default=30.0, description="longest time in seconds for reading a trace again until two readings agree"
     )
 
     @field_validator("host")
@@ -49,7 +49,7 @@ class LangfuseSettings(BaseModel):
         return refuse_password(url)
 
     @model_validator(mode="after")
-    def _is_not_production(self) -> Self:
+    def _refuse_production_project(self) -> Self:
         if self.project == self.production_project:
             raise ValueError(
                 "project and production_project are the same project; set project to the one for evaluations"

@@ -14,7 +14,7 @@ from monitors.platforms.platform import Json, Trace
 
 PAGE_SIZE: Final = 100
 MAX_OBSERVATIONS: Final = 2_000
-"""Maximum number of observations of one trace. A job with some dozens of steps has some hundreds."""
+"""Maximum number of observations of one trace. A job with a few dozen steps has a few hundred observations."""
 POLL_S: Final = 2.0
 _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever"}
 """The run type for each type of observation. All other types become ``chain``."""
@@ -37,10 +37,10 @@ class LangfuseTraces:
         self._client, self._patience_s, self._sleep = client, patience_s, sleep
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Return a trace; ``None`` if two readings in a row find no trace.
+        """Return a trace, or ``None`` if two readings in a row find no trace.
 
-        Langfuse stores the parts of a trace one after the other. So a trace is complete if two readings agree and
-        its root has ended. Raises `ConfigError` if the server is older than version 4.
+        Langfuse stores the parts of a trace one after the other. A trace is complete if two readings in a row agree
+        and its root has ended. Raises `ConfigError` if the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)
@@ -85,7 +85,7 @@ class LangfuseTraces:
 
 
 def _has_ended(observations: tuple[Json, ...]) -> bool:
-    """Whether the root observation exists and has ended."""
+    """Return whether the root observation exists and has ended."""
     return any(
         not observation.get("parentObservationId") and observation.get("endTime") for observation in observations
     )
@@ -111,7 +111,10 @@ def _build_run(trace_id: str, observation: Json) -> Json:
 
 
 def _parse_text(name: str, observation: Json) -> Json:
-    """Return an input or output, which Langfuse stores as text. JSON objects and lists are parsed."""
+    """Return an input or output as an object. Langfuse stores it as text, and JSON objects and lists are parsed.
+
+    A value that is not an object becomes an object with the key ``name``.
+    """
     value = observation.get(name)
     if isinstance(value, str):
         try:

@@ -1,7 +1,8 @@
-"""Read runs and traces of one LangSmith project and write scores, by the SDK (an optional extra).
+"""Read runs and traces of one LangSmith project, and write scores. This uses LangSmith's SDK, an optional extra.
 
 The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
-module retries requests itself, so that each wait is limited. The SDK's own retries would wait for any Retry-After.
+module repeats failed requests itself, with a limit for each wait. The SDK would wait as long as the header
+Retry-After says.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
-"""The UUID namespace of feedback ids. They are computed from run and key, so that a retry replaces the feedback."""
+"""The UUID namespace of feedback ids.
+
+An id is computed from run and key: a repeated request replaces the feedback.
+"""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum pause before a retry. The server limits requests per minute, so a limit ends within a minute."""
+"""Maximum pause before a retry in seconds. The server limits requests per minute: a limit ends within a minute."""
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""HTTP statuses after which a retry would fail too."""
+"""HTTP statuses after which a retry would also fail."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -107,7 +111,7 @@ class LangSmithClient:
             return _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
 
         client = await asyncio.to_thread(build)  # the import takes a second
-        generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
+        generated = client._langsmith_api  # noqa: SLF001 - runs.query uses this client, which ignores retry_config,
         generated.max_retries = 0
         langsmith = cls(client, settings, key, sleep, key_name)
         try:
@@ -131,7 +135,7 @@ class LangSmithClient:
     @property
     def web_url(self) -> str:
         """The web address of the server's pages, without a final slash."""
-        return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK says it nowhere else
+        return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK has no public attribute for it
 
     async def query_root_runs(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
         """Return the next root runs as plain JSON, and the cursor of the next page."""
@@ -155,7 +159,7 @@ class LangSmithClient:
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
     async def query_trace(self, trace_id: str) -> list[Any]:
-        """Return all runs of a trace in this project as plain JSON; empty until the trace exists."""
+        """Return all runs of a trace in this project as plain JSON. The list is empty until the trace exists."""
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MAX_RUNS:
@@ -178,9 +182,9 @@ class LangSmithClient:
         )
 
     async def store_score(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score beside a run (idempotent; another value replaces it).
+        """Store a score of a run. A later score with the same key replaces it.
 
-        ``project_id`` is the project of the run, if it is not this project.
+        ``project_id`` is the project of the run. By default, it is the project of this client.
         """
         project = project_id or await self.find_project_id()
         feedback_id = uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
@@ -205,7 +209,7 @@ class LangSmithClient:
         async def create_or_update() -> None:
             try:
                 await create()
-            except Exception as error:  # the SDK's errors share no type; the status distinguishes them
+            except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
                 if find_status(error) != _CONFLICT:
                     raise
                 await update()
@@ -213,7 +217,7 @@ class LangSmithClient:
         await self.call_with_retries(create_or_update, f"storing the score {score.key}")
 
     async def call_sync_client(self, call: Callable[[Any], Value]) -> Value:
-        """Call the SDK's synchronous client in a thread, for functions that the asynchronous one lacks."""
+        """Call the SDK's synchronous client in a thread. It has functions that the asynchronous client lacks."""
         return await asyncio.to_thread(call, self._get_sync_client())
 
     def _get_sync_client(self) -> Any:
@@ -221,7 +225,7 @@ class LangSmithClient:
         if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
-            # the error quotes the first and last characters of the key
+            # The SDK would log errors with the first and last characters of the key.
             logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)
             access = _build_access(self._settings, self._key)
             self._sync_client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
@@ -256,16 +260,16 @@ class LangSmithClient:
         return self._project
 
     async def call_with_retries(self, call: Callable[[], Awaitable[Value]], doing: str) -> Value:
-        """Return the result of ``call``, repeated after temporary failures.
+        """Return the result of ``call``. After a temporary failure, ``call`` is repeated.
 
-        Raises `SourceUnavailable`, which says what failed.
+        ``doing`` says in errors what the call does. Raises `SourceUnavailable`.
         """
 
         async def try_once() -> Value:
             try:
                 async with asyncio.timeout(self._settings.request_deadline_s):
                     return await call()
-            except Exception as error:  # noqa: BLE001 - the SDK raises of three families, and they quote keys
+            except Exception as error:  # noqa: BLE001 - the SDK's errors have no common type, and may contain keys
                 raise self._build_problem(error, doing) from None
 
         tries = self._settings.attempts
@@ -274,7 +278,7 @@ class LangSmithClient:
         )
 
     def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
-        """Return the error of a failed request; `TryAgain` if a retry after an acceptable pause may succeed."""
+        """Return the error of a failed request, or `TryAgain` if a retry after an acceptable pause may succeed."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
         if find_status(error) in _FINAL_STATUSES:
             return problem
@@ -297,7 +301,7 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """Return the HTTP response in an SDK error or in the error that it wraps; ``None`` if there is none."""
+    """Return the HTTP response in an SDK error or in the error that it wraps. ``None`` if there is no response."""
     for cause in (error, error.__cause__, error.__context__):
         response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):
@@ -306,13 +310,13 @@ def _find_response(error: BaseException) -> Any:
 
 
 def _read_retry_after_s(error: BaseException) -> float | None:
-    """Return the Retry-After header of the response in seconds; ``None`` if there is none."""
+    """Return the Retry-After header of the response in seconds, or ``None`` if there is no such header."""
     response = _find_response(error)
     return None if response is None else parse_retry_after_s({k.lower(): v for k, v in response.headers.items()})
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status in an SDK error or in the error that it wraps; ``None`` if there is none."""
+    """Return the HTTP status in an SDK error or in the error that it wraps. ``None`` if there is no status."""
     response = _find_response(error)
     if response is not None:
         return int(response.status_code)

@@ -1,7 +1,7 @@
-"""Read and write LangSmith's datasets by its SDK. Reading uses a fixed version; examples are written by id.
+"""Read and write LangSmith's datasets by its SDK. Reading uses a fixed version. Examples are written by id.
 
-A request or its answer may be lost, and written examples may be listed late. So writing does not rely on lists: an
-example that exists is replaced, a missing one is created, and repeating changes nothing.
+A request or its response may be lost, and LangSmith may list a new example late. Writing therefore does not rely on
+lists: an example that exists is replaced, a missing example is created, and a repeated write changes nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LangSmithDatasets:
             return _build_dataset(
                 await self._client.call_sync_client(lambda sdk: sdk.read_dataset(dataset_name=name))
             )
-        except Exception as error:  # the SDK's errors share no type; the status distinguishes them
+        except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
             if find_status(error) == _NOT_FOUND:
                 return None
             raise
@@ -59,7 +59,7 @@ class LangSmithDatasets:
                 return _build_dataset(
                     await self._client.call_sync_client(lambda sdk: sdk.create_dataset(name, **fields))
                 )
-            except Exception as error:  # the SDK's errors share no type
+            except Exception as error:  # as in _read_dataset
                 existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
                 if existing is None:
                     raise
@@ -68,7 +68,7 @@ class LangSmithDatasets:
         return await self._client.call_with_retries(create_or_find, f"creating the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """See `Datasets.pull`. All pages belong to the version at the start."""
+        """See `Datasets.pull`. All pages are read from the version of the dataset at the start."""
         version = await self._find_version(dataset)
         check = ReadingCheck(dataset.name)
         offset = 0
@@ -96,7 +96,7 @@ class LangSmithDatasets:
         return page
 
     async def _find_version(self, dataset: Dataset) -> datetime | None:
-        """Return the time of the latest version; ``None`` if the dataset never had an example."""
+        """Return the time of the latest version, or ``None`` if the dataset never had an example."""
 
         async def read_latest() -> datetime | None:
             def read_version(sdk: Any) -> datetime:
@@ -118,11 +118,15 @@ class LangSmithDatasets:
         for exists in (True, False):
             chosen = [example for example in examples if (example.modified_at is not None) is exists]
             for batch in _split_into_batches(chosen):
-                write = partial(self._replace if exists else self._create, dataset, batch)
+                write = partial(self._replace_or_create if exists else self._create_or_replace, dataset, batch)
                 await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
-    async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Create the examples. Existing ones are replaced: found by listing, else by halving the batch."""
+    async def _create_or_replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
+        """Create the examples, and replace those that exist.
+
+        If LangSmith refuses a batch because an example exists, the existing examples are searched in LangSmith's
+        list. If the list has none of them yet, the batch is halved, and both halves are written.
+        """
         new_examples = [*map(_build_create_fields, batch)]
         if await self._call_and_ignore_status(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
@@ -134,13 +138,13 @@ class LangSmithDatasets:
         listed_ids = await self._list_existing_ids(dataset, [example.id for example in batch])
         existing = [example for example in batch if example.id in listed_ids]
         if existing:
-            await self._replace(dataset, existing)
+            await self._replace_or_create(dataset, existing)
             smaller_batches = [[example for example in batch if example.id not in listed_ids]]
         else:
             smaller_batches = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
         for smaller_batch in smaller_batches:
             if smaller_batch:
-                await self._create(dataset, smaller_batch)
+                await self._create_or_replace(dataset, smaller_batch)
 
     async def _list_existing_ids(self, dataset: Dataset, ids: Sequence[str]) -> set[str]:
         """Return the ids that LangSmith lists. New examples may be missing from the list."""
@@ -159,16 +163,19 @@ class LangSmithDatasets:
                 "another dataset"
             )
 
-    async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Replace the examples. If one is missing, write each separately and create missing ones."""
+    async def _replace_or_create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
+        """Replace the examples.
+
+        If one of them is missing, write each example separately and create missing ones.
+        """
         if await self._update(dataset, batch) == len(batch):
             return
         for example in batch:
             if await self._update(dataset, [example]) == 0:
-                await self._create(dataset, [example])
+                await self._create_or_replace(dataset, [example])
 
     async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """Replace examples and return how many were replaced; 0 if one of them does not exist."""
+        """Replace examples and return the number of replaced examples. It is 0 if one of them does not exist."""
         changed = [*map(_build_update_fields, batch)]
         reply = await self._call_and_ignore_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -206,7 +213,10 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_sync_client, move_tag), doing)
 
     async def _call_and_ignore_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """Return the result of a call, or true for ``None``. Return false if it fails with ``ignored_status``."""
+        """Return the result of a call, or true if the result is ``None``.
+
+        Returns false if the call fails with the HTTP status ``ignored_status``.
+        """
         try:
             reply = await self._client.call_sync_client(call)
         except Exception as error:  # as in _read_dataset
@@ -217,7 +227,7 @@ class LangSmithDatasets:
 
 
 def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
-    """Yield batches of at most a page and `MAX_BATCH_BYTES`; a single example may be larger."""
+    """Yield batches of at most `PAGE_SIZE` examples and `MAX_BATCH_BYTES`. A single larger example is a batch."""
     batch, size = list[Example](), 0
     for example in examples:
         example_bytes = len(
@@ -262,7 +272,7 @@ def _build_example(stored: Any) -> Example:
 
 
 def _to_utc(time: datetime) -> datetime:
-    """Return a time in UTC. LangSmith sometimes omits the time zone, which is then UTC."""
+    """Return a time with a time zone. LangSmith sometimes omits the time zone, which is then UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

@@ -1,7 +1,7 @@
 """Write experiments to LangSmith: a project with a reference dataset, a root run for each row, and feedback.
 
-All ids are computed from the content, so that a restarted writer updates existing entries and creates no
-duplicates. Each request is awaited; the SDK's background queue is not used.
+All ids are computed from the content. If writing is restarted, it therefore updates the existing entries and
+creates no duplicates. Each request is awaited. The SDK's background queue is not used.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LangSmithExperiments:
         async def create_or_find() -> Any:
             try:
                 return await create()
-            except Exception as error:  # the SDK's errors share no type; the status distinguishes them
+            except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
                 if find_status(error) != _CONFLICT:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
@@ -69,7 +69,10 @@ class LangSmithExperiments:
         return Experiment(id=str(project.id), name=name, url=f"{place}/compare?selectedSessions={project.id}")
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """See `Experiments.write`. A few rows are written at once; a row's run comes before its scores."""
+        """See `Experiments.write`. At most `MAX_CONCURRENT` rows are written at the same time.
+
+        The run of a row is written before its scores.
+        """
         for start in range(0, len(rows), MAX_CONCURRENT):
             writing = (self._write_row(experiment, row) for row in rows[start : start + MAX_CONCURRENT])
             outcomes = await asyncio.gather(*writing, return_exceptions=True)

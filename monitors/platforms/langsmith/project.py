@@ -14,7 +14,10 @@ from monitors.platforms.settings import LangSmithSettings
 
 
 class LangSmithPlatform:
-    """An open LangSmith workspace. Datasets and experiments belong to it, traces to the configured project."""
+    """An open LangSmith workspace.
+
+    It has datasets and experiments. The traces are those of the configured project.
+    """
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:
         self.name = client.name

@@ -17,7 +17,7 @@ TRACE_POLL_S: Final = 2.0
 
 
 class TraceAddress(NamedTuple):
-    """The ids of a trace and its project, if a web address of LangSmith has them."""
+    """The ids of a trace and its project in a web address of LangSmith. An id that is missing there is ``None``."""
 
     trace_id: str | None = None
     project_id: str | None = None
@@ -29,7 +29,7 @@ _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?
 
 
 def parse_trace_address(address: str) -> TraceAddress:
-    """Parse the ids of a trace and its project from a web address, or a bare trace id."""
+    """Parse the ids of a trace and its project from a web address. ``address`` may also be only a trace id."""
     project, traces = _IN_PROJECT.search(address), _TRACE.findall(address)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
 
@@ -37,8 +37,8 @@ def parse_trace_address(address: str) -> TraceAddress:
 class LangSmithTraces:
     """The traces of the jobs of one target.
 
-    ``production`` is the project of production, if it is on the same server. It must contain no trace of these
-    jobs.
+    ``production`` is the client for the production project, if it is on the same server. The production project
+    must contain no trace of these jobs.
     """
 
     def __init__(
@@ -50,23 +50,25 @@ class LangSmithTraces:
         self._client, self._production, self._patience = client, production, patience
         self._production_id: str | None = None
 
-    async def prepare(self) -> None:
-        """Find the project of the target and that of production.
+    async def find_projects(self) -> None:
+        """Find the project of the target and the production project.
 
-        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. The key
-        should have no access to the project of production, which is then not found.
+        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. It is not
+        an error if the production project is not found: the key should have no access to it.
         """
         project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
             return
-        # The key may have no access to production's project, see the docstring.
-        with suppress(SourceUnavailable):
+        with suppress(SourceUnavailable):  # the key has no access to the production project
             self._production_id = await self._production.find_project_id()
         if self._production_id == project_id:
             raise ConfigError("langsmith.project and langsmith.production_project are the same project")
 
     async def require_own_project(self, address: str) -> None:
-        """Raise `ConfigError` if the trace of a job is in another project than the configured one."""
+        """Raise `ConfigError` if the trace of a job is not in the configured project.
+
+        An address without a project is not checked.
+        """
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
@@ -77,9 +79,9 @@ class LangSmithTraces:
             raise ConfigError(_WRONG_PROJECT.format("another project than langsmith.project", address[:200]))
 
     async def read_runs(self, address: str) -> list[Any]:
-        """Return the runs in the trace of a finished job; none if the trace stays incomplete.
+        """Return the runs in the trace of a finished job. The list is empty if the trace stays incomplete.
 
-        Raises `ConfigError` if the trace is in the project of production.
+        Raises `ConfigError` if the trace is in the production project.
         """
         trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
@@ -88,7 +90,7 @@ class LangSmithTraces:
         return runs if complete else []
 
     async def read(self, trace_id: str) -> Trace | None:
-        """See `Traces.read`. If the root of a trace has not ended after the maximum wait, it is incomplete."""
+        """See `Traces.read`. A trace is incomplete if its root has not ended after the maximum wait."""
         runs, complete = await self._read_until_stable(trace_id)
         if not runs:
             return None
@@ -96,7 +98,10 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """Read the runs of a trace until two readings agree. Return the runs, and whether the readings agreed."""
+        """Read the runs of a trace until two readings agree and its root has ended. Stop after the maximum wait.
+
+        Return the runs, and whether the trace is complete.
+        """
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._query_runs(trace_id)
@@ -115,16 +120,15 @@ class LangSmithTraces:
         except SourceUnavailable:
             return []
         if not runs and self._production is not None and self._production_id is not None:
-            # See above: a key without access to production cannot have written there.
-            with suppress(SourceUnavailable):
+            with suppress(SourceUnavailable):  # the key has no access to production, and cannot have written there
                 if await self._production.query_trace(trace_id):
                     raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", trace_id))
         return runs
 
 
 _WRONG_PROJECT: Final = (
-    "a job's trace is in {0} ({1}), so the application is production, or has its settings. Lookout stopped the "
-    "run. Set the application's LANGSMITH_PROJECT to the staging project"
+    "a job's trace is in {0} ({1}): the application is production, or has the settings of production. Lookout "
+    "stopped the run. Set the application's LANGSMITH_PROJECT to the staging project"
 )
 
 
@@ -162,7 +166,7 @@ async def open_traces(
     environment: Mapping[str, str],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[LangSmithTraces]:
-    """Open the traces of a target. Raises `ConfigError` without a key or the project."""
+    """Open the traces of a target. Raises `ConfigError` if the key or the project is missing."""
     key = load_tracing_key(settings, environment)
     is_elsewhere = settings.production_api_url not in (None, settings.api_url)
     production_project = None if is_elsewhere else settings.production_project
@@ -176,5 +180,5 @@ async def open_traces(
         ]
         patience = TracePatience(settings.trace_patience_s, sleep)
         traces = LangSmithTraces(clients[0], clients[1] if production_project is not None else None, patience)
-        await traces.prepare()
+        await traces.find_projects()
         yield traces

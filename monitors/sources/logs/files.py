@@ -1,6 +1,6 @@
 """Open the files of a log at one moment: the newest file and the rotated files.
 
-A remote log is read by range requests, so that only new bytes are transferred.
+A remote log is read with range requests. Only new bytes are then transferred.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LogFile(Protocol):
         ...
 
     def read(self, start: int, length: int) -> bytes:
-        """Return ``length`` bytes from ``start``; fewer at the end of the file, none beyond ``size``."""
+        """Return at most ``length`` bytes from ``start``. The result ends at ``size``, the end of the file."""
         ...
 
 
@@ -72,7 +72,7 @@ class LogPlace(Protocol):
 
 
 class LocalLog:
-    """A log on this machine. Each file is opened before its size is read, so that a rename does not matter.
+    """A log on this machine. Each file is opened before its size is read: a rename in between does no harm.
 
     Rotated files are files in the same folder whose names begin with the name of the log (``x.jsonl.1``,
     ``x.jsonl-20261122``), or that match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
@@ -95,7 +95,7 @@ class LocalLog:
             rotated: list[LogFile] = []
             for path in paths:
                 file = _open_local(path, stack) if path != self._path and path.is_file() else None
-                if file is not None and file.identity not in identities:  # renamed between two opens
+                if file is not None and file.identity not in identities:  # a file may be renamed between two opens
                     identities.add(file.identity)
                     rotated.append(file)
             yield LogFiles(newest, sorted(rotated, key=lambda file: file.modified_ns))
@@ -140,7 +140,7 @@ class _ArchivedFile:
         try:
             return self._unpacked.seek(0, os.SEEK_END)
         except (EOFError, OSError, zlib.error):
-            return 0  # the file is still being written, or not an archive: the next poll reads it
+            return 0  # the file is still being written, or is not an archive. The next poll tries again.
 
     def read(self, start: int, length: int) -> bytes:
         if start >= self.size:
@@ -150,7 +150,10 @@ class _ArchivedFile:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting: a named pipe would make an ordinary ``open`` wait for its writer."""
+    """Open a file without waiting.
+
+    An ordinary ``open`` of a named pipe waits until a program writes to the pipe.
+    """
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -168,7 +171,7 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 
 
 HEAD_BYTES: Final = 1 << 16
-"""Number of bytes at the start of a file that are cached: all that the marks of a file need."""
+"""Number of bytes at the start of a file that are cached. The marks of a file need no more bytes."""
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -183,9 +186,10 @@ _HUB_FILE: Final = re.compile(
 class RemoteLog:
     """A log at an address that supports range requests.
 
-    It has no rotated files, so lines that were rotated away before a poll are missing.
+    It has no rotated files. If the file is rotated, the lines after the last poll are missing.
 
-    ``headers`` are sent only to the host of the address, also after redirects. ``guard`` checks the redirects.
+    ``headers`` are sent only to the host of the address, and not to another host after a redirect. ``guard`` checks
+    the redirects.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str], guard: AddressGuard) -> None:
@@ -218,9 +222,9 @@ class _RangeReader:
         self.host = httpx.URL(url).host
 
     def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
-        """Fetch the bytes in [``start``, ``end``); read no more even if the answer is longer.
+        """Fetch the bytes from ``start`` to before ``end``. If the response is longer, the rest is not read.
 
-        The bytes are empty unless the answer is a range. Raises `SourceUnavailable` if the host does not answer.
+        The bytes are empty if the response is not a range. Raises `SourceUnavailable` if the host does not answer.
         """
         return self._portal.call(self._fetch, start, end)
 
@@ -282,10 +286,10 @@ def build_remote_log(
     allowed_origins: Sequence[str] = (),
     private_network: bool = False,
 ) -> LogPlace:
-    """Return the log at an address or in a Hub repository. Raise `ConfigError` for an address without a file name.
+    """Return the log at an address or in a Hub repository.
 
-    ``allowed_origins`` and ``private_network`` are the settings of the target's probe: internal addresses at which
-    the log may be.
+    ``allowed_origins`` and ``private_network`` are settings of the target's probe. They allow internal addresses.
+    Raises `ConfigError` for a Hub address without a file name.
     """
     is_at_hub = address.startswith(HUB_PREFIX)
     url = build_hub_url(address, environment.get("HF_ENDPOINT")) if is_at_hub else address
@@ -323,7 +327,7 @@ def _open_remote(ranges: _RangeReader) -> _RemoteFile | None:
 
 
 def _is_empty(response: httpx.Response) -> bool:
-    """Whether the file is empty. Some servers answer a range request for an empty file with the whole file."""
+    """Return whether the file is empty. For an empty file, some servers send the whole file instead of a range."""
     return response.status_code == HTTPStatus.OK and response.headers.get("content-length") == "0"
 
 
@@ -345,7 +349,7 @@ def _parse_total_size(response: httpx.Response) -> int:
 
 
 def _parse_modified_ns(response: httpx.Response) -> int:
-    """Parse the modification time by the server's clock in nanoseconds; 0 if the response has none."""
+    """Return the modification time in nanoseconds, by the server's clock. It is 0 if the response has no time."""
     try:
         return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):

@@ -14,16 +14,16 @@ NAMES: Final = load_names(__file__)
 
 
 def _describe_paths(name: str, description: str) -> Any:
-    """Return a field with the default paths of ``names.toml``."""
+    """Return a field whose default paths are in ``names.toml``."""
     return Field(default=tuple(NAMES["fields"][name]), description=description)
 
 
 # Shares its fields with BlockedReply because it has the path to each of these fields.
 class LogFields(BaseModel):
-    """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts; the first with a value counts.
+    """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts. The first path with a value counts.
 
-    Common names need no mapping, also in camel case or in an object within the entry. Other keys stay as they
-    are.
+    Common names need no setting, even if they are in camel case or in an inner object of the entry. Other keys are
+    stored unchanged.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,7 +43,7 @@ class LogFields(BaseModel):
     _others: frozenset[str] = PrivateAttr(frozenset())
 
     def model_post_init(self, _context: object, /) -> None:
-        """Compute the values that are needed for each line only once."""
+        """Compute once what the parser needs for every line."""
         self._usual = tuple((name, paths[0]) for name, paths in self if paths)
         paths = [path.partition(".")[0] for _, paths in self for path in paths]
         self._others = frozenset(paths) - {path for _, path in self._usual}
@@ -104,5 +104,5 @@ class HallucinationLogSettings(BaseModel):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the log is not on this machine."""
+        """Return whether the log is not on this machine."""
         return self.at.startswith(("http://", "https://", HUB_PREFIX))

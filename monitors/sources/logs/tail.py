@@ -1,17 +1,17 @@
 """Read each line of a log exactly once, in spite of appends, rotation, truncation and restarts.
 
-Lines of a growing file are read in bounded memory, each with its place. A mark (hashes of the part that was read)
-identifies a file later. The stretches to read next are computed from the cursor and the files; reading is the only
-side effect.
+The lines of a growing file are read in limited memory, each with its position. A mark (hashes of the part that was
+read) identifies the file at later polls. From the cursor and the files, `plan_reading` computes which parts of
+which files to read next.
 
-The rules, in the order in which a poll of the files applies them:
+In these rules, "the file" is the file that the last poll was reading. A poll applies them in this order:
 
-- The newest file is the file that was being read: continue at the last position.
-- A rotated file is the file that was being read (renamed, or copied before the newest was emptied): finish it,
-  then read the files between, then the newest from its start.
-- The file is not found: the lines written to it after the last poll are missing. A warning reports this, and the
-  newest is read from its start, without a beginning that was already read.
-- Files of earlier generations may still grow while their writer holds them open: read the added part.
+- The newest file is the file: continue at the last position.
+- A rotated file is the file, because it was renamed, or copied before the newest file was emptied. Read the rest of
+  it, then the files that were created after it, then the newest file from its start.
+- The file is not found: the lines that were written to it after the last poll are lost. A warning reports this. The
+  newest file is read from its start, without the lines at its start that were already read.
+- Older files may still grow while the application holds them open. Read the lines that were added.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ CHUNK_BYTES = 1 << 20
 
 
 class LogLine(NamedTuple):
-    """One line of the log, without its line end. The same text at another place is a different line.
+    """One line of the log, without its line end. The same text at another position is a different line.
 
-    ``length`` is in bytes; it is larger than the length of ``raw`` if only the start of the line was stored.
+    ``length`` is the length of the line in bytes. It is larger than the length of ``raw`` if only the start of the
+    line was stored.
     """
 
     generation: int
@@ -43,7 +44,7 @@ class LogLine(NamedTuple):
 def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
     """Yield each complete line from ``start`` on. If a line is longer than ``max_bytes``, only its start is stored.
 
-    Memory stays within a chunk and the longest line. A last line without a line end is not read yet.
+    The memory is limited to a chunk and the longest line. A last line without a line end is not yielded.
     """
     position, open_line = start, _OpenLine(start, max_bytes)
     while chunk := file.read(position, CHUNK_BYTES):
@@ -72,7 +73,7 @@ def read_incomplete_line(file: LogFile, start: int, generation: int, *, max_byte
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
-    """Build a line that lies in one chunk, like most lines."""
+    """Build a line that is completely in one chunk, as most lines are."""
     return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
@@ -99,14 +100,14 @@ class _OpenLine:
 
 
 START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
-"""The lengths in bytes of the file starts that are hashed.
+"""The lengths, in bytes, of the parts at the start of a file that are hashed.
 
-An entry with a time and a text has more than 64 bytes.
+The shortest part is 64 bytes, because an entry with a time and a text is longer than this.
 """
 TAIL_BYTES = 4_096
-"""Number of bytes at the end that are hashed.
+"""Number of bytes that are hashed before the position of the cursor.
 
-If lines have times, two files with the same hash are the same log.
+If the lines have times, two different files never have the same hash.
 """
 
 
@@ -123,19 +124,28 @@ def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
 
 
 def is_marked_file(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is the marked file, which may have grown. The mark of an unread file matches all files."""
+    """Return whether this is the marked file, which may have grown.
+
+    The mark of an unread file matches all files.
+    """
     if file.size < mark.offset or (mark.starts_sha256 and not _has_same_start(file, mark)):
         return False
     return _hash_content(file.read(mark.offset - mark.tail_bytes, mark.tail_bytes)) == mark.tail_sha256
 
 
 def is_older_copy(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is an earlier copy of the marked file, so that all of the copy was already read."""
+    """Return whether this is an earlier, shorter copy of the marked file.
+
+    All lines of such a copy were already read.
+    """
     return file.size < mark.offset and _has_same_start(file, mark)
 
 
 def find_common_start(file: LogFile, mark: FileMark) -> int:
-    """Return the offset up to which a replacement of the marked file has lines that were already read."""
+    """Return the offset at which the unread lines of a file begin.
+
+    The file replaced the marked file, and may start with lines of it that were already read.
+    """
     if is_older_copy(file, mark):
         return file.size
     matching_lengths = [
@@ -155,7 +165,7 @@ def _hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-class Stretch(NamedTuple):
+class FilePart(NamedTuple):
     """A part of a log to read: ``file`` from ``start`` to its end, as part of ``generation``."""
 
     file: LogFile
@@ -164,27 +174,27 @@ class Stretch(NamedTuple):
 
 
 class ReadingPlan(NamedTuple):
-    """Stretches in the order in which their lines were written, and warnings about the log."""
+    """The parts of files to read, in the order in which their lines were written, and warnings about the log."""
 
-    stretches: tuple[Stretch, ...]
+    parts: tuple[FilePart, ...]
     issues: tuple[LogWarning, ...] = ()
 
 
-def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> ReadingPlan:
-    """Return the stretches to read at this poll.
+def plan_reading(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> ReadingPlan:
+    """Return the parts of the files to read at this poll.
 
     Without a cursor, only the newest file is read, from its start.
     """
     if cursor is None:
         return (
-            ReadingPlan((Stretch(files.newest, 0, 0),))
+            ReadingPlan((FilePart(files.newest, 0, 0),))
             if files.newest
             else ReadingPlan((), (_build_missing_warning(log),))
         )
-    late_stretches = _find_late_stretches(files, cursor)
+    late_parts = _find_late_parts(files, cursor)
     current = cursor.current
     if files.newest is not None and current.offset > 0 and is_marked_file(files.newest, current):
-        return ReadingPlan((*late_stretches, Stretch(files.newest, current.offset, current.generation)))
+        return ReadingPlan((*late_parts, FilePart(files.newest, current.offset, current.generation)))
     moved_file = _find_marked_file(files.rotated, current) if current.offset > 0 else None
     unread_rotated = _list_unread_rotated(files, cursor, moved_file)
     is_missing = files.newest is None and not unread_rotated
@@ -193,10 +203,8 @@ def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -
         issues = (_build_gap_warning(log, current, is_missing=is_missing),)
     elif is_missing and cursor.has_read_nothing:
         issues = (_build_missing_warning(log),)
-    finished = (Stretch(moved_file, current.offset, current.generation),) if moved_file is not None else ()
-    return ReadingPlan(
-        (*late_stretches, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues
-    )
+    finished = (FilePart(moved_file, current.offset, current.generation),) if moved_file is not None else ()
+    return ReadingPlan((*late_parts, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues)
 
 
 def _build_missing_warning(log: Identifier) -> LogWarning:
@@ -205,19 +213,19 @@ def _build_missing_warning(log: Identifier) -> LogWarning:
     )
 
 
-def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:
-    """Find the parts added to files of earlier generations. Archives never grow."""
+def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]:
+    """Find the parts that were added to older files after they were rotated. Archives never grow."""
     plain = [file for file in files.rotated if not file.archive]
     marked_files = ((mark, _find_marked_file(plain, mark)) for mark in reversed(cursor.earlier))
     return tuple(
-        Stretch(file, mark.offset, mark.generation)
+        FilePart(file, mark.offset, mark.generation)
         for mark, file in marked_files
         if file is not None and file.size > mark.offset
     )
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """List files that were created and rotated since the last poll and are therefore unread."""
+    """List the rotated files that were created after the last poll. No poll has read them."""
     return [
         file
         for file in files.rotated
@@ -232,17 +240,20 @@ def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile
 
 def _plan_new_files(
     newest: LogFile | None, unread_rotated: list[LogFile], current: FileMark
-) -> tuple[Stretch, ...]:
-    """Plan the files started since the last poll, each as a separate generation."""
+) -> tuple[FilePart, ...]:
+    """Plan to read the files that were created after the last poll. Each file is a separate generation."""
     first = current.generation + (1 if current.offset > 0 else 0)
-    stretches = [Stretch(file, 0, first + number) for number, file in enumerate(unread_rotated)]
+    parts = [FilePart(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
-        stretches.append(Stretch(newest, find_common_start(newest, current), first + len(unread_rotated)))
-    return tuple(stretches)
+        parts.append(FilePart(newest, find_common_start(newest, current), first + len(unread_rotated)))
+    return tuple(parts)
 
 
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
-    """Return the marked file. If there are several copies, return the longest."""
+    """Return the marked file, or ``None`` if it is not in ``files``.
+
+    If there are several copies, return the longest.
+    """
     return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
 
@@ -260,11 +271,11 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) 
 
 
 MAX_WATCHED_GENERATIONS = 16
-"""Maximum number of earlier files that are polled again, because an application may still write to them."""
+"""Maximum number of older files that are polled again, because an application may still write to them."""
 
 
 class BatchLimits(NamedTuple):
-    """Memory limits in bytes: the longest line that is stored completely, and the size of one batch."""
+    """Limits for memory: the longest line that is stored completely, and the bytes and lines of one batch."""
 
     max_line_bytes: int = 1 << 20
     max_batch_bytes: int = 4 << 20
@@ -280,7 +291,8 @@ NOTHING_READ = FileMark(generation=0, offset=0, tail_bytes=0, tail_sha256=hashli
 class LogBatch(NamedTuple):
     """Lines in the order in which they were written, and the cursor after them.
 
-    Store lines, warnings and cursor in one transaction, so that a crash neither skips nor repeats lines.
+    The caller must store lines, warnings and cursor in one transaction. A crash then neither skips nor repeats
+    lines.
     """
 
     lines: tuple[LogLine, ...]
@@ -296,17 +308,17 @@ def read_new_batches(
     is_whole: Callable[[bytes], bool],
     limits: BatchLimits = DEFAULT_LIMITS,
 ) -> Iterator[LogBatch]:
-    """Yield the lines that were added since ``cursor`` in batches; nothing without new lines.
+    """Yield the lines that were added after ``cursor``, in batches. Without new lines, there may be no batch.
 
-    ``is_whole`` decides whether a last line without a line end is complete: some applications write the line end
-    before each entry. An incomplete line is read at a later poll.
+    ``is_whole`` decides whether a last line without a line end is complete, because some applications write the
+    line end before each entry. An incomplete line is read at a later poll.
     """
-    plan = plan_stretches(files, log, cursor)
-    reading = _StretchReader(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
+    plan = plan_reading(files, log, cursor)
+    reading = _PartReader(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
     if plan.issues:
         yield reading.build_batch((), plan.issues) if cursor is None else LogBatch((), cursor, plan.issues)
-    for stretch in plan.stretches:
-        yield from reading.read(stretch)
+    for part in plan.parts:
+        yield from reading.read(part)
     if files.newest is not None:
         reading.modified_ns = files.newest.modified_ns
     if reading.has_changes:
@@ -314,7 +326,10 @@ def read_new_batches(
 
 
 def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
-    """Return the cursor of a log that is followed from now on. Lines that it already has are not read."""
+    """Return the cursor of a log that was not read yet.
+
+    The lines that the log already has count as history: later polls read them, but they send no alert.
+    """
     newest = files.newest
     return LogCursor(
         log=log,
@@ -324,8 +339,8 @@ def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
     )
 
 
-class _StretchReader:
-    """The state of reading the stretches of one poll."""
+class _PartReader:
+    """The state of reading the parts of one poll."""
 
     def __init__(
         self,
@@ -345,7 +360,7 @@ class _StretchReader:
 
     @property
     def has_changes(self) -> bool:
-        """Whether the cursor differs from the last one that was reported."""
+        """Return whether the cursor differs from the cursor of the last batch."""
         return self._reported is None or self._build_cursor(self._reported.sequence) != self._reported
 
     def build_batch(self, lines: tuple[LogLine, ...], issues: tuple[LogWarning, ...] = ()) -> LogBatch:
@@ -363,28 +378,28 @@ class _StretchReader:
             history_to=self._history_to,
         )
 
-    def read(self, stretch: Stretch) -> Iterator[LogBatch]:
-        """Yield the lines of a stretch in batches. A batch ends at a line end."""
+    def read(self, part: FilePart) -> Iterator[LogBatch]:
+        """Yield the lines of a part in batches. A batch ends at a line end."""
         lines: list[LogLine] = []
-        batch_bytes, offset = 0, stretch.start
+        batch_bytes, offset = 0, part.start
         max_bytes = self._limits.max_line_bytes
-        for line in read_complete_lines(stretch.file, stretch.start, stretch.generation, max_bytes=max_bytes):
+        for line in read_complete_lines(part.file, part.start, part.generation, max_bytes=max_bytes):
             lines.append(line)
             batch_bytes, offset = batch_bytes + len(line.raw), line.offset + line.length + 1
             if batch_bytes >= self._limits.max_batch_bytes or len(lines) >= self._limits.max_batch_lines:
-                self._store_mark(build_file_mark(stretch.file, offset, stretch.generation))
+                self._store_mark(build_file_mark(part.file, offset, part.generation))
                 yield self.build_batch(tuple(lines))
                 lines, batch_bytes = [], 0
-        incomplete_line = read_incomplete_line(stretch.file, offset, stretch.generation, max_bytes=max_bytes)
+        incomplete_line = read_incomplete_line(part.file, offset, part.generation, max_bytes=max_bytes)
         if incomplete_line.length == len(incomplete_line.raw) > 0 and self._is_whole(incomplete_line.raw):
             lines.append(incomplete_line)
             offset += incomplete_line.length
-        self._store_mark(build_file_mark(stretch.file, offset, stretch.generation))
+        self._store_mark(build_file_mark(part.file, offset, part.generation))
         if lines:
             yield self.build_batch(tuple(lines))
 
     def _store_mark(self, mark: FileMark) -> None:
-        """Store the mark of an earlier file, the current file, or a new file that becomes the current file."""
+        """Store the mark of a file that was read. The mark of a newer file makes this file the current file."""
         current = self._current
         if current.generation == mark.generation:
             self._current = mark

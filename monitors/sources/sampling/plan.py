@@ -1,10 +1,13 @@
 """Plan a nightly run before it starts: compute its cost and its expected confidence interval.
 
-The plan has the average limits of the interval. The interval at the expected number of failures would be wrong: at
+The plan has the average limits of the interval. The interval for the expected number of failures would be wrong: at
 a rate of 1 % and ten sampled conversations, nine of ten runs see no failure and one run sees one. The limits are
-therefore averaged over the possible numbers of failures in each stratum, with a rate that is itself uncertain
-(beta-binomial). All strata together are evaluated at points of a Kronecker sequence (multiples of square roots of
-primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without randomness.
+therefore averaged over the possible numbers of failures in each stratum. The rate itself is uncertain, too, and the
+numbers of failures have a beta-binomial distribution.
+
+With several strata, there are too many combinations to compute all of them. They are computed only at evenly
+distributed points: a Kronecker sequence (multiples of square roots of primes, H. Weyl, Mathematische Annalen 77,
+1916).
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ from monitors.stats.intervals import compute_finite_limits
 from monitors.stats.stratified import compute_rate_interval
 
 POINT_COUNT = 256
-"""Number of points. With 256, the width for five strata was within 1 % of the mean over 20,000 random runs."""
+"""Number of points. With 256 points, the width for five strata was within 1 % of the mean of 20,000 random runs."""
 _NEGLIGIBLE_CHANCE = 1e-9
-"""Failure counts with a smaller total probability are ignored."""
+"""The largest numbers of failures are ignored if their probability is together smaller than this."""
 
 
 class ExpectedStratum(NamedTuple):
@@ -43,10 +46,10 @@ class ExpectedStratum(NamedTuple):
 def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
-    """Return the expected rate with the average limits, and whether judge errors will be corrected.
+    """Return the expected rate with the average limits, and whether the judge's errors will be corrected.
 
-    ``value`` is the expected true rate. Ungraded strata widen the interval by their whole share. Raises
-    ``ValueError`` if no conversation will be graded.
+    The ``value`` of the estimate is the expected true rate. A stratum without graded conversations widens the
+    interval by its share of all conversations. Raises ``ValueError`` if no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
@@ -67,7 +70,10 @@ def compute_expected_interval(
 def _build_graded_counts(
     strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
-    """Return the simulated run at one point of the cube. A coordinate gives the failures in one stratum."""
+    """Return the simulated counts of a run. ``point`` has a number from 0 to 1 for each stratum.
+
+    The number selects the failures in the stratum from the distribution of the stratum.
+    """
     return [
         GradedStratum(
             stratum=f"s{index}",
@@ -96,7 +102,7 @@ def _list_primes(count: int) -> Sequence[int]:
 
 
 def _compute_count_distribution(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
-    """Return the probabilities of at most 0, 1, 2, … failures, up to nearly 1."""
+    """Return the probabilities of at most 0, 1, 2, … failures in a stratum. The list ends when it is nearly 1."""
     expected = compute_judged_rate(stratum.expected, confusion) if confusion else stratum.expected
     return _cumulate_chances(stratum.graded, *expected)
 
@@ -135,9 +141,9 @@ _CENT = Decimal("0.01")
 class Grading(NamedTuple):
     """The cost of grading one conversation, and the reliability of the grade.
 
-    ``calls_per_conversation`` counts the judge's calls for a conversation, with its panel members, turns and
-    canaries; 0 without a judge. ``confusion`` counts the judge's grades against people's, for the correction of the
-    estimate.
+    ``calls_per_conversation`` is the number of the judge's calls for a conversation, including panel members, turns
+    and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with people's grades. It is
+    used to correct the estimate.
     """
 
     calls_per_conversation: float
@@ -149,9 +155,10 @@ class Grading(NamedTuple):
 class PlannedRate(NamedTuple):
     """A rate that the run will report, with the expected rate of each stratum.
 
-    Strata that are missing in ``expected`` have the prior rate. ``learnt``: the rates come from earlier runs.
-    ``graded_share`` is the share of the sampled conversations that will be graded for the rate. Without an
-    interval, ``why_none`` is the reason.
+    - A stratum that is missing in ``expected`` has the rate of `DEFAULT_PRIOR`.
+    - ``learnt`` is true if the rates come from earlier runs.
+    - ``graded_share`` is the share of the sampled conversations that will be graded for the rate.
+    - If no interval can be expected, ``why_none`` is the reason.
     """
 
     name: str
@@ -251,7 +258,7 @@ ADVISED_NUMBER: Final = 200
 
 
 def format_sample_limit(sampled: int, conversations: int) -> str:
-    """Format the number of failures that a small sample may hide completely; empty for a large enough sample."""
+    """Format a warning about a small sample: how many failures it may hide. Empty if the sample is large enough."""
     hidden = _compute_hidden_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""
@@ -264,5 +271,5 @@ def format_sample_limit(sampled: int, conversations: int) -> str:
 
 
 def _compute_hidden_share(sampled: int, conversations: int) -> float:
-    """Return the one-sided upper limit at 95 % of the share of failures if the sample shows none."""
+    """Return how large the share of failures may still be if the sample has no failure, with 95 % confidence."""
     return compute_finite_limits(0, sampled, conversations, confidence=0.9)[1]

@@ -1,24 +1,29 @@
-"""Sample the conversations of a nightly run. The sample is reproducible and does not depend on their order.
+"""Sample the conversations of a nightly run.
 
-Each conversation has a place in [0, 1), a hash of its id, the target and the night. A sample by number takes the
-lowest places of each stratum, so that every conversation of a stratum has the same inclusion probability, sampled /
-conversations. A sample by rate takes the places below the rate, so that sampling a conversation does not depend on
-the others, unless its stratum has fewer than the minimum. A sample of a larger number or rate contains the sample
-of a smaller one.
+The sample is reproducible and does not depend on the order of the conversations. Each conversation has a place: a
+number from 0 to 1, computed as a hash of its id, the target and the night.
 
-The expected failure rate of a stratum comes from a prior and from earlier runs. A sample by number is allocated to
-the strata one conversation at a time, in four turns: to the stratum with the fewest, by size, by claim, and by size
-again. So each stratum gets some conversations, even if another stratum has a large claim. Half of the sample goes
-to strata that are behind their share of all conversations, so that a sampled conversation represents at most about
-twice as many as in a simple sample. Conversations that represent many others widen the interval
-(`monitors.stats.stratified`).
+- A sample by number takes the conversations with the lowest places in each stratum. Every conversation of a stratum
+  has the same inclusion probability: sampled / conversations.
+- A sample by rate takes the conversations whose place is below the rate. Whether a conversation is sampled does not
+  depend on other conversations, unless its stratum would get fewer than the minimum.
+- The sample of a larger number or rate contains the sample of a smaller one.
 
-In the turns by size and by claim, the next conversation goes to the stratum with the largest value / sqrt(k (k +
-1)), where k is the number that the stratum already has: T. Wright, "The equivalence of Neyman optimum allocation
+A sample by number is divided among the strata one conversation at a time. Four rules take turns: the next
+conversation goes to the stratum with the fewest sampled conversations, then to a stratum chosen by size, then to
+one chosen by its claim (its risk or its expected spread), then by size again. Each stratum therefore gets some
+conversations, even if another stratum has a large claim. Half of the sample goes to strata that are behind their
+share of all conversations. A sampled conversation therefore stands for at most about twice as many conversations as
+in a simple sample. Conversations that stand for many others widen the interval (`monitors.stats.stratified`).
+
+By size and by claim, the next conversation goes to the stratum with the largest value / sqrt(k (k + 1)), where k is
+the number of conversations that the stratum already has: T. Wright, "The equivalence of Neyman optimum allocation
 for sampling and equal proportions for apportioning the U.S. House of Representatives", The American Statistician 66
-(2012). With size times spread as the claim, this is the allocation of least variance in whole numbers. Each turn
-depends only on the turns before it, so that a larger sample contains a smaller sample. Rounded shares would not
-have this property.
+(2012). If the claim is size times spread, this is the allocation of least variance in whole numbers. Each turn
+depends only on the turns before it. A larger sample therefore contains a smaller sample, which would not be true
+for rounded shares.
+
+The expected failure rate of a stratum comes from a prior and from earlier runs.
 """
 
 from __future__ import annotations
@@ -43,10 +48,10 @@ from monitors.stats.agreement import Confusion
 
 
 class ExpectedRate(NamedTuple):
-    """A failure rate in [0, 1], and the number of conversations that its evidence is worth.
+    """An expected failure rate from 0 to 1, and how certain it is.
 
-    ``weight`` is above 0. If it is infinite, the rate is given and not estimated. Rate and weight define a Beta
-    distribution.
+    ``weight`` is the number of graded conversations that would make the rate as certain. It is above 0. If it is
+    infinite, the rate is exactly known. Rate and weight define a Beta distribution.
     """
 
     rate: float
@@ -72,10 +77,11 @@ def compute_expected_rates(
 
 
 def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
-    """Return the rate at which a judge with the errors of ``confusion`` will fail conversations.
+    """Return the expected share of conversations that a judge with the errors in ``confusion`` will fail.
 
-    The weight is that of the Beta distribution with the mean and variance of the converted rate. Reviews must
-    include both right and wrong answers.
+    ``expected`` is the true failure rate. The judge also fails some right answers, and passes some wrong ones. The
+    weight of the result is that of the Beta distribution with the mean and variance of the converted rate. The
+    reviews in ``confusion`` must include both right and wrong answers.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
     true_fails = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
@@ -88,20 +94,23 @@ class NextStratumRule(StrEnum):
     """The rule for choosing the next stratum."""
 
     EQUAL = "equal"
-    """Choose the stratum with the fewest sampled conversations, so that all strata get the same number."""
+    """Choose the stratum with the fewest sampled conversations. All strata then get the same number."""
     SIZE = "size"
     """Choose the stratum that is furthest behind its share of all conversations."""
     CLAIM = "claim"
-    """Choose a stratum that must be complete, otherwise the stratum that is furthest behind its claim."""
+    """Choose a stratum that must be sampled completely.
+
+    Otherwise choose the one that is furthest behind its claim.
+    """
 
 
 BY_RISK: Final = (NextStratumRule.EQUAL, NextStratumRule.SIZE, NextStratumRule.CLAIM, NextStratumRule.SIZE)
 BY_SPREAD: Final = (NextStratumRule.EQUAL, NextStratumRule.CLAIM, NextStratumRule.CLAIM, NextStratumRule.CLAIM)
-"""For a claim of size times spread, which minimises the interval itself."""
+"""The order of rules if the claim is size times spread. This claim already gives the narrowest interval."""
 
 
 class StratumClaim(NamedTuple):
-    """A stratum: its number of conversations, the claim of each, whether all are required."""
+    """A stratum: its number of conversations, the claim of each conversation, and whether all must be sampled."""
 
     conversations: int
     weight: float
@@ -111,10 +120,11 @@ class StratumClaim(NamedTuple):
 def allocate_sample(
     claims: Sequence[StratumClaim], budget: int, minimum: int, turns: Sequence[NextStratumRule] = BY_RISK
 ) -> tuple[int, ...]:
-    """Return the number to sample from each stratum: first the ``minimum`` of each, the rest in ``turns``.
+    """Return the number of conversations to sample from each stratum.
 
-    A stratum gets at most its size. The sum is ``budget``, or the sum of the minimums if larger, or all
-    conversations if fewer. ``minimum`` is at least 1.
+    Each stratum first gets the ``minimum``, which is at least 1. The rest is allocated by the rules in ``turns``. A
+    stratum gets at most its size. The sum is ``budget``. It is larger if the minimums together are larger, and
+    smaller if there are fewer conversations.
     """
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
@@ -133,7 +143,10 @@ def allocate_sample(
 
 
 class _StratumQueue:
-    """The strata with conversations left, the next of a turn first; ``sampled`` counts the taken ones."""
+    """The strata that have conversations left, in the order in which one rule chooses them.
+
+    ``sampled`` has the present number of sampled conversations of each stratum. The caller changes it.
+    """
 
     def __init__(self, turn: NextStratumRule, claims: Sequence[StratumClaim], sampled: Sequence[int]) -> None:
         self._turn, self._claims, self._sampled = turn, claims, sampled
@@ -156,7 +169,7 @@ class _StratumQueue:
 
 
 def _compute_rank(turn: NextStratumRule, claim: StratumClaim, count: int) -> float:
-    """Return a stratum's rank in a turn's queue, the lowest first."""
+    """Return a stratum's rank under a rule. The rule chooses the stratum with the lowest rank."""
     if turn is NextStratumRule.EQUAL:
         return count
     if turn is NextStratumRule.CLAIM and claim.whole:
@@ -173,7 +186,7 @@ class Seed(NamedTuple):
 
 
 SPARE_CANDIDATES: Final = 64
-"""Number of additional candidates of each stratum. So many may be withdrawn and still be replaced."""
+"""Number of additional candidates of each stratum. They replace candidates that are withdrawn."""
 
 Strata = Mapping[str, Sequence[Conversation]]
 """The conversations of each non-empty stratum, the gravest stratum first."""
@@ -187,7 +200,7 @@ class Sample(NamedTuple):
 
 
 def group_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """Group conversations by stratum. Of two with the same id the one completed last counts."""
+    """Group conversations by stratum. If two have the same id, only the one that was completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -204,9 +217,9 @@ def group_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) 
 class Candidates:
     """Collect the conversations that a nightly run may sample while it reads: the lowest places of each stratum.
 
-    A sample by number takes at most that number of a stratum, so that memory depends on the sample, not on the
-    traffic. `SPARE_CANDIDATES` further candidates replace withdrawn ones. ``sizes`` counts all conversations of
-    each stratum.
+    A sample by number takes at most that number of conversations of a stratum, and no more are stored. The memory
+    therefore depends on the size of the sample and not on the traffic. `SPARE_CANDIDATES` more candidates replace
+    withdrawn ones. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -219,14 +232,14 @@ class Candidates:
     def offer(self, stratum: str, conversation: Conversation) -> None:
         """Count a conversation of a stratum. Store the conversation if it may be sampled."""
         self.sizes[stratum] += 1
-        self._store_if_near(
+        self._store_if_candidate(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
         """Remove a conversation that was offered, because another version has the same id."""
         self.sizes[stratum] -= 1
-        if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
+        if not self._can_be_candidate(stratum, compute_place(conversation_id, self._seed)):
             return
         self._farthest[stratum] = [
             candidate for candidate in self._farthest[stratum] if candidate.ranked.id != conversation_id
@@ -240,7 +253,7 @@ class Candidates:
         """Add all candidates and counts of another part of the same nightly run."""
         for stratum, members in added.rank_candidates().items():
             for candidate in members:
-                self._store_if_near(stratum, candidate)
+                self._store_if_candidate(stratum, candidate)
             self.sizes[stratum] += added.sizes[stratum]
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
@@ -258,14 +271,14 @@ class Candidates:
         """Sample from all conversations that were offered."""
         return _sample_members(self.rank_candidates(), self.sizes, self._settings, expected)
 
-    def _is_near(self, stratum: str, position: float) -> bool:
-        """Whether a conversation at this place would be a candidate."""
+    def _can_be_candidate(self, stratum: str, position: float) -> bool:
+        """Return whether a conversation at this place is or would be a candidate."""
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_rate(stratum, self._settings):
             return True
         return len(heap) < self._max_candidates or -position >= heap[0].nearness
 
-    def _store_if_near(self, stratum: str, candidate: _RankedConversation) -> None:
+    def _store_if_candidate(self, stratum: str, candidate: _RankedConversation) -> None:
         if self._settings.budget is None and candidate.place < _compute_rate(stratum, self._settings):
             self._certain[stratum].append(candidate)
             return
@@ -281,9 +294,9 @@ def sample_strata(
 ) -> Sample:
     """Sample from the strata of a nightly run.
 
-    ``expected`` are the rates for Neyman's allocation; missing strata get the rate 0.5. For a sample by rate, the
-    inclusion probability is computed before sampling and includes the minimum. Estimates use the counts of sampled
-    conversations, which are exact.
+    ``expected`` has the rates for Neyman's allocation. A stratum that is missing there has the rate 0.5. For a
+    sample by rate, the inclusion probability is computed before sampling and includes the minimum. Estimates do not
+    use this probability: they use the counts of sampled conversations, which are exact.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
     return _sample_members(
@@ -297,7 +310,10 @@ def _sample_members(
     settings: SamplingSettings,
     expected: Mapping[str, ExpectedRate],
 ) -> Sample:
-    """Sample from strata of these ``sizes``, given the candidates of each, the lowest place first."""
+    """Sample from strata of these ``sizes``.
+
+    ``ranked`` has the candidates of each stratum, the lowest place first.
+    """
     if settings.budget is None:
         allocated = {
             name: _count_by_rate(conversations, sizes[name], _compute_rate(name, settings), settings)
@@ -321,7 +337,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return how many conversations of each stratum are in a sample by number. Not for a sample by rate."""
+    """Return how many conversations of each stratum are in a sample by number. It does not apply to a rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumClaim] = []
     for stratum in nonempty:
@@ -344,7 +360,7 @@ class _RankedConversation(NamedTuple):
 
 
 class _Farthest(NamedTuple):
-    """An entry of a heap. The first entry has the highest place and is dropped first."""
+    """An entry of a heap. The first entry has the highest place and is removed first."""
 
     nearness: float
     ranked: _RankedConversation
@@ -364,7 +380,7 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_place(conversation_id: str, seed: Seed) -> float:
-    """Return a conversation's place in [0, 1) on that night: 53 bits of a SHA-256, the precision of a float."""
+    """Return a conversation's place on that night, from 0 to below 1. It has the first 53 bits of a SHA-256."""
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
@@ -387,10 +403,11 @@ def _count_by_rate(
 
 
 def compute_inclusion_probability(conversations: int, rate: float, minimum: int) -> float:
-    """Return the probability that each of ``conversations`` is sampled at ``rate`` with at least ``minimum``.
+    """Return the probability with which a conversation of a stratum is sampled at ``rate``.
 
-    All conversations are equally likely. The probability is the expected number of sampled conversations, which is
-    the larger of the minimum and a binomial count, divided by their number.
+    ``conversations`` is the number of conversations in the stratum, and at least ``minimum`` of them are sampled.
+    All are equally likely. The probability is the expected number of sampled conversations divided by the number of
+    all conversations. The number of sampled conversations is a binomial count, or the minimum if this is larger.
     """
     if rate >= 1 or minimum >= conversations:
         return 1.0

@@ -13,7 +13,7 @@ DEFAULT_NUMBER: Final = 10
 MAX_BY_RULES: Final = 5_000
 """Maximum number of conversations that rules grade in a night without a judge.
 
-About 6 kB of text is stored for each.
+About 6 kB of text is stored for each conversation.
 """
 
 
@@ -23,7 +23,7 @@ class SamplingMode(StrEnum):
     SIMPLE = "simple"
     """Each conversation has the same probability to be sampled."""
     STRATIFIED = "stratified"
-    """Each sign of risk has a separate stratum, so that rare suspicious conversations are sampled too."""
+    """Each sign of risk has its own stratum. Rare suspicious conversations are then sampled, too."""
 
 
 class RiskSign(StrEnum):
@@ -44,12 +44,18 @@ class RiskSign(StrEnum):
 
 
 class Allocation(StrEnum):
-    """The rule for allocating the sample beyond the minimums. A quarter is always allocated equally."""
+    """How the sample is divided among the strata, after each stratum got its minimum.
+
+    A quarter is always divided equally.
+    """
 
     RISK = "risk"
-    """Half by size, and a quarter by size times ``risk_weights``, so that strata with higher risk get more."""
+    """Half is divided by size, and a quarter by size times ``risk_weights``. Strata with a higher risk get more."""
     NEYMAN = "neyman"
-    """By size times the spread in earlier runs, which gives the narrowest interval for the overall rate."""
+    """Three quarters are divided by size times the spread of earlier runs.
+
+    This gives the narrowest interval for the overall rate.
+    """
 
 
 Weight = Annotated[float, Field(gt=0, le=1_000)]
@@ -128,22 +134,26 @@ class SamplingSettings(BaseModel):
         if self.rate is not None and self.allocation is Allocation.NEYMAN:
             raise ValueError("allocation `neyman` works only with `number`: set `number` instead of `rate`")
         if len(set(self.signs)) < len(self.signs):
-            raise ValueError("each sign once")
+            raise ValueError("signs: list each sign only once")
         return self
 
     @property
     def budget(self) -> int | None:
-        """The number of conversations to sample; ``None`` if a rate is set."""
+        """The number of conversations to sample, or ``None`` if a rate is set."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
-    def grade_all(self) -> Self:
-        """Return the settings for a night without a judge: rules grade all, unless a number or a rate is set."""
+    def with_number_for_rules(self) -> Self:
+        """Return the settings for a night without a judge.
+
+        If neither a number nor a rate is set, the number is `MAX_BY_RULES`: rules grade all conversations up to
+        this number.
+        """
         unset = self.number is None and self.rate is None
         return self.model_copy(update={"number": MAX_BY_RULES}) if unset else self
 
     def get_weight(self, sign: RiskSign | None) -> float:
-        """Return the factor by which a conversation with this sign is more likely to be sampled.
+        """Return how many times more likely a conversation with this sign is sampled than one without a sign.
 
-        1 without a sign.
+        The result is 1 for ``None``.
         """
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

@@ -21,7 +21,7 @@ REST_STRATUM: Final = "rest"
 
 
 class Stratum(NamedTuple):
-    """The name of a stratum and the sign of risk of its conversations; ``None`` if they have no sign."""
+    """The name of a stratum, and the sign of risk of its conversations. ``sign`` is ``None`` without a sign."""
 
     name: str
     sign: RiskSign | None
@@ -36,7 +36,7 @@ class TargetFacts(NamedTuple):
 
 
 def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
-    """List all possible strata, the most severe sign first, the stratum without a sign last."""
+    """List all possible strata, the most severe sign first. The stratum without a sign is the last one."""
     if settings.mode is SamplingMode.SIMPLE:
         return (Stratum(ALL_STRATUM, None),)
     signed = [stratum for sign in settings.signs for stratum in _list_sign_strata(sign, settings)]
@@ -44,7 +44,10 @@ def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
 
 
 def find_stratum(conversation: Conversation, target: TargetFacts) -> str:
-    """Return the name of the first stratum, in the order of ``settings.signs``, with a sign that is present."""
+    """Return the name of the stratum of a conversation.
+
+    It is the stratum of the first sign in ``settings.signs`` that the conversation shows.
+    """
     if target.settings.mode is SamplingMode.SIMPLE:
         return ALL_STRATUM
     for sign in target.settings.signs:
@@ -70,7 +73,7 @@ def _name_language_stratum(language: Language) -> str:
 
 
 def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
-    """Whether a reply contains personal data or a secret that the user had not written before."""
+    """Return whether a reply contains personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
         reply = turn.reply_text
         disclosures = [

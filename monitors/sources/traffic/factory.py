@@ -33,9 +33,9 @@ def build_traffic_source(
 ) -> TrafficSource:
     """Return the configured source. Raises `ConfigError`, which names a missing environment variable.
 
-    ``open_browser`` is called only for ``kind = "page"``, once for each reading. ``parquet`` reads files of
-    that format. ``allowed_origins`` and ``private_network`` are the settings of the target: internal addresses
-    where files and exports may be.
+    ``open_browser`` is called only for ``kind = "page"``, once for each reading. ``parquet`` reads Parquet files.
+    ``allowed_origins`` and ``private_network`` are settings of the target. They allow internal addresses for files
+    and exports.
     """
 
     def build_guard(*addresses: str) -> AddressGuard:

@@ -1,7 +1,7 @@
 """Read conversations from files: JSON, JSON lines, tables or Parquet.
 
-The files may be on this machine, at http addresses, or anywhere that fsspec can open. Memory does not grow with
-the size of a file of lines. Files are read in a thread, so that they do not block the event loop.
+The files may be on this machine, at http addresses, or anywhere that fsspec can open. JSON lines and tables need
+little memory, even if a file is large. Files are read in a thread, because reading them would block the event loop.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ByteStream(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; empty bytes at the end of the stream."""
+        """Return at most ``size`` bytes. The result is empty at the end of the stream."""
         ...
 
 
@@ -61,7 +61,7 @@ class UnpackedStream:
         self._unpacking = gzip.GzipFile(fileobj=packed)
 
     def read(self, size: int, /) -> bytes:
-        """See `ByteStream`; a full ``read`` would lose the bytes before a truncation."""
+        """See `ByteStream`. ``read1`` is used, because ``read`` would lose the data of an incomplete stream."""
         return self._unpacking.read1(size)
 
 
@@ -95,7 +95,7 @@ def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
 Value = TypeVar("Value")
 
 HEAD_BYTES: Final = 1 << 16
-"""What `FileTrafficSource.check_readable` reads of a file."""
+"""How many bytes `FileTrafficSource.check_readable` reads of a file."""
 BATCH_SIZE = 256
 """Number of values that are read at a time, because each change of threads costs time."""
 
@@ -103,8 +103,8 @@ BATCH_SIZE = 256
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     """Yield the values of a blocking iterator, which is read in a thread.
 
-    Values that were read before an error are yielded first. If this is closed or cancelled, it waits for the
-    current step and closes ``values``.
+    If an error occurs, the values that were read before it are yielded first. If this generator is closed or
+    cancelled, it waits for the current step of ``values`` and then closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -119,7 +119,7 @@ async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     finally:
         if fetching is not None and not fetching.done():
             await asyncio.wait({fetching})
-            fetching.exception()  # already raised to the caller, or no longer needed
+            fetching.exception()  # marks the error as seen: it was raised already, or is not needed
         values.close()
 
 
@@ -132,7 +132,7 @@ def _collect_batches(values: Iterator[Value]) -> Iterator[list[Value]]:
             if len(batch) == BATCH_SIZE:
                 yield batch
                 batch = []
-    except Exception as error:  # noqa: BLE001 - it is raised again after the values read before it
+    except Exception as error:  # noqa: BLE001 - it is raised again, after the values that were read before it
         failure = error
     if batch:
         yield batch
@@ -203,7 +203,7 @@ class FileTrafficSource:
 
     ``headers`` are sent to http addresses. Buckets and the Hub get their credentials from the environment. If a
     file cannot be read, the other files are read before the error is raised. ``guard`` checks redirects. By
-    default it allows the own host of an address and the public network.
+    default, it allows the host of the address and all public addresses.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class FileTrafficSource:
             system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
             system.invalidate_cache()  # files added since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
-        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
+        except Exception as error:  # noqa: BLE001 - each client has its own errors, and their texts contain keys
             raise self._explain_error(strip_secrets(pattern), error) from None
         if not paths:
             raise SourceUnavailable(f"{strip_secrets(pattern)}: no file matches")
@@ -289,7 +289,7 @@ class FileTrafficSource:
         )
 
     def _read_items(self, file: _File, *, is_check: bool = False) -> Iterator[LocatedItem | SourceWarning]:
-        """Yield the items of a file; with ``is_check`` read only its start, and yield none."""
+        """Yield the items of a file. If ``is_check`` is true, read only the start of the file and yield nothing."""
         kind, packed = detect_format(file.path, self._settings.format)
         try:
             if is_check:
@@ -306,14 +306,14 @@ class FileTrafficSource:
             raise SourceUnavailable(f"{file.name}: {error}") from None
         except httpx.HTTPError as error:
             raise SourceUnavailable(f"{file.name} cannot be read: {describe_http_error(error)}") from None
-        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
+        except Exception as error:  # noqa: BLE001 - each client has its own errors, and their texts contain keys
             raise self._explain_error(file.name, error) from None
 
     @contextmanager
     def _open_file(self, file: _File, *, block_size: int | None = None) -> Generator[Any]:
-        """Open a file at any place for the ``with`` block, as a stream of bytes.
+        """Open a local or remote file as a stream of bytes for the ``with`` block.
 
-        A bucket sends at least ``block_size`` bytes, by default the many megabytes of its client.
+        A bucket sends at least ``block_size`` bytes at a time. Its client's own default is several megabytes.
         """
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
@@ -344,12 +344,12 @@ class FileTrafficSource:
             max_bytes=MAX_DOWNLOAD_BYTES,
             headers=self._headers,
             addresses=[url],
-            plain_headers={"Accept-Encoding": "identity"},  # a packed file is unpacked by its name
+            plain_headers={"Accept-Encoding": "identity"},  # the name of a file shows whether it is compressed
             timeout=httpx.Timeout(READ_TIMEOUT_S),
         )
 
     def _explain_error(self, name: str, error: Exception) -> SourceUnavailable:
-        for cause in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
+        for cause in (error, error.__cause__, error.__context__):  # fsspec reports a refusal as a missing file
             status = getattr(cause, "status", None)
             if status in _REFUSED_STATUSES:
                 return SourceUnavailable(f"{name}: answered {self._headers.explain_refusal(status)}")
@@ -365,10 +365,13 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield the path of a local file with the content. A remote or compressed file is copied first."""
+        """Yield the path of a local file with the content of ``file``.
+
+        A remote or compressed file is copied first.
+        """
         is_local = file.system is not None and "file" in file.system.protocol
         if is_local and not packed and not _is_glob(file.path):
-            with self._open_file(file):  # reports a missing permission as such, not as a damaged file
+            with self._open_file(file):  # otherwise a missing permission would be reported as a damaged file
                 yield Path(file.path)
             return
         with (
@@ -425,7 +428,7 @@ def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedIte
 
 
 def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
-    """Yield the items of a JSON document, or of its lines if it has JSON lines."""
+    """Yield the items of a JSON document. If the file contains JSON lines, yield the items of its lines."""
     raw = bytearray()
     while chunk := stream.read(CHUNK_BYTES):
         raw += chunk
@@ -492,7 +495,7 @@ def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:
 
 
 def _is_glob(pattern: str) -> bool:
-    """Whether a path is a pattern for several files. In an address, ``?`` is not a pattern."""
+    """Return whether a path is a pattern for several files. In an address, ``?`` is not part of a pattern."""
     return any(mark in pattern for mark in ("*?[" if "://" not in pattern else "*["))
 
 

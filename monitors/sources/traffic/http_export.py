@@ -74,7 +74,7 @@ class ExportClient:
     ) -> AsyncGenerator[Self]:
         """Open a client for the ``with`` block.
 
-        It follows redirects itself, because `resolve_link` checks their addresses.
+        The client follows redirects itself, and checks their addresses with `resolve_link`.
         """
         async with GuardedClient(
             guard,
@@ -148,7 +148,10 @@ class ExportClient:
 
 
 def _parse_body(body: bytes) -> Any:
-    """Return the parsed JSON. Bytes that are not UTF-8 become U+FFFD, so that the rest can be read."""
+    """Return the parsed JSON.
+
+    If it has bytes that are not UTF-8, these bytes become U+FFFD, and the rest is read.
+    """
     try:
         return parse_json(body)
     except ValueError:
@@ -156,9 +159,10 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link(url: str, link: str, action: str) -> str:
-    """Return the absolute address of a link. Raises `SourceUnavailable` for another host, to protect the token.
+    """Return the absolute address of a link. ``action`` says in errors where the link comes from.
 
-    A change from http to https on the same host is allowed.
+    Raises `SourceUnavailable` if the link leads to another host, because the token must not be sent there. A change
+    from http to https on the same host is allowed.
     """
     base = httpx.URL(url)
     try:
@@ -206,9 +210,10 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 
 
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
-    """Return the address of the page after page ``number`` (from 0) at ``url``; ``None`` after the last page.
+    """Return the address of the next page, or ``None`` after the last page.
 
-    Raises `SourceUnavailable` if the address is on another host.
+    ``page`` was read from ``url`` and has the number ``number``, counted from 0. Raises `SourceUnavailable` if the
+    next page is on another host.
     """
     if settings.page_parameter is not None:
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
@@ -235,7 +240,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return why a single page may not be the last one; ``None`` if it is the last one."""
+    """Return a text that says why more pages may follow a single page. ``None`` if it is the last page."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
@@ -334,14 +339,17 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield the number and the items of each page. For a single page, also say why others may follow."""
+        """Yield the number and the items of each page, and a text if more pages may follow.
+
+        The text is ``None``, except after a single page that may not be the last one.
+        """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):
             requested.add(url)
             page = await client.fetch_page(url)
             items = find_items(page.document, self._settings, url)
             if self._settings.page_parameter is not None and (not items or page.sha256 == last_sha256):
-                return  # an empty page or the last page again follows the last page
+                return  # after the last page, servers send an empty page or the last page again
             yield number + 1, items, None
             next_page_url = find_next_url(self._settings, url, page, number)
             if next_page_url is None and number == 0:

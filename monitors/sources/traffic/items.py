@@ -1,7 +1,7 @@
 """Parse stored items into conversations, or into warnings with the reason.
 
-Damaged values, such as zero bytes or NaN, are accepted. If each row contains one message, the rows of a session
-are joined into a conversation.
+Damaged values, such as zero bytes or NaN, are accepted. If each row contains only one message, the rows of a
+session are joined to a conversation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def strip_blanks(raw: bytes) -> bytes:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Return the parsed JSON. The ``ValueError`` says what is wrong and where, but does not quote the text."""
+    """Return the parsed JSON.
+
+    Raises ``ValueError``, which says what is wrong and where, but does not quote the text.
+    """
     text = strip_blanks(raw)
     try:
         return from_json(text)
@@ -56,7 +59,7 @@ def parse_json(raw: bytes) -> Any:
 
 
 def looks_like_html(raw: bytes) -> bool:
-    """Whether the bytes start like a web page, such as a login page or the error page of a proxy."""
+    """Return whether the bytes start like a web page, such as a login page or the error page of a proxy."""
     return strip_blanks(raw[:200]).startswith(b"<")
 
 
@@ -81,7 +84,7 @@ class Window(NamedTuple):
     until: datetime
 
     def contains(self, time: datetime) -> bool:
-        """Whether the time is in the window."""
+        """Return whether the time is in the window."""
         return self.since <= time < self.until
 
 
@@ -107,9 +110,9 @@ def parse_conversations(
 ) -> Iterator[Conversation | SourceWarning]:
     """Yield conversations and warnings for the items that were completed in the window.
 
-    An item without a readable time gets the time of the item before it, because logs are written in order. Rows
-    with one message are added to ``visits``, which the caller reads at the end. Without ``visits``, their
-    conversations are yielded at the end.
+    An item without a readable time gets the time of the item before it, because logs are written in order. A row
+    with only one message is added to ``visits``, and the caller reads the joined conversations from there at the
+    end. Without ``visits``, they are yielded at the end.
     """
     return (located.record for located in parse_located_conversations(located_items, fields, window, visits))
 
@@ -154,7 +157,10 @@ def parse_located_conversations(
 def _add_time_to_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the warnings in the window. If their time is unknown, yield all of them."""
+    """Yield the warnings with the time ``at``, if this time is in the window.
+
+    If it is unknown, yield all warnings.
+    """
     if at is None or window.contains(at):
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
 
@@ -164,7 +170,7 @@ def _find_date_order(
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
     """Return all items, and whether the day comes first in dates such as ``03/11/2026``.
 
-    The first rows decide this.
+    The first rows decide this. The second value is ``None`` if they do not show it.
     """
     rest = iter(located_items)
     head: list[LocatedItem | SourceWarning] = []
@@ -189,7 +195,7 @@ def _raise_error(error: SourceUnavailable) -> Iterator[LocatedItem]:
 
 
 def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the completion time of an item. It is the time of its last message if that is later."""
+    """Return the completion time of an item: the time of the item or of its last message, whichever is later."""
     if not isinstance(source_item, dict):
         return None
     times = [_find_time(source_item, fields, day_first)]
@@ -204,7 +210,7 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
 
 
 def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the first time at the paths, in UTC. A date and a clock in separate fields are one time."""
+    """Return the first time at the paths, in UTC. A date and a clock time in separate fields are one time."""
     clock = None
     for value in find_list_items(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
@@ -240,7 +246,10 @@ class _MessageRow(NamedTuple):
 
 
 def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _MessageRow | None:
-    """Return the row if it contains one message; ``None`` for an item with a question and its reply."""
+    """Return the row if it contains only one message.
+
+    Returns ``None`` for an item with a question and its reply.
+    """
     if not isinstance(source_item, Unified) or any(
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
     ):
@@ -272,10 +281,10 @@ def _select_row_roles(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Visits:
-    """Join rows with one message each into conversations, by their session.
+    """Join rows that contain one message each to conversations. The rows of a conversation have the same session.
 
-    After a pause of some hours, a session is another conversation. Rows of the window and of the day before are
-    stored until the end.
+    After a pause of four hours, a new conversation begins in the session. The rows of the window and of the day
+    before are stored until the end.
     """
 
     def __init__(self, fields: Fields, window: Window) -> None:
@@ -335,8 +344,8 @@ def _parse_item(
 ) -> Conversation | SourceWarning:
     """Return the conversation in a unified item, or a warning. Accepts any value and never raises.
 
-    A question without a reply is a conversation in which the app gave no answer. An item without a field for a
-    reply is not a conversation, because the reply may be stored elsewhere.
+    If the field for the reply is empty, the item is a conversation in which the app gave no answer. If the item has
+    no field for a reply, it is not a conversation, because the reply may be stored elsewhere.
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
@@ -375,7 +384,10 @@ def _build_conversation(
 
 
 def hash_unsafe_id(source_id: str) -> Identifier:
-    """Return the id from the source if it can be a file name and contains no personal data, otherwise a digest."""
+    """Return the id of the source if it is a valid identifier without personal data.
+
+    Otherwise return a hash of it.
+    """
     try:
         _IDENTIFIER.validate_python(source_id)
     except ValidationError:
@@ -384,7 +396,7 @@ def hash_unsafe_id(source_id: str) -> Identifier:
 
 
 def is_impersonal_id(origin_id: str) -> bool:
-    """Whether an id contains no personal data. A UUID never does."""
+    """Return whether an id contains no personal data. A UUID never contains any."""
     return _UUID.fullmatch(origin_id) is not None or not find_disclosures(origin_id)
 
 

@@ -1,4 +1,7 @@
-"""Read conversations from LangSmith: each root run of a project is one. Scores are stored as feedback."""
+"""Read conversations from LangSmith.
+
+Each root run of a project is a conversation. Scores are stored as feedback.
+"""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class LoggedMessage(NamedTuple):
 
 
 class _MessageContent(NamedTuple):
-    """The content of the parts of a message. ``silent``: a part was recognised as not shown to the user."""
+    """The content of the parts of a message. ``silent`` is true if users do not see at least one of the parts."""
 
     texts: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
@@ -91,9 +91,9 @@ class _MessageContent(NamedTuple):
 
 
 def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[LoggedMessage] | None:
-    """Return the messages in a value; ``None`` if its format is unknown.
+    """Return the messages in a value, or ``None`` if the format of the value is unknown.
 
-    ``default`` is the side of messages without a role. A message may have no text.
+    A message without a role gets the side ``default``. A message may have no text.
     """
     if depth > _MAX_DEPTH or isinstance(value, bool):
         return None
@@ -154,7 +154,8 @@ def _read_element(
 ) -> Iterator[LoggedMessage]:
     """Yield the messages in an element of a list: one message, or a question with its reply.
 
-    ``in_pairs``: other elements are questions with their replies, so a question without a reply got none.
+    ``in_pairs`` is true if other elements are questions with their replies. An element with only a question is then
+    a question that got no reply.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -185,7 +186,7 @@ def _read_element(
 
 
 def is_pair_of_texts(value: Any) -> bool:
-    """Whether a list is a question and its reply in the format of Gradio."""
+    """Return whether a value is a question and its reply in the format of Gradio: a list of two texts or nulls."""
     return (
         isinstance(value, list)
         and len(cast("list[Any]", value)) == PAIR_LENGTH
@@ -223,7 +224,10 @@ def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Log
 
 
 class Reply(NamedTuple):
-    """The messages of a reply. ``unreadable`` is the path of a value whose format is unknown."""
+    """The messages of a reply. ``has_place`` is true if the item has a field for a reply, even if it is empty.
+
+    ``unreadable`` is the path of a value whose format is unknown.
+    """
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -231,9 +235,9 @@ class Reply(NamedTuple):
 
 
 def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
-    """Return the first reply that has a text, otherwise an empty one.
+    """Return the first reply in the item that has a text. If there is none, return a reply without a text.
 
-    In a whole conversation, the messages after the last one of the user are the reply.
+    If a field contains a whole conversation, the messages after the user's last message are the reply.
     """
     empty, unreadable = Reply(), None
     for path in select_reachable_paths(source_item, fields.reply_text):
@@ -266,7 +270,7 @@ def _describe_form(value: Any) -> str:
 
 
 def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
-    """Whether the item has a field for a reply, and the field is empty."""
+    """Return whether the item has a field for a reply, and the field is empty."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
         for path in select_reachable_paths(source_item, fields.reply_text)
@@ -293,7 +297,7 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
 
 
 def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
-    """Return the reply in an object such as ``choices``; ``None`` if the object has no known name."""
+    """Return the reply in an inner object such as ``choices``, or ``None`` if the object has no known key."""
     messages: list[LoggedMessage] | None = None
     for name in select_reachable_paths(value, _NESTED_REPLY_KEYS):
         for inner in find_values(value, (name,)):
@@ -319,7 +323,7 @@ def _select_first_alternative(name: str, value: Any) -> Any:
 
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
-    """Return the side of a message by its role; ``None`` if it has no role."""
+    """Return the side of a message by its role, or ``None`` if the message has no role."""
     if not _SIDE_KEYS.isdisjoint(message) and (side := _read_coded_side(message)) is not None:
         return side
     inner = message.get("message")
@@ -334,7 +338,7 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 
 
 def _read_coded_side(message: Unified) -> Side | None:
-    """Return the side that a flag or a number shows, or a key that only one side has."""
+    """Return the side of a message by a flag, a number, or a key that only one side's messages have."""
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
         if flag is not None and "role" not in message:
@@ -351,7 +355,7 @@ def _read_coded_side(message: Unified) -> Side | None:
 
 @lru_cache(maxsize=1024)
 def normalise_role(name: str) -> str:
-    """Return a role in lower case and without additions of a logger: ``HumanMessage`` is human."""
+    """Return a role in lower case and without a logger's additions: ``HumanMessage`` becomes ``human``."""
     role = to_snake_case(name).strip()
     for _ in range(2):
         role = _ROLE_AFFIX.sub("", role).strip("_-. ") or role
@@ -371,7 +375,7 @@ def _find_side(role: str, fields: Fields) -> Side | None:
 
 
 def has_text(value: Unified, fields: Fields) -> bool:
-    """Whether an object has a field for the text of a message."""
+    """Return whether an object has a field for the text of a message."""
     return has_path(value, fields.text) or has_path(value, _REFUSALS) or "tool_calls" in value
 
 
@@ -400,14 +404,17 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
 
 
 def is_hidden(message: Unified) -> bool:
-    """Whether users did not see a message, such as a thought or a private note."""
+    """Return whether users did not see a message, for example a thought or a private note."""
     channel = message.get("channel")
     flags = () if _FLAGS.isdisjoint(message) else _FLAGS & message.keys()
     return any(message[flag] is True for flag in flags) or (isinstance(channel, str) and channel in _CHANNELS)
 
 
 def _is_message_part(value: Unified, fields: Fields) -> bool:
-    """Whether an object is a part of a message: it has a known type, or a key for its content."""
+    """Return whether an object is a part of a message and not a whole message.
+
+    A part has no author. It has a known type, or a text.
+    """
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:
         return False
@@ -423,7 +430,7 @@ def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find_part_kind(value: Unified) -> str | None:
-    """Return the kind of a part, such as ``tool_result``; ``None`` if the object is no part."""
+    """Return the kind of a part, such as ``tool_result``, or ``None`` if the object has no known kind."""
     for key in ("type", "part_kind", "kind", "content_type"):
         kind = value.get(key)
         if isinstance(kind, str):
@@ -462,7 +469,7 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
 
 
 def _has_message_parts(value: Any) -> bool:
-    """Whether JSON contains the parts of a message, and is not a text that a person wrote."""
+    """Return whether a JSON value contains the parts of a message. Otherwise it is a text that a person wrote."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
         isinstance(piece, Unified) and (_find_part_kind(piece) is not None or set(piece) & {"content", "text"})
@@ -536,8 +543,8 @@ def extract_visible_text(text: str, side: Side) -> str:
 def _remove_thinking(text: str) -> str:
     """Return a text without the parts in thinking tags.
 
-    A tag at the start that is not closed removes everything after it. A closing tag without a start removes
-    everything before it.
+    If a tag at the start of the text is not closed, everything after the tag is removed. If a closing tag has no
+    opening tag, everything before the closing tag is removed.
     """
     pieces: list[str] = []
     opened, start, position = "", 0, 0

@@ -25,7 +25,7 @@ def get_names(table: str, key: str) -> tuple[str, ...]:
 
 
 def get_codes(table: str, key: str) -> dict[str, dict[str, str]]:
-    """Return the meaning of codes by path, such as ``{"from.role": {"1": "user"}}``."""
+    """Return, for each path, what its codes mean, such as ``{"from.role": {"1": "user"}}``."""
     return dict(_TABLES[table][key])
 
 
@@ -36,7 +36,7 @@ def get_numbers(table: str) -> dict[str, int]:
 
 @lru_cache(maxsize=8192)
 def to_snake_case(key: str) -> str:
-    """Return a key in lower snake case. ``createdAt`` becomes ``created_at``. Dots stay."""
+    """Return a key in lower snake case: ``createdAt`` becomes ``created_at``. Dots are not changed."""
     return _HUMP.sub("_", key.strip()).lower()
 
 

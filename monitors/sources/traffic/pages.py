@@ -27,7 +27,7 @@ from monitors.sources.traffic.times import parse_time
 
 _MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""A conversation that started longer than this before the window is not opened, if the list shows its start."""
+"""A conversation is not opened if the list shows that it started longer than this before the window."""
 
 
 class ScriptRunner(Protocol):
@@ -59,7 +59,7 @@ class PageTrafficSource:
     ) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read_conversations`.
 
-        If the page of a conversation does not open, a warning reports it and the others are read.
+        If the page of a conversation does not open, a warning reports this, and the other pages are read.
         """
         window, opened, failed = Window(since, until), 0, 0
         async with self._open_browser() as browser:
@@ -76,8 +76,9 @@ class PageTrafficSource:
     async def check_readable(self, now: datetime) -> None:
         """See `TrafficSource.check_readable`.
 
-        It cannot run the page's scripts, so it requests the page and only reports a page that is not there. Pages
-        may refuse requests of programs (HTTP 403 and 429) that they answer in a browser.
+        This requests the page without a browser and cannot run its scripts. It therefore reports only a page that
+        is missing or has a server error. It does not report HTTP status 403 and 429, because some pages refuse a
+        program and accept a browser.
         """
         del now
         url, deadline_s = self._settings.url, self._settings.page_deadline_s

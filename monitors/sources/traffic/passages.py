@@ -26,7 +26,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts of the documents at the first path that has some, and the results of tools."""
+    """Return the texts of the documents at the first path that has documents, and the results of tools."""
     documents: list[str] = []
     for path in select_reachable_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
@@ -60,7 +60,7 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
-    """Return the result of a tool as text: its own text, the texts of its documents, or its JSON."""
+    """Return the texts in the result of a tool: a text, the texts of its documents, or the result as JSON."""
     if isinstance(value, str):
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):
@@ -129,7 +129,7 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
 
 
 def _has_only_ids(value: Unified) -> bool:
-    """Whether an object contains only ids, numbers and single words, and no text."""
+    """Return whether an object contains only ids, numbers and single words, and no text."""
     return all(
         inner is None
         or isinstance(inner, int | float)

@@ -1,4 +1,5 @@
-// Reads a page with past conversations: the links to them and to the next list page, or the messages of one.
+// Reads a page with past conversations. For part "list", returns the links to the conversations and to the next page of
+// the list. Otherwise returns the messages of the conversation on the page.
 async ({ part, selectors, deadlineMs }) => {
   const USER = /^(user|human|customer|visitor|client|guest|you|me|question|asked)$/i;
   const REPLY = /^(assistant|bot|ai|agent|model|chatbot|reply|answer|answered)$/i;
@@ -28,7 +29,7 @@ async ({ part, selectors, deadlineMs }) => {
     return decodeURIComponent(pathname.split("/").filter(Boolean).at(-1) ?? "");
   };
 
-  // Links to conversations have the same address apart from the id, and are in the page's main part.
+  // The addresses of conversations differ only in the id, and their links are in the main part of the page.
   const shapeOf = (url) => {
     const { pathname, searchParams } = new URL(url);
     const steps = pathname.split("/").filter(Boolean);
@@ -112,7 +113,7 @@ async ({ part, selectors, deadlineMs }) => {
     return { id: holder?.dataset.conversationId ?? null, completed_at: ended, messages: elements.map(read) };
   };
 
-  // Wait for a page that renders itself: until it shows something and then does not change for a moment.
+  // A script may build the page. Wait until there are links or messages and the page does not change for a moment.
   const countFound = () => (part === "list" ? findLinks().length : messages().length);
   const deadline = performance.now() + deadlineMs;
   await new Promise((resolve) => {

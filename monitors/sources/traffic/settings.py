@@ -24,7 +24,7 @@ def _wrap_text(value: object) -> object:
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
-"""Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first one with a value counts."""
+"""Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first path with a value counts."""
 
 
 def _describe_paths(name: str, description: str) -> Any:
@@ -36,8 +36,8 @@ def _describe_paths(name: str, description: str) -> Any:
 class Fields(BaseModel):
     """Settings in `[targets.NAME.traffic.sources.NAME.fields]`: the paths to the parts of an item.
 
-    The first path that has a value counts. Keys are compared in lower snake case. Texts, citations and feedback
-    are read from a turn. For the last turn they may also be in the item itself.
+    The first path that has a value counts. Keys are compared in lower snake case. Texts, citations and feedback are
+    read from a turn. Those of the last turn may also be in the item itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,7 +145,11 @@ class FileFormat(StrEnum):
     """The format of a file with conversations."""
 
     BY_SUFFIX = "by-suffix"
-    """By the name: .jsonl, .ndjson and .log are JSON lines, .json is a document, .csv and .tsv are tables."""
+    """The suffix of the name decides.
+
+    .jsonl, .ndjson and .log are JSON lines, .json is a document, .csv and .tsv are tables, .parquet and .pq are
+    Parquet files.
+    """
     JSONL = "jsonl"
     JSON = "json"
     """A JSON document with a list of items, as chat products export it."""
@@ -306,7 +310,7 @@ class PageSelectors(_StrictModel):
 
 
 class PageTraffic(_SourceSettings):
-    """Settings of `kind = "page"`: a web page that lists conversations. Each one has its own page."""
+    """Settings of `kind = "page"`: a web page that lists conversations. Each conversation has its own page."""
 
     kind: Literal["page"]
     url: HttpUrl = Field(description="the page with the list")

@@ -10,7 +10,7 @@ from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
 
 RECENT: Final = timedelta(hours=1)
-"""The conversations that `TrafficSource.check_readable` requests."""
+"""`TrafficSource.check_readable` requests only the conversations of this last period."""
 
 
 class TrafficSource(Protocol):
@@ -24,17 +24,17 @@ class TrafficSource(Protocol):
     def read_conversations(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """Yield all conversations that were completed from ``since`` to ``until``, in any order.
 
-        Memory is limited, and a conversation may come twice. An item that cannot be read becomes a warning that
-        does not quote it. Raises `SourceUnavailable` if the source, or a part of it, cannot be read. Then
-        conversations are missing, so the next run must read the same period again. Raises `ConfigError` for a
-        wrong setting.
+        The source uses limited memory, and may yield a conversation twice. For an item that cannot be read, it
+        yields a warning without any text of the item. Raises `SourceUnavailable` if the source, or a part of it,
+        cannot be read. Conversations are then missing, and the next run must read the same period again. Raises
+        `ConfigError` for a wrong setting.
         """
         ...
 
     async def check_readable(self, now: datetime) -> None:
-        """Read a small part of the source: the newest file of each pattern, or one page of the last hour.
+        """Check that the source can be read: read the start of the newest file of each pattern, or one page.
 
-        Raises as `read_conversations` does. It starts no browser and does not block the event loop.
+        Raises the errors of `read_conversations`. It starts no browser and does not block the event loop.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Parse the times that loggers write. A time without a zone is UTC.
+"""Parse the times that loggers write. A time without a zone is in UTC.
 
-For ``03/11/2026`` other rows of the file must show whether the day comes first.
+In a date such as ``03/11/2026``, the day or the month may come first. Other rows of the file must show the order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from monitors.sources.traffic.names import get_numbers
 
 _TIME: Final[TypeAdapter[datetime]] = TypeAdapter(datetime)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Each unit starts at the number that would be beyond the year 5138 in the unit before it.
+# The size of a number shows its unit. For each unit: the smallest number, and the number of units in a second. A
+# smaller unit is assumed if the number would be a time after the year 5138 in the larger unit.
 _PER_SECOND: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
 _ZONES: Final = get_numbers("zones")
 _MONTHS: Final = get_numbers("months")
@@ -44,17 +45,17 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{2}):?(\d{2})\b")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d{2}\b")
 _MAX_LENGTH: Final = 80
 _MIN_EPOCH_S: Final = 1e8
-"""Minimum number that is a time in seconds since 1970. A smaller one is a count or a date in digits."""
+"""Minimum number that is a time in seconds since 1970. A smaller number is a count or a date in digits."""
 _MAX_MONTH: Final = 12
 _NOON: Final = 12
 
 
 def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
-    """Return a time in UTC; ``None`` if it cannot be read.
+    """Return a time in UTC, or ``None`` if the value is not a time.
 
-    Accepts ISO 8601, RFC 2822, seconds, milliseconds, microseconds or nanoseconds since 1970, written times
-    such as ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` says how ``03/11/2026`` is
-    read.
+    Accepts ISO 8601, RFC 2822, seconds, milliseconds, microseconds or nanoseconds since 1970, written times such as
+    ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` says whether ``03/11/2026`` is 3
+    November. If it is ``None``, such a date cannot be read.
     """
     try:
         if isinstance(value, datetime):
@@ -71,7 +72,10 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
 
 
 def find_date_order(value: Any) -> bool | None:
-    """Return whether the day comes first in a date such as ``13/11/2026``; ``None`` if it does not show this."""
+    """Return whether the day comes first in a date such as ``13/11/2026``.
+
+    ``None`` if the date does not show this.
+    """
     date = _NUMBERED.match(value.strip()) if isinstance(value, str) else None
     if date is None:
         return None
@@ -81,7 +85,7 @@ def find_date_order(value: Any) -> bool | None:
 
 
 def is_date_ambiguous(value: Any) -> bool:
-    """Whether a time starts with a date in which day and month could be exchanged."""
+    """Return whether a time starts with a date that does not show whether the day or the month comes first."""
     return isinstance(value, str) and _NUMBERED.match(value.strip()) is not None and find_date_order(value) is None
 
 
@@ -116,7 +120,7 @@ def _parse_text(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _parse_written(text: str, day_first: bool | None) -> datetime | None:
-    """Return a time that has a date, a clock and a zone in words or digits."""
+    """Parse a time that has a date, and possibly a clock time and a zone, in words or digits."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)
@@ -170,7 +174,7 @@ def _read_hour(hour: int, half: str | None) -> int:
 
 
 def _read_zone(text: str) -> timezone | None:
-    """Return the zone after a clock; UTC if there is none, ``None`` if it is unknown."""
+    """Return the zone in the text after a clock time: UTC if the text has none, ``None`` if the zone is unknown."""
     offset = _OFFSET.search(text)
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3])

@@ -42,7 +42,7 @@ _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Names of lists that may contain only replies, if the question is in another field."""
+"""Names of lists that may contain only replies. The question is then in another field."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -50,7 +50,7 @@ _MAX_DEPTH: Final = 4
 
 
 class UnusableItem(Exception):
-    """The item is not a conversation. The text names paths, and never quotes a user."""
+    """The item is not a conversation. The text names paths, but contains no text of a user."""
 
     def __init__(self, reason: UnusableReason, detail: str) -> None:
         super().__init__(detail)
@@ -67,7 +67,7 @@ class _TurnDraft(NamedTuple):
 
 
 def find_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of an item in order; none if it is not a conversation."""
+    """Return the turns of an item in order. The result is empty if the item is not a conversation."""
     try:
         return read_turns(unify_item(source_item), fields)
     except UnusableItem:
@@ -75,9 +75,9 @@ def find_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of a unified item in order. Raises `UnusableItem`.
+    """Return the turns of a unified item in order. Raises `UnusableItem` if the item is not a conversation.
 
-    A question without a reply has an empty reply. A greeting before the first question belongs to no turn.
+    If a question got no reply, its turn has an empty reply. A greeting before the first question is ignored.
     """
     if _is_job(source_item, fields):
         return (_parse_job(source_item, fields),)
@@ -102,7 +102,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def build_joined_turns(messages: Iterable[LoggedMessage], fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of messages that were stored one by one. Raises `UnusableItem` without a question."""
+    """Return the turns of messages that were stored one by one. Raises `UnusableItem` if there is no question."""
     reading = _ItemMessages(tuple(messages), has_place=True)
     drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
@@ -136,7 +136,12 @@ def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableIte
 
 
 class _ItemMessages(NamedTuple):
-    """The messages of an item in order, and what is known about its reply."""
+    """The messages of an item in order, and what is known about its reply.
+
+    - ``has_place`` is true if the item has a field for a reply, even if the field is empty.
+    - ``unreadable`` is the path of a reply whose format is unknown.
+    - ``retrieved`` is true if the output contains only documents and no reply.
+    """
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -173,9 +178,9 @@ def _has_user(messages: Iterable[LoggedMessage]) -> bool:
 
 
 def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
-    """Return the messages of the first list that has one of a user, and the path of the list.
+    """Return the messages of the first list that contains a message of a user, and the path of this list.
 
-    Without such a list, the first list of replies counts.
+    If there is no such list, return the first list of replies.
     """
     replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_reachable_paths(source_item, fields.turns):
@@ -218,19 +223,19 @@ def _has_reply_at_end(messages: list[LoggedMessage]) -> bool:
 
 
 def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
-    """Whether a list of messages already contains the separate question."""
+    """Return whether a list of messages already contains the question that another field has."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Whether a list of messages would contain a reply if there was one."""
+    """Return whether the reply would be in this list of messages if there was a reply."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
 def _find_span_kind(source_item: Any) -> str | None:
-    """Return the kind of a span that has no user."""
+    """Return the kind of the item if it is a span without a conversation. Otherwise return ``None``."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
     kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
@@ -238,7 +243,10 @@ def _find_span_kind(source_item: Any) -> str | None:
 
 
 def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
-    """Return the turns of separate lists of questions and answers. Raises `UnusableItem`."""
+    """Return the messages of an item that has a list of questions and a list of answers. Empty for other items.
+
+    Raises `UnusableItem` if the lists have different lengths.
+    """
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
         return ()
@@ -306,7 +314,7 @@ def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last:
 
 
 def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question; ``None`` if it has no mark."""
+    """Return whether the source marks the reply as a question, or ``None`` if the source has no such mark."""
     flags = [
         is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
     ]
@@ -328,7 +336,7 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
 
 
 def _is_job(source_item: Any, fields: Fields) -> bool:
-    """Whether the item is a job of an agent: it has an issue and a field for the report."""
+    """Return whether the item is a job of an agent: it has the title of an issue, and a field for the report."""
     return _find_text(source_item, fields.issue_title) != "" and has_path(source_item, fields.report)
 
 
@@ -355,7 +363,7 @@ def _parse_job(source_item: Any, fields: Fields) -> Turn:
 
 
 def _parse_path(steps: list[Any]) -> AgentPath:
-    """Return the steps of an agent. Messages of a conversation without a tool call are not steps."""
+    """Return the steps of an agent. The messages of a conversation without tool calls are not steps."""
     logged_steps = json.loads(format_raw(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)

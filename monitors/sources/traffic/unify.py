@@ -28,7 +28,10 @@ _MAX_ENVELOPES: Final = 3
 
 
 class Unified(dict[str, Any]):
-    """An object with unified keys. ``raw`` is the logged object; ``None`` if keys with dots made it."""
+    """An object with unified keys. ``raw`` is the logged object.
+
+    ``raw`` is ``None`` if the object was created from keys with dots.
+    """
 
     raw: Any = None
 
@@ -60,7 +63,7 @@ def unify_keys(value: Any, depth: int = 0) -> Any:
 
 
 def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
-    """Store a value under a key with dots. It replaces a text on its path."""
+    """Store a value under a key with dots, in nested objects. A text on the path is replaced by an object."""
     target = unified
     for step in steps[:-1]:
         nested = target.get(step)
@@ -72,7 +75,10 @@ def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
 
 
 def _convert_numbered_keys(unified: Unified) -> Any:
-    """Return lists in place of objects whose keys are list positions, which keys with dots produce."""
+    """Replace objects whose keys are list positions with lists.
+
+    Keys with dots, such as ``messages.0``, create them.
+    """
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:
             unified[key] = _convert_numbered_keys(inner)
@@ -82,7 +88,7 @@ def _convert_numbered_keys(unified: Unified) -> Any:
 
 
 def _read_attributes(items: list[Any]) -> dict[str, Any] | None:
-    """Return a list of keys and values, as OpenTelemetry writes it, as one object; ``None`` for other lists."""
+    """Convert a list of keys and values, as OpenTelemetry writes it, to one object. ``None`` for other lists."""
     attributes: dict[str, Any] = {}
     for source_item in items:
         if not isinstance(source_item, dict) or set(cast("dict[str, Any]", source_item)) != {"key", "value"}:
@@ -105,7 +111,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 
 def unify_item(source_item: Any) -> Any:
-    """Return an item with unified keys, and with the keys of objects around it, such as ``attributes``."""
+    """Return an item with unified keys, and with the keys of inner objects such as ``attributes`` added to it."""
     unified = unify_keys(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
@@ -113,7 +119,7 @@ def unify_item(source_item: Any) -> Any:
 
 
 def add_enveloped_keys(unified: Unified) -> None:
-    """Add the keys of the objects around an item, and of the root span of a trace, to the item."""
+    """Add the keys of inner objects such as ``attributes``, and of the root span of a trace, to the item itself."""
     spans = unified.get("spans")
     for span in cast("list[Any]", spans) if isinstance(spans, list) else []:
         if isinstance(span, Unified) and not any(span.get(name) for name in _SPAN_PARENTS):
@@ -154,9 +160,10 @@ def _restore_keys(value: Any) -> Any:
 
 
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
-    """Return the messages of a tree from its root to ``leaf``, or to the newest one; ``None`` for a list.
+    """Return the messages of a tree from its root to ``leaf``, or to the newest message. ``None`` for a plain list.
 
-    A tree is an object of nodes by id, or a list of messages that name the message before them.
+    A tree is an object that contains messages by their ids, or a list in which each message names the message
+    before it.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS
     by_id = _index_nodes(nodes, names)

@@ -24,7 +24,7 @@ _DOWN_WORDS: Final = (
 
 
 def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can lead to a value in an object, in the spelling of its keys."""
+    """Return the paths that can lead to a value in the object, in lower snake case."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 
@@ -34,13 +34,13 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
 
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values at the paths in order. Empty values are omitted."""
+    """Yield the values at the paths in order. Nulls and empty texts are omitted."""
     for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
 
 def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
-    """Whether one of the paths exists, with or without a value."""
+    """Return whether one of the paths exists, with or without a value."""
     return any(collect_values(source_item, path) for path in select_reachable_paths(source_item, paths))
 
 
@@ -51,7 +51,7 @@ def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return text that UTF-8 can encode. Half characters become U+FFFD."""
+    """Return the text with lone surrogates replaced by U+FFFD. UTF-8 can encode the result."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -70,7 +70,7 @@ def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the sources at the first path that has some."""
+    """Return the names of the sources at the first path that has sources."""
     leading = select_reachable_paths(source_item, paths)
     return tuple(
         map(
@@ -91,12 +91,12 @@ def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
 
 
 def is_flag_set(source_item: Any, paths: tuple[str, ...]) -> bool:
-    """Whether the first value at the paths means yes."""
+    """Return whether the first value at the paths means yes (see `is_yes`)."""
     return is_yes(next(find_list_items(source_item, paths), False))
 
 
 def is_yes(value: Any) -> bool:
-    """Whether a value means yes."""
+    """Return whether a value means yes: true, 1, or a text such as ``yes``."""
     return value.strip().lower() in {"true", "yes", "1"} if isinstance(value, str) else value in (True, 1)
 
 
@@ -106,7 +106,7 @@ def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
 
 
 def parse_thumb(value: Any) -> Thumb | None:
-    """Return up for true, 1 or "like", and down for false, 0, -1 or "bad". Stars are neither."""
+    """Return up for true, 1 or "like", down for false, 0, -1 or "bad", and ``None`` for others, such as stars."""
     if isinstance(value, bool):
         return Thumb.UP if value else Thumb.DOWN
     if isinstance(value, int | float):
