@@ -162,7 +162,7 @@ def test_no_conversation_no_draw():
     [
         ({"number": 5, "rate": 0.1}, "set `number` or `rate`"),
         ({"rate": 0.1, "allocation": "neyman"}, "set `number` instead"),
-        ({"signs": ["slow", "slow"]}, "each sign once"),
+        ({"signs": ["slow", "slow"]}, "list each sign only once"),
         ({"rate": 0}, "greater than 0"),
         ({"ratio": 0.1}, "Extra inputs"),
     ],
