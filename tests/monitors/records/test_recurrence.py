@@ -53,8 +53,8 @@ def test_a_window_is_shown_with_full_names_and_its_zone(written, text):
 @pytest.mark.parametrize(
     ("every", "wrong"),
     [
-        ("Sunday", "no start and end"),
-        ("Sunday 02:00", "no start and end"),
+        ("Sunday", "start and end times are missing"),
+        ("Sunday 02:00", "start and end times are missing"),
         ("02:00-04:00", "the days are missing"),
         ("Sundy 02:00-04:00", "'Sundy'"),
         ("Mo 02:00-04:00", "'Mo'"),
