@@ -383,7 +383,7 @@ from (
   where g.aspect = 'usefulness' and g.rubric is not null
 )
 order by asked_at desc, run_id, case_id, repeat;
-comment on view rated_reports is 'Every report that a judge rated from 1 to 5, with three criteria: 1 if the report meets the criterion, 0 if not, null if the criterion was not rated. Each has the words of the report that decided it.';
+comment on view rated_reports is 'Every report that a judge rated from 1 to 5, with three criteria: 1 if the report meets the criterion, 0 if not, null if the criterion was not rated. For each criterion, it has the reason and the quoted words of the report that decided.';
 
 create or replace view reviewed_ratings as
 select
@@ -396,7 +396,7 @@ join grades j on j.run_id = l.run_id and j.case_id = l.case_id and j.repeat = l.
 where l.source = 'review' and l.rating is not null and j.judge_model is not null and j.rubric is not null
   and j.aspect = 'usefulness'
 order by l.run_id, l.case_id, l.repeat, l.done_by;
-comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, with one row for each person. The column people is the number of people who rated the same report.';
+comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, with one row for each person. The column people is the number of people who rated this report.';
 
 create or replace view judge_ratings_against_people as
 select
@@ -497,7 +497,7 @@ comment on column cases.cluster is 'A name that related cases share, such as a p
 comment on column cases.pair is 'The same word for the translations of one question.';
 comment on column deploys.reported_by is 'The sender of the report.';
 comment on column incident_history.sequence is 'Number of the decision. A later decision has a larger number.';
-comment on column incident_history.last_notified_at is 'Time of the last alert about it (UTC). Null while an alert is withheld.';
+comment on column incident_history.last_notified_at is 'Time of the last alert about the incident (UTC). Null while an alert is withheld.';
 comment on column incident_history.first_commit is 'The deploy with which the fault first appeared.';
 comment on column leases.receipts is 'The number of receipts when the worker took the message. A new receipt ends the lease.';
 comment on column archives.known_at is 'Time from which all rows of the archive are in the tables (UTC).';
@@ -506,7 +506,7 @@ comment on column actions.fingerprints is 'The incidents of the action. If empty
 comment on column action_outcomes.effect is 'done, nothing_to_do (the incident was already in this state) or unknown (the incident is not in this warehouse).';
 comment on column labels.inclusion_probability is 'Probability with which the answer was sampled for review. Weight the answer by 1 divided by this.';
 comment on column case_drafts.run_id is 'The run with the answer that the draft comes from.';
-comment on column silences.ended_by is 'The person who ended it early.';
+comment on column silences.ended_by is 'The person who ended the silence early.';
 comment on column hallucinations.id is 'Position of the entry: number of log rotations, byte offset, and hash of the line.';
 comment on column hallucinations.fingerprint is 'The incident about this entry.';
 comment on column hallucinations.notify is 'Whether people get an alert. False for entries from before Lookout watched the log.';
@@ -528,6 +528,6 @@ comment on column drills.finished is 'Whether the drill ended. If false, it was 
 comment on column drills.passed is 'Whether the message about the wrong answer passed every station.';
 comment on column drills.fault is 'The planted fault in words. Empty if the drill failed before it was planted.';
 comment on column drills.message_after_s is 'Seconds from the wrong answer until Slack accepted the message. Null if Slack did not accept it.';
-comment on column rechecks.place is 'Where it was asked: target, or previous (the previous build, at previous_url).';
+comment on column rechecks.place is 'Where the case was asked: target, or previous (the previous build, at previous_url).';
 comment on column repeatability_runs.graded_by is 'Hash of the graders, the judge and their settings. Repeats with different hashes are not combined.';
 comment on column repeatability_runs.record is 'The whole session as JSON: its cases with the outcome of each asking, and the figures of all repeats. It has no answer texts.';

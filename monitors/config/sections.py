@@ -297,7 +297,10 @@ JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_require_no_
 
 
 class WarehouseSettings(BaseModel):
-    """The ``[warehouse]`` table of ``lookout.toml``. The key for pseudonyms is a secret, so it is not a setting."""
+    """The ``[warehouse]`` table of ``lookout.toml``.
+
+    The key for pseudonyms is a secret and therefore not a setting.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -320,7 +323,7 @@ class WarehouseSettings(BaseModel):
     export_days: int = Field(
         default=3,
         ge=1,
-        description="number of days up to yesterday that are exported each night, so that late rows are included",
+        description="number of days up to yesterday that are exported each night; several days include late rows",
     )
     compact_after_days: int = Field(
         default=7,

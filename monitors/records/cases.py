@@ -152,8 +152,8 @@ class GoldCase(Record):
     provenance: Provenance = Field(description="The source of the case, see below.")
     cluster: Identifier | None = Field(
         default=None,
-        description="A name that related cases share, such as a policy. They fail together, so statistics do not "
-        "count them as independent.",
+        description="A name that related cases share, such as a policy. Related cases often fail together. "
+        "Statistics therefore do not count them as independent.",
     )
     pair: Identifier | None = Field(
         default=None,

@@ -197,7 +197,7 @@ class Evidence(Record):
 
 
 class Attempt(Record):
-    """A failed attempt. It is stored, so that a later success does not hide the fault."""
+    """A failed attempt. It is stored, because a later success must not hide the fault."""
 
     started_at: UtcTime
     blame: Blame

@@ -101,7 +101,7 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """The incident was open before Slack worked. Nobody was notified then, so this message reports it now."""
+    """The incident was open before Slack worked, and nobody was notified then. This message reports it now."""
     MISSED = "missed"
     """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
@@ -435,8 +435,8 @@ THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReaso
 class Alert(RunSummary):
     """One message about the incidents of one kind from one run. It is stored before it is sent.
 
-    The message shows its ``id``, so that people recognise a duplicate. ``own_alerts`` are the alerts about the
-    cases of a failed gate.
+    The message shows its ``id``: two messages with the same id are duplicates. ``own_alerts`` has the alerts about
+    the single cases of a failed gate.
     """
 
     id: Identifier

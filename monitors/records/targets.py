@@ -48,7 +48,7 @@ class Target(Record):
 
     @property
     def address(self) -> str:
-        """The address of the page: ``url``, or else the address of the Space."""
+        """The address of the page: ``url``, or the address of the Space if there is no ``url``."""
         if self.url is not None:
             return self.url
         owner_and_name = (self.space or "").lower().replace("/", "-").replace("_", "-").replace(".", "-")

@@ -85,7 +85,7 @@ class UnusableReason(StrEnum):
     NO_TIME = "no_time"
     NO_QUESTION = "no_question"
     NO_REPLY_PLACE = "no_reply_place"
-    """The item has no field for a reply, so Lookout does not know whether there was a reply."""
+    """The item has no field for a reply. Lookout then does not know whether there was a reply."""
     REPLY_UNREADABLE = "reply_unreadable"
     """The item has a reply in an unknown format."""
     NO_CONVERSATION = "no_conversation"

@@ -285,7 +285,10 @@ def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) ->
 
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
-    """Estimate a rate from strata. Completely graded strata are exact; the other strata have limits."""
+    """Estimate a rate from strata, with limits.
+
+    Completely graded strata add nothing to the width of the interval.
+    """
     rate = _clip_share(fsum(stratum.item_weight * stratum.failures for stratum in parts))
     open_parts = [stratum for stratum in parts if stratum.ungraded_share]
     certain = fsum(stratum.item_weight * stratum.failures for stratum in parts if not stratum.ungraded_share)

@@ -74,7 +74,7 @@ class Deadline:
         left_s = self._end - self._patience.monotonic()
         if left_s <= 0:
             return False
-        # DuckDB's lock has no timeout, so it is polled.
+        # DuckDB's lock has no timeout. It is therefore tried again and again.
         self._patience.sleep(min(self._pause_s, left_s))
         self._pause_s = min(self._pause_s * 1.5, _MAX_PAUSE_S)
         return True

@@ -116,7 +116,7 @@ def load_journal(
 ) -> LoadReport:
     """Load all archives, and the segments that are not loaded yet.
 
-    A damaged segment is moved aside and reported; loading continues. ``scratch`` is a path for a temporary copy.
+    A damaged segment is moved away and reported, and loading continues. ``scratch`` is a path for a temporary copy.
     The caller holds the lock. Raises `duckdb.Error` if the warehouse file itself fails.
     """
     rows: Counter[str] = Counter()

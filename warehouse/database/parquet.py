@@ -51,7 +51,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def _decode_bytes(value: Any) -> Any:
-    """Decode bytes as UTF-8 text (``None`` if that fails); return other values unchanged."""
+    """Return bytes as text, or ``None`` if they are not valid UTF-8. Return other values unchanged."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -55,7 +55,7 @@ class Snapshot:
     source: Database
     folder: Path
     as_of: datetime | None = None
-    """The last time at which the copy was up to date; ``None`` before the first `refresh`."""
+    """The last time at which the copy was up to date. It is ``None`` before the first `refresh`."""
     _current: _OpenCopy | None = None
     _guard: Lock = field(default_factory=Lock)
 

@@ -111,7 +111,7 @@ def insert_staged_segments(
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    """Delete the rows of these segments, so that the segments can be loaded again."""
+    """Delete the assessments, grades, results and entries of these segments. They can then be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
     connection.execute(

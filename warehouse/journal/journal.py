@@ -61,8 +61,8 @@ class Journal:
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
         """Store ``rows`` (at least one) as one segment, and return its id.
 
-        When this returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. Raises
-        `WarehouseUnwritable`; then no row is stored.
+        When this returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. If this raises
+        `WarehouseUnwritable`, no row is stored.
         """
         return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 

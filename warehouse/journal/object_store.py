@@ -18,7 +18,7 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
 class ObjectSegments:
     """Segments below a URL such as ``s3://bucket/lookout/journal``.
 
-    An object is either complete or absent. Credentials come from the environment; ``options`` are passed to fsspec.
+    An object is either complete or absent. Credentials come from the environment. ``options`` are passed to fsspec.
     If the Python package for the protocol is missing, the error names it.
     """
 
@@ -99,7 +99,7 @@ class ObjectSegments:
             self._files.invalidate_cache()
             try:
                 paths = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
-            except FileNotFoundError as error:  # an empty folder is found, so the bucket is missing
+            except FileNotFoundError as error:  # the bucket is missing: an empty folder raises no error
                 raise self._build_error(folder, error) from None
         return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in paths]
 

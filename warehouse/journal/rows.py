@@ -35,8 +35,8 @@ class SuiteCase(Record):
 class IncidentVersion(Record):
     """The state of an incident after a decision.
 
-    The version with the largest ``sequence`` is the current state of a fingerprint. Sequences are numbered under a
-    lock, so their order does not depend on clocks.
+    The version with the largest ``sequence`` is the current state of a fingerprint. The numbers are assigned under
+    a lock. Their order does not depend on clocks.
     """
 
     sequence: Annotated[int, Field(ge=1)]

@@ -56,7 +56,7 @@ def parse_time(segment_id: str) -> datetime:
 class SegmentHeader(Record):
     """The first line of a segment.
 
-    ``sha256`` is the hash of all later lines; ``rows`` counts these lines by table.
+    ``sha256`` is the hash of all later lines. ``rows`` counts these lines by table.
     """
 
     lookout_segment: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -385,7 +385,7 @@ def parse_segment_id(name: str) -> str:
 
 
 def sync_file(file: Path) -> None:
-    """Write a file's content to the disk, so that it survives a power failure. Raises `OSError`."""
+    """Write a file's content to the disk. It then survives a power failure. Raises `OSError`."""
     with file.open("rb+") as handle:
         os.fsync(handle.fileno())
 

@@ -19,7 +19,7 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
     """Mark all unsent messages as belonging to the original installation.
 
     This copy then sends messages about the open incidents only if they get worse. A second call changes nothing.
-    Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
+    Raises `WarehouseBusy` after ``wait_s`` seconds. Nothing is changed then.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)

@@ -49,7 +49,7 @@ class LangSmithAccess(Record):
     """A project and its access settings, without the key."""
 
     project: str | None
-    """The project; ``None`` for datasets and experiments, which belong to the whole workspace."""
+    """The project. It is ``None`` for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
     """The environment variable with the key, for messages."""

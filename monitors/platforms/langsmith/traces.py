@@ -133,7 +133,7 @@ _WRONG_PROJECT: Final = (
 
 
 def _sort_runs(runs: Sequence[Any]) -> list[Any]:
-    """Return the runs sorted by id, so that two readings can be compared."""
+    """Return the runs sorted by id. Two readings can then be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
