@@ -311,7 +311,7 @@ class Config(BaseModel):
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_of_job(self, gate: GateSettings) -> Self:
-        """Return the configuration with the gate of a CI job. The run then posts nothing to GitHub: the job does."""
+        """Return the configuration with the gate of a CI job. The job posts the results to GitHub, not the run."""
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
 
