@@ -1,4 +1,4 @@
-// Finds the answer in the new text of the page: without the repeated question, names, times and side texts.
+// Find the answer in the new text of the page, without the repeated question, names, times and other texts beside it.
 (() => {
   const look = globalThis.__lookout;
   if (look.answer) return;
@@ -14,28 +14,30 @@
   const BUBBLE = /(^|[-_ ])(msg|message|bubble|turn|user|human|question|me|you|sent)([-_ ]|$)/i;
 
   const STEPS = /think|thought|reason|step|search|tool|\bus(ed|ing)\b|work(ed|ing)|analy|retriev|call(ed|ing)|सोच|खोज/i;
-  const SPEAKER_LENGTH = 14; // letters after a question, in its own bubble: at most this many are a time or a receipt
-  const RESUMED_LENGTH = 20; // letters; less in an earlier message is a time, a mark or a name
+  const SPEAKER_LENGTH = 14; // letters; a text after the question in the user's bubble is a time or a receipt if it is not longer
+  const RESUMED_LENGTH = 20; // letters; a shorter new text in an earlier message is a time, a sign or a name
   const OFFER_LENGTH = 15; // letters; a suggested question on a button is longer than an action ("Copy")
 
   const parentOf = (node) => node.parentElement ?? look.up(node);
   const within = (outer, node) => look.holds(outer, parentOf(node));
   const length = (nodes) => nodes.reduce((sum, node) => sum + look.plain(node.data).length, 0);
 
-  // Whether an element with the question holds more than the speaker's name: then the bot repeats the question in its answer.
+  // Whether an element with the question contains more than a speaker's name. Then the bot repeats the question in its
+  // answer.
   const saysMore = (seen, element) => {
     const text = look.bare(spoken(element));
     const form = seen.question.in(text);
     return text.length - text.indexOf(form) - form.length > SPEAKER_LENGTH;
   };
 
-  // The text of an element without its buttons: code has a copy button in the middle of a message.
+  // The text of an element without its buttons. For example, code in a message has a copy button.
   const spoken = (element) => {
     if (!element.querySelector("button, [role=button]")) return element.textContent;
     return look.textNodes(element).map((node) => node.data).join(" ");
   };
 
-  // The elements in which the page repeats the question, the earliest first. An exact repetition wins.
+  // The elements in which the page repeats the question, the earliest first. If there are exact repetitions, only they
+  // are returned.
   const echoesIn = (seen, fresh) => {
     const { question } = seen;
     if (!question.asked) return [];
@@ -58,7 +60,8 @@
     return exact.size ? byTime(exact) : byTime(quoting).slice(0, 1).filter((element) => !saysMore(seen, element));
   };
 
-  // Whether an echo is outside the bot's messages: the element around it and the nearest text holds another echo too.
+  // Whether an echo is outside of the bot's messages: the smallest element with the echo and the nearest text contains
+  // another echo too.
   const standsApart = (echo, echoes, told) => {
     for (let at = look.up(echo); at; at = look.up(at)) {
       if (told.some((node) => within(at, node))) return echoes.some((other) => other !== echo && look.holds(at, other));
@@ -73,8 +76,9 @@
     return at;
   };
 
-  // Whether an echo is quoted in an answer: both are in one new message, and an earlier echo in the message list is
-  // outside it. A heading or a list of conversations also repeats the question, but is not in the message list.
+  // Whether an answer quotes the question: the echo and the text are in one new message, and an earlier echo in the list
+  // of messages is outside of this message. A heading or a list of conversations may also repeat the question, but is not
+  // in the list of messages.
   const isQuotation = (seen, echo, echoes, told, box) => {
     const message = sharedWith(echo, told);
     if (!message || seen.elements.has(message)) return false;
@@ -88,7 +92,7 @@
     return one.right <= other.left || one.left >= other.right;
   };
 
-  // The echoes that the page itself shows, as many as were there first. Later ones may be the bot's.
+  // The echoes of the page itself: as many as there were at first. Later echoes may be a part of the bot's answer.
   const ownEchoes = (seen, fresh, box) => {
     const echoes = echoesIn(seen, fresh);
     seen.echoes = echoes;
@@ -98,7 +102,7 @@
     if (main.length > 1 || (main.length && !seen.ownEchoes)) {
       const told = [...fresh.keys()].filter((node) => !echoes.some((echo) => within(echo, node))
         && !isAside(seen, node, box) && !isLabel(seen, node));
-      // A list of conversations repeats the question too: beside the column of the message box, away from any answer.
+      // A list of conversations also repeats the question. It is beside the column with the message box and the answers.
       const isAway = (echo) => Boolean(box) && isBeside(echo, box) && !told.some((node) => within(transcript(echo, box), node));
       const away = new Set(main.filter(isAway));
       main.sort((a, b) => away.has(b) - away.has(a));
@@ -107,7 +111,7 @@
         seen.early = new Set([...fresh.keys()].filter((node) => seen.standsAlone(node)));
         seen.unsettled = told.length === 0;
       } else if (seen.unsettled && told.length) {
-        seen.unsettled = false; // the answer begins with the question, which came before its other text
+        seen.unsettled = false; // the answer begins with the question, which appeared before the rest of the answer
         seen.ownEchoes = main.slice(0, seen.ownEchoes).filter((echo) => !isQuotation(seen, echo, main, told, box)).length;
       }
     }
@@ -115,12 +119,13 @@
     return [...own, ...echoes.filter((echo) => !main.includes(echo))];
   };
 
-  // Whether the page proves that a text is not part of an answer: it counts by itself, shows how the answer was found,
-  // or was in the same part of an earlier message.
+  // Whether it is certain that a text is not part of an answer: it is a number that counts on its own, it shows how the
+  // answer was found, or it was in the same part of an earlier message.
   const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node))
     || (seen.standsAlone(node) && seen.usual.has(look.plain(node.data)));
 
-  // Whether a text looks like a name, a time, a mark or a receipt. Words of an answer may, too, so this alone is no proof.
+  // Whether a text looks like a name, a time, a sign or a receipt. This is not a proof, because words of an answer may
+  // look like this too.
   const looksLikeLabel = (node) => {
     const text = look.plain(node.data);
     return CLOCK.test(text) || SPEAKER.test(text) || MODEL.test(text) || RECEIPT.test(text) || LETTER.test(text) || namesThePage(text);
@@ -144,9 +149,10 @@
     return false;
   };
 
-  // Whether an element is a message although its role is usual for notices of the page: it holds the question, has the
-  // role of the element that does, or is beside it among the messages. Messages are new, do not cover the page, and have
-  // no other text beside them: an alert in or below a message without such a role is a notice of the page.
+  // Whether an element is a message, although its role is usual for notices of the page. It is a message if it contains
+  // the question, has the role of the element with the question, or is beside this element in the list of messages.
+  // Messages are new, do not cover the page, and have no other text beside them. An alert in or below a message without
+  // such a role is a notice of the page.
   const SPEAKS = "[role=alert], [role=status], [aria-live=assertive]";
   look.isMessage = (seen, element) => {
     if (!element.matches(SPEAKS) || seen.elements.has(element) || element.matches("[class*=toast]")) return false;
@@ -166,7 +172,7 @@
   const said = (element) => look.plain(look.textOf(element)).length;
 
   const asideOf = (seen, node) => {
-    let isCell = false; // the header or footer of a table is none of the page
+    let isCell = false; // the header or footer of a table is not a header or footer of the page
     for (let at = look.up(node); at; at = look.up(at)) {
       isCell ||= look.isCell(at);
       if (at.matches(ASIDE) && !(isCell && at.matches("header, footer")) && !look.isMessage(seen, at)) return at;
@@ -174,14 +180,14 @@
     return null;
   };
 
-  // A widget at the side of the page is the chat if it holds the message box or the only echo of the question.
+  // A widget at the side of the page is the chat if it contains the message box or the only echo of the question.
   let widget = null;
   const isAside = (seen, node, box) => {
     const aside = asideOf(seen, node);
     return Boolean(aside) && aside !== widget && !(box && look.holds(aside, box));
   };
 
-  // The list of messages: a log, or the highest ancestor of the echo that does not hold the box.
+  // The list of messages: a log, or the highest ancestor of the echo that does not contain the box.
   const transcript = (echo, box) => {
     for (let at = echo; at; at = look.up(at)) {
       if (at.matches("[role=log], [role=feed]") && !(box && look.holds(at, box))) return at;
@@ -211,7 +217,8 @@
     return at;
   };
 
-  // The user's whole turn: user and bot have their names in the same place of their turns, and there is no long text beside a question.
+  // The complete turn of the user. The names of user and bot are in the same place of their turns, and there is no long
+  // text beside a question.
   const ownTurn = (seen, echo, spare) => {
     const short = spare.filter((node) => look.plain(node.data).length <= look.LABEL_LENGTH && seen.partKey(node));
     const others = spare.filter((node) => !within(ownBubble(echo, spare), node));
@@ -229,7 +236,7 @@
     return turn;
   };
 
-  // The keys of the texts beside the question in the user's turn: texts with the same key in the bot's turn are labels.
+  // The keys of the texts beside the question in the user's turn. A text with the same key in the bot's turn is a label.
   const labelParts = (seen, home, mine, spare) => {
     const own = new Set(look.textNodes(home).map((node) => seen.partKey(node)));
     const parts = spare.filter((node) => within(mine, node)).map((node) => seen.partKey(node));
@@ -247,7 +254,7 @@
     return lines;
   };
 
-  // The lines of lists, tables and code: they belong to the answer, whatever their text.
+  // The lines of lists, tables and code. They belong to the answer, whatever their text is.
   const FLOW = "li, td, th, dd, pre, code, blockquote, h1, h2, h3, h4, h5, h6";
   const isInCell = (element) => {
     for (let at = element; at; at = look.up(at)) if (look.isCell(at)) return true;
@@ -257,7 +264,7 @@
     && (kindOf(line) === "p." ? within(look.up(line.block), other.block) : kindOf(other) === kindOf(line) && look.up(other.block) === look.up(line.block)));
   const kindOf = (line) => `${line.block?.localName}.${line.block?.className}`;
 
-  // Whether a time is the current time, which no answer has by chance in its own line.
+  // Whether a time is the current time. An answer does not have the current time in its own line by chance.
   const isNow = (text) => {
     if (/^[^\p{L}\p{N}]*((just )?now|\d{1,2}\s?(s|sec|seconds?)\.? ago)[^\p{L}\p{N}]*$/iu.test(text)) return true;
     const [, hours, minutes] = /(\d{1,2})[:.](\d{2})/.exec(text) ?? [];
@@ -269,8 +276,8 @@
     });
   };
 
-  // The message without the names, times and marks before its first line and after its last line; never from within it.
-  // `aside`: the removed texts. `unsure`: those that are numbers without proof that they are not part of the answer.
+  // The message without the names, times and signs before its first line and after its last line. Texts inside of the
+  // message are never removed. `aside`: the removed texts. `unsure`: removed numbers that may be part of the answer.
   const message = (seen, texts, isEdge, top) => {
     const { rest: nodes, parts } = look.splitParts(seen, texts, top, (node) => isLabel(seen, node));
     const proves = (node) => isProven(seen, node) || isEdge(node);
@@ -296,8 +303,9 @@
     return { nodes: ends, aside: left.map(said), unsure: doubted.map(said), parts };
   };
 
-  // An answer of one word or number looks like a label: it is the answer if it is formatted as text, or if it is not a
-  // speaker, a receipt or the time. A time formatted as text is the answer if it is alone; beside a word that is open.
+  // An answer of one word or number looks like a label. It is the answer if it is formatted as text, or if it is not a
+  // speaker, a receipt or the time. A time that is formatted as text is the answer if it is alone; beside a word, it is
+  // unsure.
   const shortAnswer = (lines) => {
     const isTime = (line) => line.nodes.every((node) => isNow(look.plain(node.data)));
     const says = (node) => !SPEAKER.test(look.plain(node.data)) && !RECEIPT.test(look.plain(node.data));
@@ -318,7 +326,7 @@
     return nodes.slice(start, end);
   };
 
-  // A heading over buttons only ("Follow up") belongs to the buttons.
+  // A heading with only buttons below it ("Follow up") belongs to the buttons.
   const headsControls = (seen, node) => {
     const line = look.blockOf(node);
     const around = line && look.up(line);
@@ -349,7 +357,7 @@
     return { region, nodes: clocks, aside: [], parts: [], unsure: speaks ? clocks.map((node) => look.plain(node.data)) : [] };
   };
 
-  // Without an echo: the part of the page with the most text.
+  // If there is no echo: the part of the page with the most text.
   const largestGroup = (seen, spare, box) => {
     const groups = new Map();
     for (const node of spare) {
@@ -361,7 +369,7 @@
     return found.nodes.length || found.parts.length ? { region, ...found } : { region, nodes, aside: [], unsure: [], parts: [] };
   };
 
-  // New texts that are neither the answer nor labels, for messages to people.
+  // New texts that are neither the answer nor labels, for error messages.
   const unread = (seen, fresh, echoes, chosen) => [...fresh.keys()]
     .filter((node) => !chosen.has(node) && !echoes.some((echo) => within(echo, node)) && !isLabel(seen, node) && !seen.greets(node))
     .map((node) => look.plain(fresh.get(node))).filter(Boolean);
@@ -375,7 +383,7 @@
   const NOTICE_LENGTH = 160; // letters; an answer that begins like this is longer
   look.isNotice = (text) => text.length <= NOTICE_LENGTH && NOTICE.test(text);
 
-  // Whether an element covers the page and holds neither the box nor the question: a toast, a hint.
+  // Whether an element covers the page and contains neither the box nor the question, such as a toast or a hint.
   const liesOver = (node, echoes, box, known) => {
     const path = [];
     let over = false;
@@ -389,10 +397,10 @@
     return over;
   };
 
-  // Whether a text is outside the messages: its common ancestor with the question is not new, but messages are.
+  // Whether a text is outside of the messages: its common ancestor with the question is not new, but messages are new.
   const standsOutside = (seen, node, echo) => seen.elements.has(branch(echo, node));
 
-  // The page's own error message in the place of an answer: `said` and its nodes, or null.
+  // The page's own error message in the place of an answer: its text `said` and its nodes, or null.
   const banner = (seen, spare, echoes, box, over) => {
     const nodes = spare.filter((node) => {
       const line = seen.lineOf.get(node) ?? "";
@@ -402,7 +410,7 @@
     return nodes.length ? { said: seen.lineOf.get(nodes[0]), nodes: new Set(nodes) } : null;
   };
 
-  // The element with the answer, its text, its nodes and the other new texts. `doubt`: why the text may not be an answer.
+  // The element with the answer, its text, its nodes and the other new texts. `doubt`: why it may not be an answer.
   look.answer = (seen, box) => {
     const fresh = seen.pieces();
     const echoes = ownEchoes(seen, fresh, box);
@@ -431,11 +439,11 @@
     return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, parts: [...parts, ...look.partsOfAsides(own)], ...rest };
   };
 
-  // Text between two pieces of a line, as in **one** *two*, belongs to neither and separates them.
+  // White space between two pieces of a line, as in **one** *two*, belongs to neither piece and separates them.
   const blank = (text) => (look.plain(text) ? "" : text);
 
-  // The messages of this turn and of earlier ones, with the answer in each: what grows in an earlier one is not an answer
-  // to the next question. A page that uses an element again for another message replaces the text.
+  // The messages of this turn and of earlier turns, with the answer in each message. Text that grows in an earlier message
+  // is not an answer to the next question. If a page uses an element again for another message, it replaces the text.
   let messages = new Map();
   const earlier = new Map();
   look.closeTurn = () => {
@@ -443,7 +451,8 @@
     messages = new Map();
   };
 
-  // The largest new element around a text of the answer that holds no question; its block where none is repeated.
+  // The largest new element around a text of the answer without the question. If the page does not repeat the question,
+  // the block of the text.
   const bubbleOf = (seen, node) => {
     if (!seen.echoes.length) return seen.elements.has(look.blockOf(node)) ? null : look.blockOf(node);
     let bubble = null;
@@ -464,7 +473,7 @@
     return grown;
   };
 
-  // After a whole answer: remember its messages and the keys of its parts.
+  // After a complete answer: store its messages and the keys of its parts.
   look.learn = (seen, nodes) => {
     messages = new Map();
     for (const node of nodes) {

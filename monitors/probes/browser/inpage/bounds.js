@@ -1,5 +1,6 @@
-// Every word that a page says to its console is a message through browser, driver and monitor, and all keep it: one
-// that says a million has the machine's memory. What a person would read is let through, per document.
+// Limit the console messages of a page. Each message passes through the browser, the driver and the monitor, and all of
+// them store it. A million messages would use the memory of the machine. Each document may send as many messages as a
+// person would read.
 (() => {
   const LINES = { error: 100, others: 200 }, CHARACTERS = 2000;
   const cut = (given) => typeof given === "string" ? given.slice(0, CHARACTERS) : given;
@@ -10,8 +11,8 @@
   }
 })();
 
-// The same for errors that nobody catches: prevented, they are no message. Workers are threads, each with a console of
-// its own that nothing here reaches, so that they are counted too.
+// The same limit applies to uncaught errors: a prevented error sends no message. Workers are counted too, because each
+// worker is a thread with its own console, which this script cannot limit.
 (() => {
   const WORKERS = 40;
   let errors = 100, workers = WORKERS;

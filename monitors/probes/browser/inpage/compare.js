@@ -1,11 +1,11 @@
-// The lines of a page, and which of them two states of it have in common.
+// Split a page into lines, and find the lines that two states of the page have in common.
 (() => {
   const look = globalThis.__lookout;
   if (look.lines) return;
 
-  const LCS_CELLS = 250_000; // above this only the common beginning and end of two pages are compared
+  const LCS_CELLS = 250_000; // for larger pages, only the common beginning and the common end are compared
 
-  // The texts of a page by line: nodes in one block belong together.
+  // The texts of a page by line. The nodes of one block belong to one line.
   look.lines = () => {
     const groups = [];
     let last = null;
@@ -38,8 +38,8 @@
     return at;
   };
 
-  // The depth of the boundary before a line, smaller between two messages than within one: the depth of the lowest
-  // common ancestor of the lines on both sides; 0 at the page's beginning and end.
+  // The depth of the boundary before a line: the depth of the lowest common ancestor of the lines on both sides. It is 0
+  // at the beginning and the end of the page, and smaller between two messages than inside a message.
   look.cuts = (groups) => {
     const depthOf = (element) => {
       let depth = 0;
@@ -54,15 +54,15 @@
     };
   };
 
-  // The indices of `now` whose lines are also in `before`, in the same order. If it is ambiguous which lines are new (a
-  // new message begins with the same name as the next one), `cut` selects whole messages.
+  // The indices of the lines of `now` that are also in `before`, in the same order. If it is ambiguous which lines are
+  // new (two messages begin with the same name), `cut` selects complete messages.
   look.kept = (before, now, cut = null) => {
     const found = common(before, now);
     if (cut) for (let start = 0; start < now.length; start += 1) if (!found.has(start) && (!start || found.has(start - 1))) slide(found, now, start, cut);
     return found;
   };
 
-  // Shifts a run of new lines up to the boundary with the smallest depth, as long as the texts stay the same.
+  // Moves a sequence of new lines up to the boundary with the smallest depth, as long as the texts stay the same.
   const slide = (found, now, start, cut) => {
     let end = start;
     while (end < now.length && !found.has(end)) end += 1;
@@ -79,8 +79,8 @@
     }
   };
 
-  // The weight of a line when two states of a page are compared. Names and times are in every message, so one long line
-  // that moved up (an older message was removed) outweighs a few of them.
+  // The weight of a line in the comparison of two states. Names and times are in every message. One long line that moved
+  // up (because an older message was removed) must weigh more than a few names and times.
   const COUNTED = 200;
   const weightOf = (line) => 1 + Math.min(COUNTED, line.length);
 

@@ -1,5 +1,5 @@
-// Telling a person what was found: a selector that finds an element again, and a picture with the elements outlined.
-// Only `lookout doctor` brings this into a page.
+// Describe the found elements to a person: a selector that matches an element, and a picture with outlined elements.
+// Only `lookout doctor` loads this script into a page.
 (() => {
   const look = globalThis.__lookout;
   if (look.describe) return;
@@ -9,9 +9,9 @@
   const MADE_CLASS = /^(css|sc|jss|emotion|svelte|st-emotion|makeStyles|tw)-|[0-9][a-z][0-9]|[a-z][0-9][a-z]|[a-z0-9]{10,}|__[A-Za-z0-9_-]{5}$|[:[\]/!@]/i;
   const STATE_CLASS = /active|focus|hover|selected|open|visible|loading|pending|animat|fade|first|last|latest|new/i;
   const SPEAKS = /bot|assistant|\bai\b|agent|answer|response|reply|message|bubble/i;
-  const BARE = /^(button|a|div|span|p|input)$/; // too general: perhaps unique on the page today, but not tomorrow
+  const BARE = /^(button|a|div|span|p|input)$/; // too general: such a selector may match other elements tomorrow
   const DEPTH = 6;
-  const PARAGRAPH = /^(p|h[1-6]|strong|b|em|i|code|a)$/; // perhaps all of this answer, but only a part of an answer with a list
+  const PARAGRAPH = /^(p|h[1-6]|strong|b|em|i|code|a)$/; // it may contain this whole answer, but only a part of an answer with a list
 
   const quoted = (value) => JSON.stringify(value);
   const attribute = (element, name) => {
@@ -48,7 +48,7 @@
     return parent && parent !== document.body ? `${byPlace(parent)} > ${own}` : own;
   };
 
-  // The first selector that `fits`: alone, below an ancestor, or finally by position.
+  // The first selector that `fits`: on its own, below an ancestor, or finally by position.
   const selector = (element, fits) => {
     const own = tokens(element);
     const alone = own.find((token) => !BARE.test(token) && fits(token));
@@ -74,7 +74,7 @@
   const bareOf = (element) => look.bare(look.textOf(element));
   const within = (element) => look.all("*", [element.shadowRoot ?? element]).filter(look.visible);
 
-  // The smallest element with the text, in `outer` or `outer` itself.
+  // The smallest element with the text inside of `outer`, or `outer` itself.
   const narrowest = (outer, text) => {
     let found = bareOf(outer).includes(text) ? outer : null;
     for (let at = found; at; found = at ?? found) {
@@ -83,7 +83,7 @@
     return found;
   };
 
-  // Elements that hold only the answer, the smallest first.
+  // Elements that contain only the answer, the smallest first.
   const holders = (element, text) => {
     const found = [];
     for (let at = element; at && at !== document.body && bareOf(at) === text && found.length < DEPTH; at = parentWithin(at)) found.push(at);
@@ -98,7 +98,7 @@
     return Boolean(look.answerAt);
   };
 
-  // A selector of all answers, with this one as the newest, and of no user message. Null if there is none.
+  // A selector that matches all answers with this answer as the newest, and no message of the user; null without one.
   look.answerSelector = (answer, question) => {
     const asked = look.bare(question);
     const said = within(document.body).filter((one) => bareOf(one) === asked).at(-1);
@@ -107,7 +107,7 @@
     const fits = (element) => (given) => {
       const found = shown(given);
       if (found.at(-1) !== element || found.length > 20) return false;
-      if (found.some((one) => found.some((other) => other !== one && one.contains(other)))) return false; // nested matches would be read twice
+      if (found.some((one) => found.some((other) => other !== one && one.contains(other)))) return false; // nested elements would be read twice
       return found.slice(0, -1).every((one) => !bareOf(one).includes(asked));
     };
     const ranked = holders(look.answerAt, look.bare(answer))
@@ -147,7 +147,7 @@
   look.starters = () => [...new Set(shown("button, [role=button], a").map((one) => look.plain(one.innerText))
     .filter((text) => /[?？؟]$/.test(text) && text.length >= STARTER.least && text.length <= STARTER.most))].slice(0, STARTER.count);
 
-  // Where the page marks the place of answers, before any question.
+  // The place of answers, if the page marks it before the first question.
   look.place = () => shown("[role=log], [role=feed], [aria-live=polite]")[0] ?? null;
 
   const style = (element, values) => {
@@ -155,13 +155,13 @@
     return element;
   };
 
-  // Small elements get their label above, large ones at the right, where it covers least.
+  // The label of a small element is above it. The label of a large element is at the right, where it covers little.
   const corner = (box) => ({
     [box.width > 500 ? "right" : "left"]: "-3px",
     [box.top > 30 ? "bottom" : "top"]: box.top > 30 ? "100%" : "-3px",
   });
 
-  // Draws an outline with a label around each element; earlier outlines are removed.
+  // Draws an outline with a label around each element, and removes earlier outlines.
   look.mark = (marks) => {
     for (const old of look.all("[data-lookout-mark]")) old.remove();
     for (const [element, label, colour] of marks) {
@@ -183,7 +183,7 @@
     }
   };
 
-  // `given` are configured selectors: pages replace their box and button after an answer, so they are searched again.
+  // `given` are configured selectors. Pages replace their box and button after an answer; both are searched again.
   look.markFound = (names, given) => {
     if (look.box && !(look.box.isConnected && look.send?.isConnected)) look.find(given);
     const parts = { box: look.box, send: look.send, answer: look.answerAt ?? look.place() };

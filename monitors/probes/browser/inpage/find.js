@@ -1,4 +1,4 @@
-// Finding the message box and the way to send, by role, name, shape and place.
+// Find the message box and the control that sends, by role, name, shape and place.
 (() => {
   const look = globalThis.__lookout;
   if (look.find) return;
@@ -32,7 +32,7 @@
     + `${button.id} ${button.dataset.testid ?? ""} ${button.type === "submit" && (button.form || button.hasAttribute("type")) ? "submit" : ""} `
     + `${button.querySelector?.("svg title, svg [data-icon], i")?.className ?? ""}`).replace(/[-_]/g, " ");
 
-  // How much an element looks like the box of a chat; 5 and more is trusted at once.
+  // A score for how much an element looks like the box of a chat. A box with a score of at least 5 is used at once.
   const boxScore = (element) => {
     const name = look.named(element);
     const place = element.getBoundingClientRect();
@@ -46,14 +46,14 @@
     if (place.width >= 240) score += 1;
     if (place.top > innerHeight / 2) score += 1;
     if (!editable(element)) score -= 2;
-    if (isField(element)) score -= 20; // its text would go to a person
+    if (isField(element)) score -= 20; // a person would receive the text
     const send = nearbySend(element);
     if (send) score += 2;
     if (isTool(element, send)) score -= 6;
     return score;
   };
 
-  // Whether a box is for text to be processed (not a chat), by its own name or its button's.
+  // Whether a box is for text that the page processes, and not for a chat, by its own name or the name of its button.
   const isTool = (element, send = nearbySend(element)) => {
     const names = `${look.named(element)} ${send ? look.named(send) : ""}`;
     return TOOL.test(names) && !QUESTION.test(look.named(element));
@@ -66,7 +66,7 @@
     return Boolean(form) && [...form.querySelectorAll(FIELDS)].some((other) => other !== element && look.visible(other) && editable(other));
   };
 
-  // The control that sends: the best-named one close to the box, else the nearest one that follows it.
+  // The control that sends: the control close to the box with the best name, or the nearest control after the box.
   const nearbySend = (box) => {
     let scope = look.up(box);
     for (let level = 0; scope && level < 6; level += 1, scope = look.up(scope)) {
@@ -93,12 +93,12 @@
     return null;
   };
 
-  // The control that sends, as it is after text was typed.
+  // The control that sends, after text was typed.
   look.sendNow = (given) => {
     look.send = given ? look.all(given).find(look.visible) ?? null : nearbySend(look.box) ?? clickableNear(look.box);
     return look.send;
   };
-  // "Cancel" alone may cancel anything; beside the box it cancels the answer.
+  // "Cancel" may cancel anything, but beside the box it cancels the answer.
   const cancelsAnswer = (button) => {
     if (!CANCEL.test(look.named(button))) return false;
     let at = look.box;
@@ -106,7 +106,7 @@
     return Boolean(at) && look.holds(at, button);
   };
 
-  // Names first: a visibility check costs a layout.
+  // Names are checked first, because a visibility check costs a layout.
   look.stops = (roots) => look.all(BUTTONS, roots)
     .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)) || cancelsAnswer(button))
     .filter((button) => look.visible(button));
@@ -137,8 +137,8 @@
   };
   look.covered = (box = look.box) => Boolean(box && coverOf(box));
 
-  // How long the page has been still, in ms: nothing rendered, nothing fetched, nothing that shows "loading".
-  // Counted per check, so that a page that has no time to render (a busy machine) does not seem settled.
+  // For how many ms the page has not changed: nothing was rendered or fetched, and nothing shows "loading". The time is
+  // counted by checks. Otherwise, a page without time to render (on a busy machine) would seem to be settled.
   const LOADING = /^\W*((re)?(loading|connecting|initiali[sz]ing)\b.{0,40}|starting( up)?( the)?( app(lication)?| server| chat)?|(sign|logg)ing (you )?in\b.{0,40}|authenticating\b.{0,40}|(waking|warming|spinning|booting) up\b.{0,40}|(setting up|preparing|restoring|redirecting|verifying|checking)\b.{0,40}(…|\.{3})|please wait.{0,40}|(just )?(one|a) moment.{0,20}|.{0,30}\b(is|are) (loading|starting|connecting).{0,20}|.{0,20}लोड.{0,20})\W*$/imu;
   const DRAWN = "button, [role=button], a, input, textarea, select, canvas, img, svg, video, object, iframe";
   const PICTURE_WIDTH = 120; // a smaller picture on an empty page is a spinner
@@ -166,7 +166,7 @@
   };
   look.stillFor = () => (unfinished() ? 0 : stillMs);
 
-  // The profile of this page, by the profiles' marks; null for an unknown page.
+  // The profile with a mark that this page has; null for an unknown page.
   look.profileOf = (marks) => marks.find(([, selector]) => look.all(selector).length)?.[0] ?? null;
 
   look.find = (given = {}) => {
@@ -189,7 +189,7 @@
     };
   };
 
-  // Whether a password field is for signing in: a key for a service is not, nor is one apart from a box for messages.
+  // Whether a password field is for signing in. A field for a service key is not, nor is a field beside a message box.
   const KEY = /(api|access|secret|licen[cs]e|open ?ai|anthropic|provider)\W{0,3}(key|token|secret)|\b(key|token)\b|schlüssel|clave/i;
   const signsIn = (field) => {
     if (KEY.test(`${look.named(field)} ${field.id} ${field.autocomplete === "off" ? field.name : ""}`)) return false;
@@ -198,7 +198,7 @@
     return !takesMessages || (Boolean(field.form) && field.form === box.form);
   };
 
-  // The page's other text: needed only if there is no chat, because it costs a layout.
+  // The other text of the page. It costs a layout and is needed only if the page has no chat.
   look.walls = () => {
     const roots = look.roots();
     const text = look.plain(document.body?.innerText).slice(0, 4000);
@@ -213,7 +213,7 @@
     };
   };
 
-  // Resolves as soon as there is a trusted box, else with the best guess when the time is up.
+  // Resolves as soon as there is a box with a high score, or with the best box when the time is over.
   look.waitForBox = (given, budget_ms, enough = 5) => new Promise((resolve) => {
     const started = performance.now();
     let timer = 0;
@@ -247,9 +247,9 @@
     return new Set(places).size < places.length;
   };
 
-  // Resolves once a page that listens to its server has shown no new text for a while: a greeting for new visitors would
-  // otherwise arrive after the question and look like its answer. A running clock or counter, and a repeated line, are
-  // not new text.
+  // Resolves when a page with an open channel has shown no new text for a while. Otherwise, a greeting for new visitors
+  // could arrive after the question and look like its answer. A running clock or counter, and a repeated line, are not
+  // new text.
   look.greeted = (quiet_ms, budget_ms) => (!look.listens() && !polls() ? null : new Promise((resolve) => {
     let timer = 0;
     const said = new Set([""]);
@@ -284,7 +284,7 @@
     /close|dismiss|accept|agree|continue|start/i,
   ];
 
-  // The button that closes a dialog: never one that signs in, deletes or buys.
+  // The button that closes a dialog. A button that signs in, deletes or buys is never returned.
   look.wayThrough = (box = look.box, closing = true) => {
     const roots = look.roots();
     const dialogs = look.all("[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true]", roots)
@@ -309,7 +309,7 @@
     return outer;
   };
 
-  // Scrolls a dialog's text to its end: some terms must be read before they can be accepted.
+  // Scrolls the text of a dialog to its end, because some terms must be read before they can be accepted.
   look.readDialogs = () => {
     for (const dialog of look.all("[role=dialog], dialog[open], [aria-modal=true]").filter(look.visible)) {
       for (const part of [dialog, ...dialog.querySelectorAll("*")]) {

@@ -1,4 +1,4 @@
-// What is new on the page since the question was sent.
+// Find the text that is new on the page since the question was sent.
 (() => {
   const look = globalThis.__lookout;
   if (look.Fresh) return;
@@ -6,32 +6,32 @@
   const LABEL_LENGTH = look.LABEL_LENGTH = 40; // letters; a name and a time beside a message are shorter
   const ROLE_DEPTH = 3;
   const SIDES = /\b(left|right|start|end|user|human|me|you|self|own|guest|bot|assistant|ai|agent|other|sent|received|incoming|outgoing)\b/gi;
-  const SWAPS = 4; // a place that shows progress steps before the answer changes fewer times
+  const SWAPS = 4; // changes; a place that shows progress steps before the answer changes less often
   const MASKED_LENGTH = 20; // in a shorter line the numbers are significant
 
-  const FLOW = /^(p|li|td|th|dd|dt|h\d|pre|code|blockquote|strong|em)\./; // where an answer's own short lines stand
+  const FLOW = /^(p|li|td|th|dd|dt|h\d|pre|code|blockquote|strong|em)\./; // elements that may contain short lines of an answer
 
   const TOOK = /^\W*(?:(?:took|in|after|took us|(?:response|generation|answer)(?:ed)? (?:time|in)|generated in|thought for)\W*)?(\d+(?:[.,]\d+)?)\s?(ms|s|secs?|seconds?)\W*$/i;
   const TOOK_EARLY_MS = 600; // the page may round up, or count from before the question was sent
-  const TOOK_LATE_MS = 2000; // the time to send, render and be noticed on a busy machine
+  const TOOK_LATE_MS = 2000; // the time for sending, rendering and checking on a busy machine
 
-  // The form in which greeting lines are compared: one may hold the time or a visitor count.
+  // The form in which greeting lines are compared. A greeting may contain the time or a number of visitors.
   const shapeOf = (line) => (line.length < MASKED_LENGTH ? line : line.replace(/\d+/g, "#"));
 
-  // Stores the page's text before the question; `earlier` is that of the page before a navigation. `greetings` are lines
-  // for every visitor: those that are not there yet may come after the question and are not the answer. `usual` are lines
-  // that stand at the edge of every answer.
+  // Stores the text of the page before the question. `earlier` is the text of the page before a navigation. `greetings`
+  // are lines for every visitor. They may appear after the question and are not the answer. `usual` are lines at the
+  // beginning or the end of every answer.
   look.Fresh = class {
     constructor(question, earlier, greetings = [], usual = []) {
       this.usual = new Set(usual);
       this.question = new look.Question(question);
       this.nodes = new Map();
-      this.leaves = new WeakMap(); // the earlier text of elements with one text: the node may be replaced as it grows
+      this.leaves = new WeakMap(); // the earlier text of elements with one text; the node may be replaced while the text grows
       this.elements = new WeakSet();
       this.labels = new Set();
       this.history = new WeakMap();
       this.firstSeen = new Map();
-      this.seenAt = new WeakMap(); // the last value of a text, and since when it has it
+      this.seenAt = new WeakMap(); // the last value of a text, and the time of its last change
       this.askedAt = performance.now();
       this.ownEchoes = 0;
       this.echoes = [];
@@ -58,7 +58,7 @@
       this.labels.delete(null);
     }
 
-    // The place and text of a short line of its own: the bot's name is the same in each of its messages.
+    // The place and text of a short line. The bot's name is the same in each of its messages.
     labelKey(node) {
       const text = look.plain(node.data);
       if (text.length > LABEL_LENGTH || !(this.standsAlone(node) || node.parentElement?.className)) return null;
@@ -66,8 +66,8 @@
       return key && !look.telling.has(key) ? `${key} ${text}` : null;
     }
 
-    // The key of a text's part in its message: the tag names and classes around it. Null if there are no classes, and
-    // it may be a line of an answer.
+    // A key for the role of a text in its message: the tag names and classes around it. Null if there are no classes, or
+    // if the text may be a line of an answer.
     roleKey(node) {
       const names = [];
       for (let at = node.parentElement ?? look.up(node); at && names.length < ROLE_DEPTH; at = look.up(at)) {
@@ -77,28 +77,28 @@
       return names.slice(0, 2).some((name) => !name.endsWith(".")) || isApart ? names.join(" ") : null;
     }
 
-    // The same across messages of user and bot, whose own classes differ: the nearest class around the text, without
-    // the words in it that say whose message it is.
+    // A key that is equal in messages of user and bot, although their own classes differ: the nearest class around the
+    // text, without the words for the speaker.
     partKey(node) {
       const parent = node.parentElement ?? look.up(node);
       for (let at = parent, level = 0; at && level < 2; at = look.up(at), level += 1) {
         if (typeof at.className === "string" && at.className) return `${parent.localName} ${at.className.replace(SIDES, "")}`;
       }
-      const around = parent ? look.up(parent) : null; // without classes: a name is an element of its own in a message
+      const around = parent ? look.up(parent) : null; // without classes, a name is a separate element in a message
       return around && around.localName !== "p" && this.standsAlone(node) ? `${parent.localName} < ${around.localName}` : null;
     }
 
-    // Whether a text is all of its line.
+    // Whether a text is the only text in its line.
     standsAlone(node) {
       return this.lineOf.get(node) === look.plain(node.data);
     }
 
-    // Whether a text came at once with the page's echo of the question, before the answer, and was on the page before.
+    // Whether a text appeared together with the page's echo of the question, and was already on the page before.
     cameWithQuestion(node) {
       return this.early.has(node) && this.known.has(look.plain(node.data));
     }
 
-    // Lines for every visitor that are not there yet: each may come once, and is not the answer.
+    // Lines for every visitor that have not appeared yet. Each line may appear once, and is not the answer.
     expect(greetings) {
       const said = new Set(this.before.map(shapeOf));
       for (const shape of greetings.map(shapeOf)) if (!said.has(shape)) this.late.add(shape);
@@ -110,29 +110,29 @@
       return line !== undefined && this.late.size > 0 && this.welcome.get(shapeOf(line)) === look.blockOf(node);
     }
 
-    // Whether a text was on the page before the question, hidden, and so is not for this question.
+    // Whether a text was hidden on the page before the question. Then it is not the answer to the question.
     wasHidden(node) {
       return !this.nodes.has(node) && this.stood.get(node) === node.data;
     }
 
-    // Whether a line is the beginning of the question: a title, or a shortened bubble of the question.
+    // Whether a line is the beginning of the question, such as a title or a shortened bubble with the question.
     beginsQuestion(node) {
       return this.question.begins(look.bare(this.lineOf.get(node)));
     }
 
-    // Whether a number was counted up or down in its place: "19 questions left".
+    // Whether a number counts up or down in its place, as in "19 questions left".
     counts(node) {
       const before = this.nodes.get(node);
       return before !== undefined && before !== node.data && /\d/.test(before)
         && before.replace(/\d+/g, "#") === node.data.replace(/\d+/g, "#");
     }
 
-    // Whether a text is always replaced (a ticker) and never continued.
+    // Whether a text is always replaced and never continued, as in a ticker.
     flickers(node) {
       return (this.history.get(node.parentElement)?.swaps ?? 0) >= SWAPS;
     }
 
-    // Whether a line is the response time as measured by the page: a line of its own that matches the real duration.
+    // Whether a line is the response time that the page measured. The number must match the real duration.
     tookSoLong(node) {
       const [, figure, unit] = TOOK.exec(look.plain(node.data)) ?? [];
       if (figure === undefined) return false;
@@ -151,7 +151,7 @@
       return groups;
     }
 
-    // Text nodes with their new text: a whole new node, a replaced one, or the text added to its end.
+    // Text nodes with their new text: the text of a new or replaced node, or the text that was added to its end.
     pieces() {
       const groups = this.lines();
       this.welcome.clear();
@@ -176,7 +176,7 @@
       if (this.seenAt.get(node)?.text !== node.data) this.seenAt.set(node, { text: node.data, at: performance.now() });
     }
 
-    // Lines of an answer that happen to equal earlier lines: they are in a new element beside new text.
+    // Lines of an answer that are equal to earlier lines by chance. They are in a new element beside new text.
     addRedrawn(fresh, groups) {
       const homes = new Set();
       for (const node of fresh.keys()) {
@@ -191,19 +191,19 @@
       }
     }
 
-    // Whether an element holds the question: then it is a whole pair, or the whole list.
+    // Whether an element contains the question. Then it is a pair of question and answer, or the list of messages.
     repeats(element) {
       return this.question.in(look.bare(element.textContent)) !== null;
     }
 
-    // One growing text (a log in a <pre>): the text after the question's own line.
+    // In one growing text (a log in a <pre>): the text after the line with the question.
     afterQuestion(text) {
       const lines = text.split("\n");
       const at = lines.findIndex((line) => this.question.in(look.bare(line)));
       return at < 0 ? text : lines.slice(at + 1).join("\n");
     }
 
-    // Tracks how short texts change: one that only counts (a clock, a stopwatch) changes only its digits.
+    // Tracks how short texts change. In a text that only counts (a clock, a stopwatch), only the digits change.
     noteChange(element) {
       const text = element.textContent;
       if (text.length > 60) return;
@@ -220,6 +220,6 @@
     }
   };
 
-  // The keys of answers on this page: a short answer that is given twice is not a label.
+  // The keys of answers on this page. A short answer that is given twice is not a label.
   look.telling = new Set();
 })();

@@ -1,4 +1,5 @@
-// What may open a chat that does not stand on the page yet: by place, role and name. What it opens is the proof.
+// Find the controls that may open a chat that is not on the page yet, by place, role and name. If a message box appears
+// after the press, the control was the right one.
 (() => {
   const look = globalThis.__lookout;
   if (look.openers) return;
@@ -7,10 +8,10 @@
   const DRAWN = "div, span, img, svg, li, p, label, section";
   const CHAT = /chat|assist|\bask\b|message us|\btalk|\bbot\b|advis|\bhelp|support|conversation|concierge|co-?pilot|बात|चैट|सहाय|पूछ|मदद|hilfe|frage|beratung|ayuda|asist|pregunt|hablar|\baide|discut|parler|conversa|ajuda|聊天|客服|咨询|对话|チャット|相談|質問|채팅|상담|دردشة|مساعد|💬/iu;
   const FRESH = /new (chat|conversation|thread|session|question)|\bstart|\bbegin|let'?s go|continue|नई बातचीत|शुरू|neue? (chat|unterhaltung)|nueva|nouvelle|commencer|empezar|开始|新对话|新しい|시작/iu;
-  // Controls that are never pressed as a try: they send, buy, delete, sign in, call a person or leave the site.
+  // Controls that are never pressed: they send, buy, delete, sign in, call a person or leave the site.
   const NEVER = /\b(buy|pay|payment|order|checkout|cart|purchase|subscribe|upgrade|donate|delete|remove|erase|clear|reset|discard|cancel|unsubscribe|sign|log ?(in|out|on|off)|register|submit|send|apply|book|confirm|download|install|export|print|share|tweet|follow|call|e-?mail|whats ?app|telegram|facebook|linkedin|instagram|quote|renew|accept|agree|allow|reject|decline|save|upload|record|mic|voice|theme|mode|language|settings|cookies?|privacy|terms|scroll|top|accessibility)\b|खरीद|भुगतान|हटा|मिटा|लॉग|साइन|रद्द|जमा|भेज|kauf|bezahl|lösch|abmeld|anmeld|comprar|pagar|eliminar|borrar|enviar|acheter|payer|supprimer|envoyer|购买|支付|删除|发送|購入|削除|送信|구매|삭제/iu;
   const NEVER_CLASS = /scroll|to-?top|back-?top|accessib|cookie|consent|whatsapp/i;
-  const TINY_FRAME = 240; // pixels: a frame of this size holds only a chat launcher
+  const TINY_FRAME = 240; // pixels; a frame of this size contains only a chat button
   const TOPIC_LENGTH = 60;
   const AT_MOST = 12;
 
@@ -76,7 +77,7 @@
     return score;
   };
 
-  // Elements that can be pressed: controls, and elements with a pointer cursor that hold no control.
+  // Elements that can be pressed: controls, and elements with a pointer cursor that contain no control.
   const pressable = () => {
     const roots = look.roots();
     const points = (element) => Boolean(element) && getComputedStyle(element).cursor === "pointer";
@@ -85,7 +86,7 @@
     return [...look.all(PRESSED, roots), ...drawn].filter(reachable);
   };
 
-  // Whether a person can press an element: tabs and menus are often there a second time, out of sight.
+  // Whether a person can press an element. Tabs and menus often have a second, invisible copy.
   const reachable = (element) => {
     if (!look.visible(element) || !element.checkVisibility({ opacityProperty: true })) return false;
     const box = element.getBoundingClientRect();
@@ -99,7 +100,7 @@
     return seen.get(element);
   };
 
-  // The likeliest first. `key` is the same on every page of the application; `selector` only if describe.js is loaded.
+  // The controls, the likeliest first. `key` is the same on every page of the app. `selector` needs describe.js.
   const offered = new Map();
   look.openers = (least) => {
     const all = pressable();
@@ -136,7 +137,7 @@
     return `${location.href} ${controls} ${look.plain(document.body?.innerText).replace(/\d+/g, "#").length >> 4}`;
   };
 
-  // During a try, no form is submitted and no window opened.
+  // While a control is pressed, no form is submitted and no window is opened.
   let held = 0;
   const refuse = (event) => {
     event.preventDefault();

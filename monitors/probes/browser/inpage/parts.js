@@ -1,5 +1,5 @@
-// Parts of a message that are not the answer: reasoning, tool cards, sources, status and names. How a page marks them up
-// tells them apart; a list of sources is also known by its heading.
+// Find the parts of a message that are not the answer: reasoning, tool cards, sources, status and names. The markup of
+// the page distinguishes them. A list of sources is also recognised by its heading.
 (() => {
   const look = globalThis.__lookout;
   if (look.splitParts) return;
@@ -18,7 +18,7 @@
   const FLOW = "td, th, tr, li, p, h1, h2, h3, h4, h5, h6, code, pre, blockquote, dd, dt";
   const SOURCES = /^\W*((\d+|the|all|used|cited|retrieved|relevant|matching|top)\s+)*(sources?|references?|citations?|passages?|cited \p{L}+|retrieved \p{L}+|quellen|fuentes|स्रोत)(?![\p{L}\p{M}])[^.!?]{0,40}$/iu;
   const HEAD_LENGTH = 60;
-  // What stands on a card beside its source: stars, reviews, and what can be pressed without being a button.
+  // Elements on a card beside the source: stars, reviews, and elements that can be pressed but are not buttons.
   const RATING = /^\W*([★☆⭐✩✪]+\s*[\d.,]*|\d([.,]\d)?\s*(\/\s*5|stars?|out of 5)|\d+ (reviews?|ratings?)|(reviews?|ratings?)\W*\d*)\W*$/iu;
   const PRESSED_LENGTH = 30;
   const isPressed = (element) => getComputedStyle(element).cursor === "pointer" && !element.closest("a[href]");
@@ -31,7 +31,7 @@
     return rows.replace(/\n\s*\n/g, "\n");
   };
 
-  // "MessageSources_root__x81Zq" is "message-sources-root" and, without the suffix of a build, "message-sources".
+  // "MessageSources_root__x81Zq" becomes "message-sources-root", and "message-sources" without the suffix of a build.
   const spelled = (name) => {
     const plain = (text) => text.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replace(/[^A-Za-z0-9]+/g, "-").toLowerCase();
     return [plain(name), plain(name.replace(/_{1,2}[A-Za-z0-9-]{4,8}$/, ""))];
@@ -51,11 +51,11 @@
     return null;
   };
 
-  // A mark in the middle of a line, as the number of a citation, belongs to its sentence.
+  // A marked text in the middle of a line, such as the number of a citation, belongs to its sentence.
   const isApart = (element) => !element.matches(FLOW) && !/^(inline|contents)/.test(getComputedStyle(element).display);
   const fillsLine = (seen, element, node) => look.bare(element.textContent) === look.bare(seen.lineOf.get(node));
 
-  const LONGEST = { name: 40, status: 120 }; // characters; what is longer is the answer, whatever its class
+  const LONGEST = { name: 40, status: 120 }; // characters; a longer text is the answer, whatever its class is
   const isPart = ({ element, kind }) => !(kind in LONGEST) || look.plain(element.textContent).length <= LONGEST[kind];
 
   // The outermost marked element around a text, below `top`, and its kind.
@@ -68,7 +68,7 @@
     return mark;
   };
 
-  // A block of lines under a heading such as "3 passages, 88 % similar", beside what stands before it and not within that.
+  // A block of lines under a heading such as "3 passages, 88 % similar". It is beside the text before it, not inside.
   const parentOf = (node) => node.parentElement ?? look.up(node);
   const headsSources = (text) => text.length <= HEAD_LENGTH && SOURCES.test(text);
   const markByHeading = (nodes) => {
@@ -87,18 +87,18 @@
 
   const isName = (line) => line?.length <= HEAD_LENGTH / 2 && !/[.!?।:]$/u.test(line);
 
-  // The texts of a message without its parts, and the parts. A message of sources, status or names alone is an answer.
+  // The texts of a message without its parts, and the parts. A message with only sources, status or names is an answer.
   look.splitParts = (seen, nodes, top, isLabel) => {
     if (!nodes.length) return { rest: nodes, parts: [] };
     const marks = new Map(nodes.map((node) => [node, markAround(seen, node, top)]).filter(([, mark]) => mark));
     const unmarked = nodes.filter((node) => !marks.has(node) && look.plain(node.data) && !isLabel(node));
-    // A heading that stands in every answer is a label, but still heads its sources.
+    // A heading that is in every answer is a label, but still the heading of its sources.
     const lines = nodes.filter((node) => unmarked.includes(node) || (!marks.has(node) && headsSources(look.plain(node.data))));
     if (unmarked.length) for (const [node, mark] of markByHeading(lines)) marks.set(node, mark);
     const isHead = (node) => nodes.indexOf(node) < nodes.indexOf(unmarked[0]);
     for (const [node, { kind }] of [...marks]) if (kind === "name" && !isHead(node)) marks.delete(node);
     if (!unmarked.length && ![...marks.values()].some(({ kind }) => kind === "tool" || kind === "thinking")) return { rest: nodes, parts: [] };
-    // What is short and stands before the first reasoning or tool card names who answers.
+    // A short text before the first reasoning or tool card is the name of the speaker.
     const worked = nodes.findIndex((node) => ["thinking", "tool"].includes(marks.get(node)?.kind));
     const last = nodes.findLastIndex((node) => !marks.has(node) && look.plain(node.data));
     if (last > worked) {
@@ -115,7 +115,7 @@
 
   const textOfPart = (element, kind) => (kind === "source" ? textOfCard(element) : look.textOf(element));
 
-  // The headers, footers and notices of a message as parts of it.
+  // The headers, footers and notices of a message, as parts of the message.
   look.partsOfAsides = (asides) => asides.map((element) => {
     const head = look.textNodes(element).map((node) => look.plain(node.data)).find(Boolean) ?? "";
     const kind = kindOf(element) ?? (SOURCES.test(head) ? "source" : "status");

@@ -1,4 +1,4 @@
-// The question as a page may show it: as it was typed, or with its HTML or Markdown carried out.
+// The question as a page may show it: as it was typed, or with its HTML or Markdown rendered.
 (() => {
   const look = globalThis.__lookout;
   if (look.Question) return;
@@ -19,9 +19,9 @@
   const LINK = /\[([^\]]*)\]\([^()\s]*(\([^()\s]*\)[^()\s]*)*(\s+("[^"]*"|'[^']*'))?\)/g;
   const drawn = (text) => text.replace(FENCE, "").replace(TICK, "$1").replace(NUMBER, "").replace(PICTURE, "").replace(LINK, "$1");
 
-  const TELLING = 8; // minimal letters of a form to be found in a longer text not only by chance
+  const TELLING = 8; // minimum number of letters; a longer text may contain a shorter form by chance
 
-  // `forms` are only letters and digits, the longest first; empty for a question without any.
+  // `forms` contain only letters and digits, the longest form first. Empty for a question without letters and digits.
   look.Question = class {
     constructor(question) {
       const text = question ?? "";
@@ -40,12 +40,12 @@
       return this.forms.includes(bare);
     }
 
-    // The form of the question that a text holds, or null.
+    // The form of the question that a text contains, or null.
     in(bare) {
       return this.forms.find((form) => (form === this.typed || form.length >= TELLING) && bare.includes(form)) ?? null;
     }
 
-    // Whether a text is exactly a beginning of the question.
+    // Whether a text is exactly the beginning of the question.
     begins(bare) {
       return bare.length >= TELLING && this.forms.some((form) => form !== bare && form.startsWith(bare));
     }

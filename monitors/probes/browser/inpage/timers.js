@@ -1,4 +1,4 @@
-// What a page has set itself to do later: while something waits, what is not on the page may still come.
+// Count the timers and other pending work of a page. While something is pending, new content may still appear.
 (() => {
   const look = globalThis.__lookout;
   if (look.pending) return;
@@ -10,7 +10,7 @@
 
   const { setTimeout, clearTimeout, setInterval, clearInterval, requestAnimationFrame, requestIdleCallback } = globalThis;
 
-  // A string handler is run by the browser itself, so such a timer counts until it is cleared.
+  // The browser itself runs a handler that is a string. Therefore, such a timer counts until it is cleared.
   globalThis.setTimeout = function (handler, ...given) {
     const own = typeof handler === "function" ? function (...values) {
       waiting.delete(timer);

@@ -1,11 +1,11 @@
-// Reading a page as a person sees it: through shadow roots and slots, without what is hidden.
+// Read a page as a person sees it: through shadow roots and slots, and without hidden content.
 (() => {
   if (globalThis.__lookout) return;
   const look = {};
   Object.defineProperty(globalThis, "__lookout", { value: look, enumerable: false });
 
-  // A closed shadow root hides a chat from scripts; an open one looks and works the same.
-  // All roots are stored, so that the page need not be searched for them.
+  // A closed shadow root hides a chat from scripts. It is opened; an open root looks and works the same. All roots are
+  // stored, because a search in the page would be slow.
   const attach = Element.prototype.attachShadow;
   const shadows = new Set();
   Element.prototype.attachShadow = function attachShadow(options) {
@@ -17,23 +17,23 @@
     for (const element of document.querySelectorAll("*")) if (element.shadowRoot) shadows.add(element.shadowRoot);
   });
 
-  // When a socket or an event stream last received data: the end of such a channel does not show the end of an answer.
+  // When a socket or an event stream last received data. The end of such a channel does not show the end of an answer.
   look.lastPush = -1;
-  // Their messages, an address and a text each, recorded after a call of `hear`.
+  // The messages of sockets and streams after a call of `hear`. Each message has an address and a text.
   look.hear = () => { heard = []; characters = 0; };
   look.told = () => Promise.all(heard ?? []);
   let heard = null, characters = 0;
   const HEARD_AT_MOST = 20_000, CHARACTERS_AT_MOST = 8_000_000;
   const sizeOf = (data) => data?.length ?? data?.size ?? data?.byteLength ?? 0;
-  // Sockets, event streams and bodies that the page reads piece by piece: since when, when they last brought data, and
-  // whether they ended as agreed.
+  // Sockets, event streams and bodies that the page reads piece by piece: when they were opened, when they last received
+  // data, and whether they ended normally.
   const channels = new Map();
   const openChannel = (channel) => channels.set(channel, { since: performance.now(), at: -1, clean: false });
   // Whether a channel is open or opening, and may still bring new content.
   look.listens = () => [...channels.keys()].some((one) => one.readyState < 2);
-  // Whether a channel that has brought data since `asked` may bring more.
+  // Whether a channel that has received data since `asked` may receive more.
   look.isLive = (asked) => [...channels].some(([channel, { at }]) => at > asked && (channel.readyState ?? 0) < 2);
-  // Whether the last channel to an address was opened after `asked` and has ended as agreed.
+  // Whether the last channel to an address was opened after `asked` and has ended normally.
   look.endedAsAgreed = (url, asked) => {
     const last = [...channels].findLast(([channel]) => channel.url === url);
     return Boolean(last) && last[0].readyState === 3 && last[1].since >= asked && last[1].clean;
@@ -57,7 +57,7 @@
       super.addEventListener("close", ({ code }) => { channels.get(this).clean = code === 1000 || code === 1005; });
     }
 
-    // Named events of a stream; no other listener receives them.
+    // Events of a stream with a name. Other listeners do not receive them.
     addEventListener(type, ...given) {
       this.#follow(type);
       super.addEventListener(type, ...given);
@@ -76,7 +76,7 @@
     globalThis[name] = Kind;
   }
 
-  // A body that was opened before the question is a channel too; of a later one the network shows the end.
+  // A body that was opened before the question is a channel too. The network shows the end of a body that was opened later.
   const readers = globalThis.ReadableStreamDefaultReader?.prototype;
   const read = readers?.read;
   const readNoting = function (...given) {
@@ -112,11 +112,11 @@
     return box.width > 1 && box.height > 1;
   };
 
-  // Zero-width characters (a line break opportunity, a soft hyphen) are not text; joiners of letters are.
+  // Zero-width characters (a line break opportunity, a soft hyphen) are not text. Joiners of letters are text.
   const WIDTHLESS = /[\u00ad\u200b\u2060\ufeff]+/gu;
   look.plain = (text) => (text ?? "").replace(WIDTHLESS, "").replace(/\s+/gu, " ").trim();
 
-  // Only letters and digits, in lower case, to find a question however the page formats it.
+  // Only letters and digits, in lower case: with them, a question is found in any format of the page.
   look.bare = (text) => (text ?? "").toLowerCase().replace(/[^\p{L}\p{M}\p{N}]+/gu, "");
 
   look.named = (element) => {
@@ -133,7 +133,7 @@
   look.CONTROL = "button, [role=button], input, select, textarea, [role=textbox], [contenteditable]:not([contenteditable=false]), [role=menu], [role=toolbar], "
     + "[role=progressbar], progress, svg, script, style, noscript, template, time, audio, video, canvas";
 
-  // Tables of other elements, by role or by the name of a custom element.
+  // Tables that are built from other elements, with a role or with the name of a custom element.
   const isNamed = (element, end) => element.localName.includes("-") && end.test(element.localName);
   look.isCell = (element) => element.matches("[role=cell], [role=columnheader], [role=rowheader]") || isNamed(element, /-(cell|td|th)$/);
   const isRow = (element) => element.matches("[role=row]") || isNamed(element, /-(row|tr)$/);
@@ -158,12 +158,12 @@
     return element.childNodes;
   };
 
-  // A bubble that is a button (a click copies or edits it) is still text: it can be selected, or has paragraphs.
+  // A bubble that is a button (a click copies or edits it) is still text if it can be selected or has paragraphs.
   const PROSE = "p, ul, ol, pre, table, blockquote, h1, h2, h3, h4";
   const isBubble = (element) => element.matches("button, [role=button]")
     && Boolean(element.querySelector(PROSE)) && /text|all/.test(getComputedStyle(element).userSelect);
 
-  // The app may write its answer to another text box than the message box: its value is read as one text.
+  // The app may write its answer into another text box than the message box. The value of this box is read as one text.
   const fields = new WeakMap();
   const fieldNode = (element) => {
     if (!fields.has(element)) {
@@ -177,7 +177,7 @@
   };
   const isOutput = (element) => element.localName === "textarea" && element !== look.box;
 
-  // An editor other than the message box shows code: its lines are read as other text.
+  // An editor that is not the message box shows code. Its lines are read like other text.
   const isEditor = (element) => element.matches("[role=textbox], [contenteditable]") && element.localName !== "input"
     && element !== look.box && !look.holds(element, look.box) && !look.holds(look.box, element);
 
@@ -192,14 +192,14 @@
     if (!line.matches(SENTENCE)) return isText(element.previousSibling) && isText(element.nextSibling);
     return saysMore || line.matches("td, th") || element.localName === "time" || isItem(line, element);
   };
-  // Whether a list item is only a citation, beside items with text.
+  // Whether a list item is only a citation, while other items have text.
   const ITEM_LENGTH = 15; // characters; a suggested question on a button is longer
   const isItem = (line, element) => line.matches("li") && look.plain(element.textContent).length < ITEM_LENGTH
     && [...(line.parentElement?.children ?? [])].some((other) => other !== line && [...other.childNodes].some((child) => look.plain(child.textContent)
       && !child.matches?.(look.CONTROL) && !child.querySelector?.(look.CONTROL)));
   const isText = (node) => node?.nodeType === Node.TEXT_NODE && Boolean(look.plain(node.data));
 
-  // Whether an element holds line numbers of code: beside the code, and not selectable with it.
+  // Whether an element contains the line numbers of code. They are beside the code and cannot be selected with it.
   const isLineNumber = (node) => {
     if (!/^[\s\d]+$/.test(node.data)) return false;
     const code = node.parentElement?.closest("pre, code, table, [role=textbox]");
@@ -241,7 +241,7 @@
     return found;
   };
 
-  // The number of a citation with the brackets that a style sheet draws around it; any other text as it is.
+  // The number of a citation with the brackets that a style sheet draws around it. Other texts are unchanged.
   const BRACKET = /^"([([{)\]}])"$/;
   const withBrackets = (node, text) => {
     if (!/^\s*\d{1,3}\s*$/.test(text)) return text;
@@ -252,7 +252,7 @@
     return text;
   };
 
-  // The visible text under `root`; `pick` returns the part of a text node that counts ("" for none).
+  // The visible text under `root`. `pick` returns the part of a text node that counts, or "" if no part counts.
   look.textOf = (root, pick = (node) => node.data) => {
     let out = "";
     let pending = "";

@@ -1,4 +1,4 @@
-// Watching a page answer: one promise that resolves when the answer stands, failed, or took too long.
+// Watch a page while it answers: one promise, which resolves when the answer is complete, failed, or took too long.
 (() => {
   const look = globalThis.__lookout;
   if (look.arm) return;
@@ -13,13 +13,13 @@
   const ASIDE_AT_MOST = 20; // texts beside an answer that are stored as evidence
   const THROTTLE_MS = 80;
   const IDLE_MS = 400; // without a mutation, only animations or properties can have changed
-  const LAST_WORDS_MS = 600; // the time to render the last words after a control has shown the end
+  const LAST_WORDS_MS = 600; // the time in which a page renders the last words after a control has shown the end
   const EARLY_MS = 150; // a control that ends so soon after the first words may only have shown that an answer began
-  const RENDER_MS = 100; // the time to render what came at the end of a response
-  const STUCK_PATIENCE = 3; // this many times the patience without activity: the page has forgotten to reset its control
+  const RENDER_MS = 100; // the time in which a page renders the end of a response
+  const STUCK_PATIENCE = 3; // after this many times the patience without activity, the page has forgotten to reset its control
   const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // the end of a text that does not stop in mid-sentence
-  const DOUBT_PATIENCE = 2; // this many times the patience if the new text may not be the answer, which may still come
-  const CLOSED_MS = 100; // the time until the page itself knows that its socket was closed
+  const DOUBT_PATIENCE = 2; // wait this many times the patience if the new text may not be the answer, because the answer may still come
+  const CLOSED_MS = 100; // the time until the page has noticed that its socket was closed
   const AFTER_BREAK_MS = 1500; // the time for a page to report a broken stream, or to reconnect
   const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
     "data-test-script-state", "data-state", "data-status"];
@@ -43,7 +43,7 @@
 
   const alarms = (selector) => seen(selector).map((element) => [element, look.plain(look.textOf(element))]);
 
-  // Hard busy signs end with the answer; soft ones (an animation, dots) may stay for ever.
+  // Hard signs of a busy app end with the answer. Soft signs (an animation, dots) may stay for ever.
   const hardBusy = () => {
     const { spec, before } = watch;
     if (before.enabled && !enabled(currentBox())) return true;
@@ -59,7 +59,7 @@
 
   const named = (selector) => seen(selector).map((element) => [element, look.textOf(element, told)]).filter(([, text]) => text);
 
-  // Answers by selector: those after the existing ones, or those that changed in place.
+  // Answers by a selector: elements after the existing elements, or elements that changed in place.
   const namedAnswer = () => {
     const now = named(watch.spec.answer);
     const before = watch.before.answers;
@@ -83,7 +83,7 @@
       if (!text || before.alarms.get(element) === text || element.matches("[role=log], [role=feed], :has([role=log])")) continue;
       if (spec.error) return text;
       if (isSaid(element, text)) continue;
-      // An error bubble is a (bad) answer; an alert inside the bubble is a notice of the page.
+      // A bubble with an error is an answer, although a wrong one. An alert inside the bubble is a notice of the page.
       const within = region && (look.holds(region, element) || look.holds(element, region));
       if (within && !element.matches("[role=alert], [aria-live=assertive]")) continue;
       if (FAULT.test(text) || /error/i.test(element.getAttribute("class") ?? "")) shown.push(text);
@@ -134,23 +134,23 @@
       && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
   };
 
-  // Whether the box is empty but nothing else shows that the page took the question. Until its channels are open it may wait.
-  // What it received shows nothing: a channel may have a heartbeat.
+  // Whether the box is empty, but nothing else shows that the page accepted the question. A page may wait until its
+  // channels are open. Received data proves nothing, because a channel may have a heartbeat.
   const isLost = (now, limits) => limits.lost_ms > 0 && now - Math.max(watch.sentAt, watch.connectedAt) >= limits.lost_ms
     && !watch.soft && !watch.sawHard && !watch.fresh?.echoes.length && !boxHolds();
 
-  // Only at the deadline: whether the page forgot to show that it is done. Its "stop" button is still there, but nothing
-  // has changed for long (no letter, no push, no animation), and the text ends like a sentence.
+  // Used only at the deadline: whether the page forgot to show that it is done. The page still has its "stop" button, but
+  // nothing has changed for a long time (no letter, no push, no animation), and the text ends like a sentence.
   const forgotten = (now, limits) => {
     const still = now - Math.max(watch.changedAt, watch.idleAt, look.lastPush);
     return watch.hard && !watch.broken && still >= STUCK_PATIENCE * limits.patience_ms && ENDS.test(watch.text) && !softBusy();
   };
 
-  // Whether a control showed that the answer is done, and only its last words came after that: some pages show it when
-  // they have received the answer, and continue to type it for a while.
+  // Whether a control showed that the answer is done, and only the last words came after that. Some pages show the end
+  // when they have received the answer, and continue to type the answer for a while.
   const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
 
-  // Whether that control may only have shown that the answer began.
+  // Whether this control may have shown only that the answer began.
   const endedEarly = () => !watch.spec.busy && watch.firstAt !== null && watch.idleAt - watch.firstAt < EARLY_MS;
 
   // The result to report now, or null to continue.
@@ -160,7 +160,7 @@
     if (watch.error && calm >= limits.firm_quiet_ms) return "error";
     if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
     if (now - watch.sentAt >= limits.deadline_ms) return forgotten(now, limits) ? "finished" : "deadline";
-    if (watch.cut && watch.changedAt <= watch.broken) return null; // after a break, an unlocked box does not mean a whole answer
+    if (watch.cut && watch.changedAt <= watch.broken) return null; // after a broken connection, an unlocked box does not mean a complete answer
     if (watch.hard) return null;
     if (!watch.text && watch.notice && now - watch.noticedAt >= AFTER_BREAK_MS) return noticed(watch.notice);
     if (watch.doubt) return calm >= DOUBT_PATIENCE * limits.patience_ms ? "finished" : null;
@@ -170,7 +170,7 @@
       return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
     }
     if (watch.soft) return calm >= limits.patience_ms ? ended() : null;
-    // A page renders a socket's data with a delay: a control may show "done" before the last words are there.
+    // A page renders the data of a socket with a delay. A control may show "done" before the last words are rendered.
     const firm = keptItsWord() && look.lastPush <= watch.sentAt;
     if (now - watch.watchedAt < limits.settle_ms) return null;
     if (calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms)) return ended();
@@ -183,10 +183,10 @@
     return "error";
   };
 
-  // An answer that only says that there is no answer is an error of the application.
+  // If the text only says that the app has no answer, it is an error of the app.
   const ended = () => (look.isNotice(look.plain(watch.text)) ? noticed(look.plain(watch.text)) : "finished");
 
-  // Why the text may not be an answer: it repeats the question ("echo"), or was on the page before it ("stood").
+  // Why the text may not be an answer: it repeats the question ("echo"), or was on the page before the question ("stood").
   const doubtOf = () => {
     const said = look.bare(watch.text);
     return watch.question.repeatedBy(said) ? "echo" : watch.doubt;
@@ -238,7 +238,7 @@
     watch.wake?.(THROTTLE_MS);
   };
 
-  // Stores the page's state before the question; after a navigation, `earlier` is that state.
+  // Stores the state of the page before the question. After a navigation, `earlier` is the state of the previous page.
   look.arm = (spec, earlier = null) => {
     look.disarm();
     look.closeTurn();
@@ -279,7 +279,7 @@
     watch = null;
   };
 
-  // Adds greeting lines that are known only now; returns whether the answer changes without them.
+  // Adds greeting lines that became known only now. Returns whether the answer changes without these lines.
   look.greet = (lines) => {
     if (!watch?.fresh) return false;
     const before = watch.text;
@@ -288,13 +288,14 @@
     return watch.text !== before;
   };
 
-  // The age of the document in ms, by the clock of its own timers.
+  // The age of the document in ms, by the document's own clock.
   look.age = () => performance.now();
 
   // All text of the page, line by line.
   look.says = () => look.lines().map((group) => group.text);
 
-  // The addresses that the page had asked for data more than once before the first question. Later polls may have brought the answer.
+  // The addresses from which the page fetched data more than once before the first question. Polls of other addresses
+  // may have brought the answer.
   look.polledBefore = () => {
     const places = performance.getEntriesByType("resource").filter((one) => /fetch|xmlhttprequest/.test(one.initiatorType) && one.startTime < look.firstAskedAt)
       .map((one) => one.name.split("?")[0]);
@@ -307,7 +308,8 @@
     watch?.wake?.(0);
   };
 
-  // Called when a request broke; `cut`: its response had begun. The page may learn of the end of a socket, by its `url`, later.
+  // Called when a request broke. `cut`: the response had begun. `url`: the address of a socket. The page may notice the
+  // end of a socket later.
   look.broke = async (cut = false, url = null) => {
     if (url) await new Promise((resolve) => { setTimeout(resolve, CLOSED_MS); });
     if (url && watch && look.endedAsAgreed(url, watch.sentAt)) return;
@@ -316,9 +318,9 @@
     watch?.wake?.(0);
   };
 
-  // Null without a watch: the page was left for another one meanwhile.
+  // Returns null without a watch, because the page was replaced with another page meanwhile.
   look.settled = (limits) => !watch ? null : new Promise((resolve, reject) => {
-    // The page may be half rendered, or its scripts may interfere: one failed check does not end the watch.
+    // The page may be incomplete, or its scripts may interfere. One failed check does not end the watch.
     const lookAgain = () => {
       try {
         observeAll();
