@@ -666,7 +666,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
     rival = _find_competing_time_or_date(claim, best, competing, reply)
     if rival is not None:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
-    # Two times may belong to two events: "we close at 4:15, so the last visitors come in at 3:30".
+    # Two times may belong to two events: "we close at 4:15, and the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
         and bool(claim.subject - best.key)

@@ -27,7 +27,7 @@ MIN_TOKENS: Final = 8
 """Minimum number of words of a report that are not in the issue. A report with fewer own words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
-"""Return the parts of a report. They are cached, so that each report is read once for all graders."""
+"""Return the parts of a report. The result is cached; each report is read once for all graders."""
 
 
 class TriageGrader(ABC):

@@ -181,7 +181,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether the batch has ended, so that its replies can be collected."""
+        """Whether the batch has ended. Then its replies can be collected."""
 
         async def attempt() -> bool:
             batch = await _call_api(lambda: self._sdk.messages.batches.retrieve(batch_id))

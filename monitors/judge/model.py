@@ -204,7 +204,7 @@ _PRICE_DATE = date(2026, 11, 22)
 def _build_claude_price(
     model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None
 ) -> PriceRow:
-    """Build a price row. ``prices``: input, cache write (5 minutes), cache write (1 hour), cache read, output."""
+    """Build a price row. The prices are for input, cache write (5 minutes and 1 hour), cache read, output."""
     put_in, write_5m, write_1h, read, put_out = map(Decimal, prices)
     return PriceRow(
         model=model,

@@ -52,7 +52,7 @@ class RequestLimit:
 
     async def wait_for_turn(self, requests: int) -> float:
         """Wait until a question with this many requests may be sent. Return the time of the event loop's clock."""
-        # A refusal during the wait moves the time, so the time is checked again.
+        # A refusal during the wait moves the time of the turn. The time is checked again.
         while (now := _now()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
             await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests

@@ -50,7 +50,7 @@ class Clause:
 
 
 class Passage(NamedTuple):
-    """A text split into tokens, figures and clauses, so that it can be compared with another text."""
+    """A text split into tokens, figures and clauses, for the comparison with another text."""
 
     scan: Scan
     figures: list[Figure]
@@ -112,7 +112,7 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
 
 
 def format_figure_names(figures: Sequence[Figure]) -> Words:
-    """Return figures as words, so that they can be compared with content words."""
+    """Return figures as words, for the comparison with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 

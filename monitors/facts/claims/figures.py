@@ -59,7 +59,7 @@ class Figure:
     per: frozenset[str] = frozenset()
     noun: frozenset[str] = frozenset()
     per_last: int = -1
-    """The last token of the rate if the rate follows the figure, else -1."""
+    """The last token of a rate that follows the figure. -1 if no rate follows."""
     said_free: bool = False
     """Whether the value is written as "free", "costs nothing" or "half"."""
     said_often: bool = False

@@ -149,7 +149,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     clause = next(
         (other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None
     )
-    if clause is None:  # the phrase is the label of a row, so it belongs to no clause
+    if clause is None:  # the phrase is the label of a row, which belongs to no clause
         return (
             PhraseStatus.OUTDONE
             if any(other_clause.is_cell for other_clause in passage.clauses)

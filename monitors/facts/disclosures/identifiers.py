@@ -2,7 +2,7 @@
 
 Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax, passport,
 voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is not
-distinctive, so the words before them decide.
+distinctive; the words before them decide.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def normalise_text(text: str) -> str:
 
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
 def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
-    """Return a value in a standard spelling, so that different spellings of one value are equal."""
+    """Return a value in a standard spelling. Different spellings of one value have the same result."""
     if kind is DisclosureKind.BIRTH_DATE and (date := build_date_key(text)):
         return date
     words = list_words(build_view(text).text.lower())

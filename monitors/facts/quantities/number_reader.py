@@ -60,7 +60,7 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
 class NumberSpan(NamedTuple):
     """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
-    ``bare``: only digits. ``worded``: a number in words, without digits (``one``, ``दो``).
+    ``bare`` is True for a number in digits only, and ``worded`` for a number in words only (``one``, ``दो``).
     """
 
     value: Decimal
@@ -78,7 +78,7 @@ class NumberReader(ScaleReader):
     """Read complete amounts from one text's tokens."""
 
     def read_amounts(self, at: int) -> list[NumberSpan]:
-        """Return the amounts that begin at token ``at``: none, one, or several (192.168.1.2)."""
+        """Return the amounts that begin at token ``at``. Digits such as 192.168.1.2 are several amounts."""
         token = self.token(at)
         if token.kind == NUMERAL:
             values = parse_numeral(token.text)

@@ -15,7 +15,7 @@ from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, 
 from monitors.facts.text import END, NUMERAL, SIGN, Token, parse_keys
 
 EXACT = Context(prec=60)
-"""The context of arithmetic on quantities: 60 digits, so that no written number is rounded."""
+"""The context of arithmetic on quantities. With 60 digits, no written number is rounded."""
 
 MAX_VALUE = Decimal("1e36")
 """The largest number that is read."""

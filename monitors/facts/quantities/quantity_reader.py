@@ -196,7 +196,7 @@ _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "m
 
 
 def read_quantities(reader: NumberReader, at: int) -> list[QuantityReading]:
-    """Read the quantities that begin at token ``at``: none, one, or several for digits of several numbers."""
+    """Return the quantities that begin at token ``at``. Digits such as 192.168.1.2 are several quantities."""
     before = None if reader.token(at).kind == NUMERAL else _read_currency_before(reader, at)
     if before is not None:
         read = _read_prefixed_money(reader, at, before)

@@ -646,7 +646,7 @@ def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
 def _has_new_value(
     clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False
 ) -> bool:
-    """Whether a clause has a figure or day that is not in the question. With ``names``: or a name or quote."""
+    """Whether a clause has a figure or day (with ``names``, also a name or quote) that is not in the question."""
     return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 

@@ -1,6 +1,6 @@
 """Ask a chat API over HTTP. The request is JSON, the response is JSON or a stream of server-sent events.
 
-No browser is used, so there are no screenshots. Each conversation starts with no cookies.
+No browser is used, and there are no screenshots. Each conversation starts without cookies.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class HttpClientPool:
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
         self._settings, self._headers, self._address, self._guard = settings, headers, address, guard
-        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so it is done only once
+        self._trust = httpx.create_ssl_context()  # takes 0.1 s and is done only once
         self._idle: list[GuardedClient] = []
 
     @asynccontextmanager

@@ -41,7 +41,7 @@ BREAKS = (
 )
 DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
-MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not contain it
+MAX_COMPRESSION = 6  # a text compresses to a third; a body below a sixth of the answer did not contain it
 MIN_POLLS = 3  # a page that sends this many requests to one address after one question is polling
 # A page has stopped polling after REST_PAUSES times its longest pause between two polls, at least after REST_S.
 # Then its scripts have detected the end of the answer.
@@ -55,7 +55,7 @@ class Stillness(StrEnum):
     """The state of the network after the text has stopped changing."""
 
     OPEN = "open"
-    """A request that started after the question is still open, so the answer may continue."""
+    """A request that started after the question is still open. The answer may continue."""
     ENDED = "ended"
     """All requests after the question have ended, and no other connection can bring more text."""
     RESTING = "resting"

@@ -426,7 +426,7 @@ async def _test_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greet
             forgotten = REMEMBERED not in (await new_conversation.ask(recall)).text.casefold()
             return NewChat(recalled=True, forgotten=forgotten, button_s=button_s, fresh_s=fresh_s)
     except ProbeError:
-        return None  # the three questions were answered, so this error is not the page's fault
+        return None  # the three questions were answered: this error is not the fault of the page
 
 
 async def _ask_trial_question(

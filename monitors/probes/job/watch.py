@@ -249,7 +249,7 @@ MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
 """Maximum number of stored events of a job: five for each step.
 
-A step has at most three events, so the events of `MAX_STEPS` steps always fit.
+A step has at most three events. The events of `MAX_STEPS` steps always fit.
 """
 
 
