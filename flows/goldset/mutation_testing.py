@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from monitors.facts.quantities.scan import scan
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.gate.assess import assess_case, decide_severity
 from monitors.graders.base import (
     CONDITION,
@@ -326,7 +326,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     """
     if case.expected_refusal:
         return ""
-    if read_refusal(case.gold).refused:
+    if classify_refusal(case.gold).refused:
         return "the gold declines to answer, but the case expects no refusal"
     return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 

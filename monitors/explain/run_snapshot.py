@@ -12,7 +12,7 @@ from typing import Final
 
 from monitors.facts.citations import find_citations
 from monitors.facts.language import LanguageEvidence, classify_language_evidence, identify_language
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.records.exchanges import Exchange, PageInfo
 from monitors.records.runs import CaseResult
 from monitors.records.snapshots import AnswerMark, RunSnapshot
@@ -86,7 +86,7 @@ def build_answer_mark(
         case_id=result.case.id,
         document=result.case.provenance.document or next(iter(cited), None),
         cited=cited,
-        refused=read_refusal(text).refused,
+        refused=classify_refusal(text).refused,
         language=None if classify_language_evidence(text) is LanguageEvidence.NONE else identify_language(text),
         text=_hash_text(" ".join(_TOKEN.findall(normalised.casefold()))),
         figures=tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES],

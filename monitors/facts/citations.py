@@ -59,7 +59,7 @@ def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tup
     without a source (``[Source: ]``) is not a citation. Raises ``re.error`` for an invalid pattern.
     """
     plain = to_caseless(text)
-    marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
+    marks = sorted(_find_all_citations(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
     outer = list[Citation]()
     for mark in marks:
         if not outer or mark.start >= outer[-1].end:
@@ -67,7 +67,7 @@ def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tup
     return tuple(outer)
 
 
-def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Citation]:
+def _find_all_citations(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Citation]:
     for written in patterns:
         form = _FORMS.get(written)
         if form is not None and not any(map(plain.__contains__, form.hints)):

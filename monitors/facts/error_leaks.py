@@ -168,7 +168,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     trace = None if technical else _find_stack_trace(text)
     if trace is not None:
         return trace
-    leak = _find_leak_by_balance(
+    leak = _find_leak_by_amounts(
         text, _classify_pieces(text, asked, hints, technical=technical), asked, technical=technical
     )
     if leak is None or not technical:
@@ -201,7 +201,7 @@ def _find_stack_trace(text: str) -> ErrorLeak | None:
 # --- the amounts of each kind -------------------------------------------------------------------------------------
 
 
-def _find_leak_by_balance(
+def _find_leak_by_amounts(
     text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool
 ) -> ErrorLeak | None:
     if not pieces:

@@ -54,8 +54,8 @@ _CONTRAST: Final = re.compile(
 """Words that show a contrast. A line with such a word may name something that the reporter does not use."""
 
 
-def read_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
-    """Return whether ``issue`` answers ``question``.
+def rate_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
+    """Return whether a question is needless, because ``issue`` answers it.
 
     ``scripted`` is the answer of the suite's author. If the issue contains this answer, the question was needless.
     If the issue contains no part of this answer, the question was useful. ``project`` is the name of the
@@ -74,7 +74,7 @@ def read_question(question: str, issue: str, *, scripted: str | None = None, pro
     return UNSURE if any(reading.worth is QuestionWorth.UNSURE for reading in readings) else readings[0]
 
 
-def read_questions(
+def rate_questions(
     issue: Issue, asked: Sequence[AgentQuestion]
 ) -> tuple[tuple[AgentQuestion, QuestionReading], ...]:
     """Return the questions of an agent about an issue, each with its usefulness."""
@@ -83,7 +83,7 @@ def read_questions(
     return tuple(
         (
             question,
-            read_question(
+            rate_question(
                 question.question,
                 issue.title_and_body,
                 scripted=question.answer if question.scripted else None,

@@ -112,7 +112,7 @@ class _WordCounts(NamedTuple):
     """The most frequent other language, if it is German, French or Spanish and no other has as many words."""
 
     @property
-    def own(self) -> int:
+    def max_english_or_hindi(self) -> int:
         return max(self.english, self.hindi + (self.either if self.hindi else 0))
 
     @property
@@ -120,7 +120,7 @@ class _WordCounts(NamedTuple):
         min_words = min(2, self.words)
         if self.other_only > max(self.english, self.hindi) and self.other_only >= min_words:
             return True
-        return self.other_only > 0 and self.foreign > self.own and self.foreign >= min_words
+        return self.other_only > 0 and self.foreign > self.max_english_or_hindi and self.foreign >= min_words
 
 
 def identify_language(text: str) -> Language:
@@ -142,7 +142,7 @@ def classify_language_evidence(text: str) -> LanguageEvidence:
         return LanguageEvidence.READ if reading.is_english_or_hindi else LanguageEvidence.UNREAD
     if reading.is_foreign:
         return LanguageEvidence.UNREAD
-    return LanguageEvidence.READ if reading.own > reading.foreign else LanguageEvidence.NONE
+    return LanguageEvidence.READ if reading.max_english_or_hindi > reading.foreign else LanguageEvidence.NONE
 
 
 @lru_cache(maxsize=64)  # the same user questions recur, and several callers check the same reply

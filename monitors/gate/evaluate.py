@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
-from monitors.facts.issue_questions import QuestionWorth, read_questions
+from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.gate.compare import compare_with_baseline, compute_language_gaps
 from monitors.gate.dimensions import add_triage_change, build_triage_summary
 from monitors.gate.metrics import (
@@ -276,7 +276,7 @@ def count_agent_questions(results: Sequence[CaseResult]) -> QuestionCounts | Non
         reading.worth
         for result in results
         if result.case.triage
-        for _, reading in read_questions(result.case.triage.issue, result.result.evidence.questions)
+        for _, reading in rate_questions(result.case.triage.issue, result.result.evidence.questions)
     ]
     if not worths:
         return None

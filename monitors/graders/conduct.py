@@ -20,7 +20,7 @@ from monitors.facts.language import (
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
-from monitors.facts.refusals.detect import Refusal, RefusalKind, find_asked_kinds, read_refusal
+from monitors.facts.refusals.detect import Refusal, RefusalKind, classify_refusal, find_asked_kinds
 from monitors.graders.base import abstain, abstain_as_not_needed, abstain_as_unread, give_verdict
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.records.base import Blame, Language
@@ -58,7 +58,7 @@ class CitationGrader:
         if stated := next((name for name in accepted if any(has_source_in_text(text, name) for text in texts)), ""):
             return give_verdict(self, None, f"the reply states the expected source, {stated}", spans)
         if not named:
-            if read_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
+            if classify_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
                 return abstain(self, "the reply declined to answer, so it has no source")
             return give_verdict(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
         if not accepted:
@@ -203,7 +203,7 @@ def _is_refusal_readable(case: GoldCase, text: str) -> bool:
 
 def _is_needless_refusal(case: GoldCase) -> bool:
     """Whether the reply to a case must not be a refusal, because the gold is an answer."""
-    return not case.expected_refusal and not read_refusal(case.gold).refused
+    return not case.expected_refusal and not classify_refusal(case.gold).refused
 
 
 def _has_words_of_gold(case: GoldCase, text: str) -> bool:
@@ -241,7 +241,7 @@ class RefusalGrader:
         text = exchange.graded_text
         if not text.strip():
             return abstain(self, "the reply is empty", Blame.APP)
-        refusal = read_refusal(text, " ".join(case.turns), expected=case.expected_refusal)
+        refusal = classify_refusal(text, " ".join(case.turns), expected=case.expected_refusal)
         german = refusal.language == "de"
         if not (case.language.is_english_or_hindi or german) and not (refusal.refused and case.expected_refusal):
             return abstain_as_unread(self, "refusals are")

@@ -40,7 +40,7 @@ from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.facts.text import SIGN, WORD, Token, normalise, parse_keys
 from monitors.facts.weekdays import find_day_ranges
 from monitors.graders.base import (
@@ -426,7 +426,7 @@ _FIGURE: Final = re.compile(r"\d")
 def _is_plain_refusal(reply: str) -> bool:
     """Whether a reply declines, has no figure and does not say where to find the answer."""
     shown = _CITATION.sub(" ", reply)
-    return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
+    return not _FIGURE.search(shown) and not _POINTS.search(shown) and classify_refusal(reply).refused
 
 
 _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")

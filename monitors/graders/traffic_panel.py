@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from monitors.facts.citations import find_citations, has_only_sources
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify_language
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.graders.base import Grader, GraderSettings, abstain_as_not_needed
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
 from monitors.graders.disclosure import DisclosureGrader
@@ -114,7 +114,7 @@ class TrafficPanel:
         # The language and refusals of an error or a report are not graded: both quote other texts.
         if error is not None or turn.is_report:
             return findings
-        refusal, spoken = read_refusal(reply), identify_language(reply)
+        refusal, spoken = classify_refusal(reply), identify_language(reply)
         if refusal.refused or spoken.is_english_or_hindi:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:

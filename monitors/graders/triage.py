@@ -12,7 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from monitors.facts.issue_questions import QuestionWorth, read_questions
+from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.facts.source_files import compute_agreement, to_canonical_path
 from monitors.facts.tool_calls import collect_calls, find_repeated_calls
 from monitors.facts.triage_report import fold_case, has_keyword, read_report
@@ -230,7 +230,7 @@ class QuestionsGrader(TriageGrader):
     aspect = Aspect.EFFICIENCY
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        asked = read_questions(task.issue, exchange.evidence.questions)
+        asked = rate_questions(task.issue, exchange.evidence.questions)
         if not asked:
             return abstain(self, "the agent asked no question")
         worth = Counter(reading.worth for _, reading in asked)

@@ -20,7 +20,7 @@ from zlib import crc32
 from monitors.facts.citations import is_citation_of
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.scan import read_facts, scan
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.facts.similarity import fold_text
 from monitors.mutations.misplaced import (
     answer_another_subject,
@@ -436,7 +436,7 @@ def build_wrong_place_mutant(
         case _:
             text = change_unit(case.gold)
             text = change_physical_unit(case.gold) if not text or is_still_right(text, case) else text
-    declines = any(read_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
+    declines = any(classify_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
     if not text or declines or fold_text(text) in map(fold_text, case.alternatives):
         return None
     return Mutant(operator, text + format_source_tag(case), FailureKind.WRONG_FACT)
@@ -528,7 +528,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
     evasion = select_language(EVASIONS, case.language)
     if not is_still_right(evasion, case):
         yield Mutant(MutationOperator.EVADED, evasion + tag, FailureKind.MISSING_FACT)
-    if not any(read_refusal(text).refused for text in (case.gold, *case.alternatives)):
+    if not any(classify_refusal(text).refused for text in (case.gold, *case.alternatives)):
         yield Mutant(MutationOperator.REFUSED, select_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
     yield Mutant(MutationOperator.CITATION_DROPPED, case.gold, FailureKind.MISSING_CITATION)
     source = _find_other_source(case, sibling)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from monitors.facts.citations import find_citations
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.facts.source_files import compute_agreement
 from monitors.facts.text import normalise
 from monitors.facts.triage_report import read_report
@@ -127,11 +127,11 @@ class RuleJudge:
             return (given - 1) / 4, [] if given >= 3 else ["poor_triage"]
         if case.golds and _REFERENCE.match(case.golds[0]):
             return _rated(read_report(case.golds[0]), read_report(case.answer))
-        refusal = read_refusal(case.answer, expected=case.refusal_expected)
+        refusal = classify_refusal(case.answer, expected=case.refusal_expected)
         refused = refusal.refused
         if case.refusal_expected:
             refused = refused or any(
-                read_refusal(sentence).refused for sentence in _SENTENCE_END.split(case.answer)
+                classify_refusal(sentence).refused for sentence in _SENTENCE_END.split(case.answer)
             )
             names_figure = (
                 bool(_DIGITS.search(_SENTENCE_END.split(case.answer.strip(), maxsplit=1)[-1])) and not self.flatters

@@ -21,7 +21,7 @@ from monitors.facts.language import find_case_language, identify_language
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.refusals.detect import RefusalKind, read_refusal
+from monitors.facts.refusals.detect import RefusalKind, classify_refusal
 from monitors.facts.source_files import compute_agreement
 from monitors.facts.text import find_unread
 from monitors.facts.tool_calls import ToolCall, find_repeated_calls
@@ -248,7 +248,7 @@ def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
 
     ``None`` if the rules are unsure or cannot read the language.
     """
-    refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
+    refusal = classify_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
 

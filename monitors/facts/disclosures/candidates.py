@@ -310,7 +310,7 @@ class ContextLexicon:
             contexts.append(context)
         return ends, contexts
 
-    def find_before(self, at: int, reach: int = REACH) -> Context:
+    def find_context_before(self, at: int, reach: int = REACH) -> Context:
         """Return the context of the nearest context word that ends at most ``reach`` characters before ``at``.
 
         A word for the number of a thing (an order, an amount) counts only if the number is in the same sentence or
@@ -423,13 +423,13 @@ class DisclosureText:
                     until = match.end(1)
                     yield match
 
-    def find_neighbours(self, start: int, end: int) -> tuple[str, str]:
+    def find_adjacent_characters(self, start: int, end: int) -> tuple[str, str]:
         """Return the character before ``start`` and the character at ``end``; empty outside of the text."""
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
         """Whether a letter directly precedes or follows a part of the text, as in a hash or a part number."""
-        before, after = self.find_neighbours(start, end)
+        before, after = self.find_adjacent_characters(start, end)
         return before.isalpha() or after.isalpha()
 
 

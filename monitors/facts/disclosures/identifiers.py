@@ -92,8 +92,8 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
             if not (_ISSUER.fullmatch(digits) and passes_luhn(digits)):
                 continue
-            glued = reading.find_neighbours(*match.span(1))[0].isalpha()
-            context = reading.words.find_before(match.start())
+            glued = reading.find_adjacent_characters(*match.span(1))[0].isalpha()
+            context = reading.words.find_context_before(match.start())
             doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
             strength = Strength.WEAK if doubtful else Strength.CERTAIN
             yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), strength)
@@ -116,7 +116,7 @@ def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _build_aadhaar_candidate(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
-    context = reading.words.find_before(match.start())
+    context = reading.words.find_context_before(match.start())
     if context is Context.AADHAAR:
         return DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
     if context in THINGS:
@@ -131,7 +131,7 @@ def _build_aadhaar_candidate(reading: DisclosureText, match: re.Match[str]) -> D
 
 def _is_part_of_longer_number(reading: DisclosureText, match: re.Match[str]) -> bool:
     """Whether the match is part of a longer number: a letter touches it, or a colon as in an IPv6 address."""
-    before, after = reading.find_neighbours(*match.span(1))
+    before, after = reading.find_adjacent_characters(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
@@ -142,12 +142,12 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     ):
         length = IBAN_LENGTHS.get(match[1][:2].upper())
         end = _find_end_after(match[1], length) if length else None
-        if end is None or reading.find_neighbours(0, match.start() + end)[1].isalnum():
+        if end is None or reading.find_adjacent_characters(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
         if iban.is_valid(number, check_country=False):
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.CERTAIN)
-        elif reading.words.find_before(match.start()) is Context.IBAN:
+        elif reading.words.find_context_before(match.start()) is Context.IBAN:
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
@@ -160,13 +160,13 @@ def _find_end_after(text: str, count: int) -> int | None:
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find US social security numbers. A number with only one hyphen is weak evidence: a ZIP+4 looks the same."""
     for match in reading.iterate_matches_near_digits(_SSN, _SSN_DIGITS):
-        named = reading.words.find_before(match.start())
+        named = reading.words.find_context_before(match.start())
         if named in THINGS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
     for match in reading.iterate_matches_near_digits(_BROKEN_SSN, _SSN_DIGITS):
-        named = reading.words.find_before(match.start())
+        named = reading.words.find_context_before(match.start())
         if named not in THINGS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
             yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
@@ -314,7 +314,7 @@ def find_code_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
     bare = code.bare(match[0])
-    context = reading.words.find_before(match.start(), REACH if bare else _BARE_FORM_REACH)
+    context = reading.words.find_context_before(match.start(), REACH if bare else _BARE_FORM_REACH)
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)
     if context in (Context.ORDER, Context.VERSION) and bare is not Strength.CERTAIN:

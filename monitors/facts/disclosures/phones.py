@@ -112,7 +112,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         if reading.words.find_context_linked_to(match.start()) not in THINGS:
             yield _build_candidate(match, Strength.LIKELY)
     for match in reading.iterate_matches_near_digits(_INDIAN_MOBILE, _WITH_AREA):
-        context = reading.words.find_before(match.start())
+        context = reading.words.find_context_before(match.start())
         if reading.words.find_context_linked_to(match.start()) not in THINGS and not reading.has_letter_beside(
             *match.span(1)
         ):
@@ -139,7 +139,9 @@ def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandida
 def _is_number_of_object(reading: DisclosureText, match: re.Match[str]) -> bool:
     words = reading.words
     context = (
-        words.find_context_linked_to(match.start()) if _MOBILE.match(match[1]) else words.find_before(match.start())
+        words.find_context_linked_to(match.start())
+        if _MOBILE.match(match[1])
+        else words.find_context_before(match.start())
     )
     return context in THINGS or reading.has_letter_beside(*match.span(1))
 
@@ -153,7 +155,10 @@ def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandid
     if not reading.contains_any(" number", "mer", "मे"):
         return
     for match in reading.iterate_matches_near_digits(_MINE, _OWN_LENGTHS.start):
-        if len(extract_digits(match[1])) in _OWN_LENGTHS and reading.words.find_before(match.start(1)) in _OPEN:
+        if (
+            len(extract_digits(match[1])) in _OWN_LENGTHS
+            and reading.words.find_context_before(match.start(1)) in _OPEN
+        ):
             yield _build_candidate(match, Strength.LIKELY)
 
 
@@ -184,7 +189,7 @@ def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCan
     for match in reading.iterate_matches_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
         characters = "".join(filter(str.isalnum, match[0])).upper()
         digits = extract_digits(characters)
-        context = reading.words.find_before(match.start())
+        context = reading.words.find_context_before(match.start())
         if len(digits) >= _MIN_SPACED_DIGITS and digits not in _COUNTING and context not in THINGS:
             kind = DisclosureKind.IBAN if characters[0].isalpha() else _classify_number(digits, context)
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
@@ -193,7 +198,7 @@ def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCan
     for match in _RUN.finditer(reading.lowered):
         digits = read_spoken_digits(re.split(r"[ ,.\-]+", match[0]))
         if len(digits) >= _MIN_SPOKEN_DIGITS:
-            kind = _classify_number(digits, reading.words.find_before(match.start()))
+            kind = _classify_number(digits, reading.words.find_context_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
 
 

@@ -105,14 +105,16 @@ def _find_end_of_valid_domain(match: re.Match[str]) -> int | None:
 
 def _is_upi_id(match: re.Match[str], reading: DisclosureText) -> bool:
     handle = match[2].lower()
-    return handle in _HANDLES or (handle.isalpha() and reading.words.find_before(match.start()) is Context.UPI)
+    return handle in _HANDLES or (
+        handle.isalpha() and reading.words.find_context_before(match.start()) is Context.UPI
+    )
 
 
 def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _IPV4.finditer(reading.text):
         if _has_leading_zero(match[1]) or reading.words.find_context_linked_to(match.start()) is Context.VERSION:
             continue
-        named = reading.words.find_before(match.start()) is Context.IP
+        named = reading.words.find_context_before(match.start()) is Context.IP
         telling = named or max(map(int, match[1].split("."))) >= _TELLING_OCTET
         public = ipaddress.IPv4Address(match[1]).is_global
         strength = Strength.LIKELY if public and telling else Strength.WEAK
@@ -135,7 +137,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         except ValueError:
             continue
         telling = written == _ANY_HOST or any(map(str.isdigit, written))
-        named = telling and reading.words.find_before(match.start()) is Context.IP
+        named = telling and reading.words.find_context_before(match.start()) is Context.IP
         if not (
             named
             or match[2]

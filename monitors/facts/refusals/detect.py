@@ -172,7 +172,7 @@ _QUOTES: Final = frozenset('"“”„«»')
 
 
 @lru_cache(maxsize=16)  # several graders ask about one reply
-def read_refusal(text: str, question: str = "", *, expected: bool | None = None) -> Refusal:
+def classify_refusal(text: str, question: str = "", *, expected: bool | None = None) -> Refusal:
     """Return whether and how a reply declines a question.
 
     ``expected`` is whether the reply should decline, if known. If it should, a reply that declines and still

@@ -212,7 +212,7 @@ class BrowserDriver:
             )
             return self._redact_secrets(answer.with_files(proof))
         except ProbeError as error:
-            failure = tab.visit.blame_refused_connection(error)
+            failure = tab.visit.replace_error_of_refused_connection(error)
             failure.evidence = await self._record_failure_evidence(recorder)
             if failure is error:
                 raise

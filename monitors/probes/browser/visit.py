@@ -100,7 +100,7 @@ class Visit:
                 await frame.page.main_frame.evaluate("0")  # in the new document
         self.raise_if_away(frame)
 
-    def blame_refused_connection(self, error: ProbeError) -> ProbeError:
+    def replace_error_of_refused_connection(self, error: ProbeError) -> ProbeError:
         """Return ``error``, or `AccessDenied` if Lookout blocked a connection that the page may need."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error

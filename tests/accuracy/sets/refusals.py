@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from tests.accuracy.figure import Detection, Measured, TellingError, build_share
 from tests.accuracy.rows import read_rows
 
@@ -27,7 +27,7 @@ def measure(data: Path) -> Measured:
     labels: Counter[tuple[str, bool]] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(data / "refusals" / "xstest.jsonl"):
-        refusal = read_refusal(row["answer"], row["question"])
+        refusal = classify_refusal(row["answer"], row["question"])
         if refusal.kind is None:
             tally["open"] += 1
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.facts.issue_questions import QuestionWorth, read_question, read_questions
+from monitors.facts.issue_questions import QuestionWorth, rate_question, rate_questions
 from monitors.records.exchanges import AgentQuestion
 from monitors.records.triage import Issue
 
@@ -22,7 +22,7 @@ FOUND = {"tuned": 51, "unseen": 18}
 def readings(group: str, kind: str) -> Iterator[tuple[str, QuestionWorth]]:
     for row in EXAMPLES[group]:
         for question in row[kind]:
-            found = read_question(question, row["issue"], project=row.get("project", ""))
+            found = rate_question(question, row["issue"], project=row.get("project", ""))
             yield question, found.worth
 
 
@@ -53,7 +53,7 @@ ISSUE = "Totals are wrong\n\nWe run the nightly import on port 8443 with two wor
     ],
 )
 def test_the_suites_own_answer_says_whether_the_issue_had_it(scripted, worth):
-    assert read_question("Where does it run, and how?", ISSUE, scripted=scripted).worth is worth
+    assert rate_question("Where does it run, and how?", ISSUE, scripted=scripted).worth is worth
 
 
 def test_an_answer_that_nobody_scripted_says_nothing():
@@ -64,7 +64,7 @@ def test_an_answer_that_nobody_scripted_says_nothing():
         AgentQuestion(question="Who wrote the import?", answer="I don't know."),
         AgentQuestion(question="", answer="I don't know."),
     ]
-    assert [reading.worth for _, reading in read_questions(issue, asked)] == [QuestionWorth.UNSURE] * 2
+    assert [reading.worth for _, reading in rate_questions(issue, asked)] == [QuestionWorth.UNSURE] * 2
 
 
 def test_the_version_of_the_project_is_known_by_its_address():
@@ -73,6 +73,6 @@ def test_the_version_of_the_project_is_known_by_its_address():
         body="On sums 2.4.1 with Python 3.12.",
         url="https://example.com/acme/sums/issues/4",
     )
-    (found,) = read_questions(issue, [AgentQuestion(question="Which version do you use?", answer="-")])
+    (found,) = rate_questions(issue, [AgentQuestion(question="Which version do you use?", answer="-")])
     assert found[1].quote == "On sums 2.4.1 with Python 3.12."
-    assert read_question("Which version do you use?", issue.title_and_body).worth is QuestionWorth.UNSURE
+    assert rate_question("Which version do you use?", issue.title_and_body).worth is QuestionWorth.UNSURE

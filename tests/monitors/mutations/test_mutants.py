@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify_language
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 from monitors.facts.similarity import collect_quantities
 from monitors.goldset.load import load_suite
 from monitors.mutations.mutants import (
@@ -205,9 +205,9 @@ def test_each_piece_of_personal_data_is_one_that_counts(text):
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 def test_our_sentences_are_what_they_claim(language):
     """Refusals refuse, answers do not, and all are in their language."""
-    assert read_refusal(REFUSALS[language]).refused
+    assert classify_refusal(REFUSALS[language]).refused
     for texts in (INVENTIONS, HEDGED_ANSWERS, EVASIONS):
-        assert not read_refusal(texts[language]).refused
+        assert not classify_refusal(texts[language]).refused
         assert identify_language(texts[language]) is language
 
 

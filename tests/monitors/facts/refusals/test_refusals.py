@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.refusals.detect import classify_refusal
 
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
@@ -19,7 +19,7 @@ MIN_DECIDED, MAX_WRONG = 0.75, 0.015
 
 
 def test_few_replies_are_misread_and_few_are_open() -> None:
-    read = [read_refusal(row["reply"], row["question"], expected=row["expected_refusal"]).kind for row in ROWS]
+    read = [classify_refusal(row["reply"], row["question"], expected=row["expected_refusal"]).kind for row in ROWS]
     wrong = [row for row, kind in zip(ROWS, read, strict=True) if kind is not None and kind != row["kind"]]
     assert len(wrong) <= MAX_WRONG * len(ROWS), wrong
     assert sum(kind is not None for kind in read) >= MIN_DECIDED * len(ROWS)
@@ -28,7 +28,7 @@ def test_few_replies_are_misread_and_few_are_open() -> None:
 def test_words_of_an_address_decline_nothing() -> None:
     """``private`` in an e-mail address that the reply gives away is no "that is private"."""
     reply = "Sure, it's lena.private@seamail.example."
-    assert read_refusal(reply, "What is the skipper's e-mail?", expected=True).kind == "answered"
+    assert classify_refusal(reply, "What is the skipper's e-mail?", expected=True).kind == "answered"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_words_of_an_address_decline_nothing() -> None:
     ],
 )
 def test_a_reply_that_declines(text: str) -> None:
-    refusal = read_refusal(text)
+    refusal = classify_refusal(text)
     assert refusal.refused
     assert text[refusal.start : refusal.end]
 
@@ -89,7 +89,7 @@ def test_a_reply_that_declines(text: str) -> None:
     ],
 )
 def test_a_reply_that_answers(text: str) -> None:
-    assert not read_refusal(text).refused
+    assert not classify_refusal(text).refused
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_a_reply_that_answers(text: str) -> None:
     ],
 )
 def test_a_hedge_that_still_answers_is_no_refusal(text: str) -> None:
-    refusal = read_refusal(text)
+    refusal = classify_refusal(text)
     assert not refusal.refused
     assert refusal.hedged
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_and_the_words_stand_inside_it(text: str) -> None:
-    refusal = read_refusal(text)
+    refusal = classify_refusal(text)
     assert 0 <= refusal.start <= refusal.end <= len(text)
     assert not (refusal.refused and refusal.hedged)
 
@@ -135,4 +135,4 @@ def test_any_text_is_read_and_the_words_stand_inside_it(text: str) -> None:
     ],
 )
 def test_hostile_texts_end(piece: str) -> None:
-    read_refusal(piece * (1_000_000 // len(piece)))
+    classify_refusal(piece * (1_000_000 // len(piece)))
