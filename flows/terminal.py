@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 from rich.cells import cell_len
 
 from flows.waiting import clear_waiting_line
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
 """A colour or a font weight in messages of libraries. Code 8 does not match, because it hides the text after it."""
@@ -108,7 +108,7 @@ def write_note(text: str) -> None:
 
 
 def _format_for_stream(stream: TextIO, text: str) -> str:
-    shown = write_invisible_as_code_points(text)
+    shown = replace_invisible_by_code_points(text)
     return wrap_lines(shown, shutil.get_terminal_size().columns) if stream.isatty() else shown
 
 
@@ -154,7 +154,9 @@ def write_data(document: str) -> None:
     """Write CSV, TOML or YAML to standard output. On a terminal, control characters are made visible."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
-    _write(stream, write_invisible_as_code_points(document.replace("\r\n", "\n")) if stream.isatty() else document)
+    _write(
+        stream, replace_invisible_by_code_points(document.replace("\r\n", "\n")) if stream.isatty() else document
+    )
 
 
 def get_byte_output() -> BinaryIO:
@@ -235,7 +237,7 @@ class _Guard:
         parts = _COLOUR.split(text)
         _write(
             self.unguarded,
-            "".join(part if n % 2 else write_invisible_as_code_points(part) for n, part in enumerate(parts)),
+            "".join(part if n % 2 else replace_invisible_by_code_points(part) for n, part in enumerate(parts)),
         )
         return len(text)
 

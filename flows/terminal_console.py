@@ -17,7 +17,7 @@ from rich.text import Text
 
 from flows.terminal import FailSafeStream
 from flows.waiting import clear_waiting_line
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 
 class TerminalConsole(Console):
@@ -45,14 +45,14 @@ class TerminalConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render like rich, with control characters made visible."""
         if isinstance(renderable, str):
-            renderable = write_invisible_as_code_points(renderable)
+            renderable = replace_invisible_by_code_points(renderable)
         for segment in super().render(renderable, options):
             text, style, control = segment
-            yield segment if control else Segment(write_invisible_as_code_points(text), style)
+            yield segment if control else Segment(replace_invisible_by_code_points(text), style)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Render like rich, but show a bell or a carriage return, which rich would remove."""
-        return super().render_str(write_invisible_as_code_points(text), **options)
+        return super().render_str(replace_invisible_by_code_points(text), **options)
 
 
 NAME_COLUMNS: Final = 10
@@ -74,7 +74,7 @@ def print_wrapped(console: Console, line: str, head: Text | str = "") -> None:
 
 def _wrap_rows(console: Console, line: str, head: Text) -> Iterator[Text]:
     width = max(console.width - head.cell_len, NAME_COLUMNS)
-    text = Text.from_markup(write_invisible_as_code_points(line))
+    text = Text.from_markup(replace_invisible_by_code_points(line))
     for number, row in enumerate(text.divide(_find_row_starts(text.plain, width))):
         row.rstrip()
         yield Text.assemble(" " * head.cell_len if number else head, row)

@@ -16,7 +16,7 @@ from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
 """The line appears after this many seconds without output. Therefore it does not flicker during short waits."""
@@ -84,7 +84,7 @@ class _WaitingLine:
         minutes, seconds = divmod(int(time.monotonic() - began_s), 60)
         took = f" … {minutes}:{seconds:02}"
         shown = (
-            _truncate(write_invisible_as_code_points(text), shutil.get_terminal_size().columns - 1 - len(took))
+            _truncate(replace_invisible_by_code_points(text), shutil.get_terminal_size().columns - 1 - len(took))
             + took
         )
         if shown != self._shown:

@@ -19,28 +19,28 @@ URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
 _NOISE = ("Input should be ", "Value error, ")
 
 
-def explain_error(
+def explain_validation_error(
     root: type[BaseModel], detail: Mapping[str, Any], renamed: Mapping[str, str] | None = None
 ) -> str:
     """Return one line that explains a pydantic error about the settings class ``root``.
 
     ``detail`` is one item of ``ValidationError.errors()``. ``renamed`` maps old keys to new keys, as in
-    `find_new_key`.
+    `find_new_name_of_key`.
     """
     place: Place = detail["loc"]
-    key = format_key(root, place)
-    if detail["type"] == "extra_forbidden" and (new := find_new_key(key, renamed or {})):
+    key = format_key_path_as_written(root, place)
+    if detail["type"] == "extra_forbidden" and (new := find_new_name_of_key(key, renamed or {})):
         return f"{key}: renamed to {new}"
     if detail["type"] == "extra_forbidden":
-        accepted_keys = [name for model in _find_models(root, place[:-1]) for name in model.model_fields]
-        suggestion = suggest_nearest(str(place[-1]), accepted_keys)
+        accepted_keys = [name for model in _list_models_at_place(root, place[:-1]) for name in model.model_fields]
+        suggestion = format_did_you_mean_hint(str(place[-1]), accepted_keys)
         accepted = f"; accepted: {', '.join(accepted_keys)}" if accepted_keys and not suggestion else ""
         return f"{key}: unknown key{suggestion}{accepted}"
     if detail["type"] == "missing":
         return f"{key}: missing; {_find_description(root, place)}"
     if detail["type"] == "union_tag_not_found":
         name = str(detail["ctx"]["discriminator"]).strip("'")
-        return f"{key}.{name}: missing; expected one of {', '.join(_list_tags(root, place, name))}"
+        return f"{key}.{name}: missing; expected one of {', '.join(_list_accepted_union_tags(root, place, name))}"
     if detail["type"] == "union_tag_invalid":
         context = detail["ctx"]
         return (
@@ -56,7 +56,7 @@ def explain_error(
     return f"{key}: {shown} is not accepted; expected {message}{_format_share_hint(detail)}"
 
 
-def find_new_key(key: str, renamed: Mapping[str, str]) -> str | None:
+def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
     """Return the new name of ``key``, or ``None`` if the key was not renamed.
 
     ``renamed`` maps old names to new names. ``*`` in an old name matches any part of a key. In the new name, ``*``
@@ -78,24 +78,24 @@ def _format_share_hint(detail: Mapping[str, Any]) -> str:
     return f" ({given / 100:g} for {given:g} %)" if 1 < given <= 100 else ""  # noqa: PLR2004 - percent
 
 
-def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
+def format_did_you_mean_hint(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
     """Return a hint with the most similar name, or an empty text if no name is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _list_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
+def _list_accepted_union_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
     """Return the accepted values of the key ``name``, which selects a branch of a union."""
-    fields = (model.model_fields.get(name) for model in _find_models(root, place))
+    fields = (model.model_fields.get(name) for model in _list_models_at_place(root, place))
     return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
 
 
 def _find_description(root: type[BaseModel], place: Place) -> str:
-    fields = (model.model_fields.get(str(place[-1])) for model in _find_models(root, place[:-1]))
+    fields = (model.model_fields.get(str(place[-1])) for model in _list_models_at_place(root, place[:-1]))
     return next((field.description for field in fields if field and field.description), "it is required")
 
 
-def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
+def _list_models_at_place(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
     """Return the settings classes that are possible at a place."""
     types: list[Any] = [root]
     for part in place:
@@ -103,7 +103,7 @@ def _find_models(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
     return [annotation for annotation in types if _is_model(annotation)]
 
 
-def format_key(root: type[BaseModel], place: Place) -> str:
+def format_key_path_as_written(root: type[BaseModel], place: Place) -> str:
     """Return the key of a place, as it is written in the file."""
     types: list[Any] = [root]
     shown: list[str] = []
@@ -123,23 +123,23 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
     if _is_model(annotation):
         field = annotation.model_fields.get(str(part))
         if field is not None:
-            return _list_branches(field.annotation)
+            return _list_union_types(field.annotation)
         return [annotation] if _has_union_tag(annotation, part) else []
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (dict, Mapping):
-        return _list_branches(inner[1])
+        return _list_union_types(inner[1])
     if origin in (tuple, list) and isinstance(part, int):
-        return _list_branches(inner[0])
+        return _list_union_types(inner[0])
     return []
 
 
-def _list_branches(annotation: Any) -> list[Any]:
+def _list_union_types(annotation: Any) -> list[Any]:
     """Return the types of a union. If the type is not a union, return only this type."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _list_branches(get_args(annotation)[0])
+        return _list_union_types(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return [branch for argument in get_args(annotation) for branch in _list_branches(argument)]
+        return [branch for argument in get_args(annotation) for branch in _list_union_types(argument)]
     return [annotation]
 
 

@@ -25,7 +25,7 @@ from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
 from monitors.errors import WarehouseError
 from monitors.plural import plural
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
@@ -149,7 +149,7 @@ def _convert_to_json_value(value: object) -> object:
 
 def _print_table(table: Table) -> None:
     """Print the rows as a table if it fits the terminal. Otherwise, print one block for each row."""
-    rows = [tuple(map(write_invisible_as_code_points, map(_format_terminal_cell, row))) for row in table.rows]
+    rows = [tuple(map(replace_invisible_by_code_points, map(_format_terminal_cell, row))) for row in table.rows]
     width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:
         _print_rows_as_grid(table.columns, rows)

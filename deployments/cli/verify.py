@@ -54,7 +54,7 @@ from monitors.alerts.redact import redact, redact_except_hosts
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
-from monitors.github.actions import is_actions, is_ci, parse_job
+from monitors.github.actions import is_ci, is_github_actions, parse_job
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.probes.readiness import can_read_serving_commit
@@ -312,7 +312,7 @@ def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: 
     """Verify the target, print the verdict, and return its exit code."""
     from flows.data_folder import get_runs_folder  # slow import
     from flows.runtime.run import load_request_config  # slow import
-    from monitors.reports.results_json import read_incorrect_cases
+    from monitors.reports.results_json import read_all_but_correct_cases
 
     report = run_verification(request, check_address=not as_json)
     if report is None:
@@ -321,7 +321,7 @@ def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: 
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
         folder = get_runs_folder(load_request_config(request)) / report.run_id
-        cases = read_incorrect_cases(folder / "results.json")
+        cases = read_all_but_correct_cases(folder / "results.json")
         print_verdict(
             make_terminal_console(), report, cases=cases, report_page=folder / "report.html", verbose=verbose
         )
@@ -465,7 +465,7 @@ def verify_command(
         settings = loaded.targets[name]
         loaded = loaded.with_target(name, settings.with_probe(settings.probe.with_concurrency(concurrency)))
     environment = get_environment()
-    change = parse_job(environment).change if is_actions(environment) else None
+    change = parse_job(environment).change if is_github_actions(environment) else None
     is_unknown = is_ci(environment) and not is_build_known(loaded, name, commit, change)
     request = VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh or is_unknown, change=change)
     return verify_and_print_verdict(request, as_json=as_json, verbose=verbose)

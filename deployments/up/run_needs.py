@@ -37,7 +37,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
     if target.login is not None:
         for key, named in target.login.secrets():
             yield partial(read_login_secret, f"{place}.login.{key}", named, environment)
-    tracing = config.find_tracing_settings(name)
+    tracing = config.find_tracing_settings_with_defaults(name)
     if tracing is not None:
         yield partial(
             check_variable_set, tracing.key_env, environment, f"{place}.langsmith needs it to read traces (key_env)"

@@ -43,7 +43,7 @@ async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receip
     without harm, for example after a missing reply from Slack.
     """
     ts, channel = alert.thread, alert.channel
-    if not alert.is_continuation or ts is None or channel is None:
+    if not alert.is_added_to_earlier_message or ts is None or channel is None:
         return None
     first = next((t for t in await _read_alert_threads(notifier) if (t.channel, t.ts) == (channel, ts)), None)
     if first is None or first.alerts[0].id == alert.id:

@@ -20,7 +20,7 @@ from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_waiting_actions
 from flows.alerting.send import send_outbox
 from flows.alerting.silence_summaries import record_silence_summaries
 from monitors.alerts.decide import decide_alerts
-from monitors.alerts.group import add_references, group_items_into_alerts
+from monitors.alerts.group import add_links_and_case_alerts, group_items_into_alerts
 from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation, compute_fingerprint
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
@@ -145,7 +145,9 @@ def decide_and_record_alerts(
             summary=summary.fill_empty_fields_from(RunSummary(production=notifier.production)),
         )
         evidence = f"{socket.gethostname()}:{notifier.store.database.file.parent}"
-        alerts = add_references(alerts, undelivered={**undelivered, **refused}, sent=sent, evidence=evidence)
+        alerts = add_links_and_case_alerts(
+            alerts, undelivered={**undelivered, **refused}, sent=sent, evidence=evidence
+        )
         book.record(decision.changed, alerts)
     return alerts
 

@@ -9,9 +9,9 @@ from monitors.alerts.redact import redact
 from monitors.records.explanations import Recheck
 from monitors.records.incidents import Alert, IncidentKind, Link, RunSummary
 from monitors.records.runs import RunReport, format_uncovered_cases
-from monitors.reports.figures import format_changes_briefly, format_common_causes
+from monitors.reports.figures import format_changes_since_pass_briefly, format_common_causes
 from monitors.reports.rechecks import format_recheck_briefly
-from monitors.reports.triage_summary import format_dimensions
+from monitors.reports.triage_summary import format_triage_changes_or_figures
 
 MAX_EXPLAINING_LINES = 3
 """Maximum number of lines that explain a failure: the recheck, common causes, and what changed.
@@ -29,7 +29,7 @@ def build_run_summary(
     # On-call readers do not need a line that says that failed cases have nothing in common.
     causes = format_common_causes(report.first_look) if report.first_look and report.first_look.causes else ()
     in_common = causes[: lines - 1]
-    changed = [*format_changes_briefly(report.what_changed, limit=lines - len(in_common))]
+    changed = [*format_changes_since_pass_briefly(report.what_changed, limit=lines - len(in_common))]
     # People roll back to the last deploy that passed, unless it is the deploy that fails now.
     last_pass = report.what_changed
     if last_pass is not None and last_pass.since is not None and last_pass.since_commit is not None:
@@ -42,7 +42,7 @@ def build_run_summary(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
         weighted=None if weighted is None else f"{weighted:.3f}",
-        dimensions=format_dimensions(report) or None,
+        dimensions=format_triage_changes_or_figures(report) or None,
         in_common=tuple(redact(cause, account_patterns=account_patterns) for cause in in_common),
         changed=tuple(redact(change, account_patterns=account_patterns) for change in changed),
         links=tuple(links),

@@ -400,7 +400,7 @@ def _select_unreported_part(
     if thread is None or alert.reason in THREAD_REASONS or alert.thread is not None:
         channel, thread = None, None
     whole = len(left) == len(alert.items)
-    return AlertPart(alert if whole else alert.with_items(left), channel=channel, thread=thread)
+    return AlertPart(alert if whole else alert.with_items_sorted_by_urgency(left), channel=channel, thread=thread)
 
 
 def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:

@@ -21,9 +21,9 @@ from monitors.github.pull_requests import (
     PullComment,
     State,
     is_git_commit,
-    post_comment,
+    post_or_update_comment,
     read_change,
-    set_final_status,
+    set_final_status_unless_newer,
     set_pending_status,
 )
 from monitors.records.runs import CaseResult, RunReport, Verdict
@@ -101,7 +101,7 @@ class GitHubDestination:
             link=self.log or self._build_github_page_url(commit),
             run_id=run_id,
         )
-        post = set_pending_status if state is State.PENDING else set_final_status
+        post = set_pending_status if state is State.PENDING else set_final_status_unless_newer
         return await self._call_and_return_errors(lambda api: post(api, status))
 
     def _build_github_page_url(self, commit: str) -> str:
@@ -124,7 +124,7 @@ class GitHubDestination:
             if self.pull_request is not None:
                 text = build_pull_request_comment(report, cases, redact=redact, name=self.name, log=self.log)
                 pull_comment = PullComment(name=self.name, run_id=report.run_id, text=text)
-                posted.append(await post_comment(api, self.pull_request, pull_comment))
+                posted.append(await post_or_update_comment(api, self.pull_request, pull_comment))
 
         errors = await self._call_and_return_errors(comment)
         errors += await self.post_commit_status(

@@ -49,7 +49,7 @@ from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.alerts.wording import FAILURE_TITLES
 from monitors.config.file import Config, load_config
-from monitors.config.sections import DrillSettings, ScheduleSettings, is_daily
+from monitors.config.sections import DrillSettings, ScheduleSettings, is_due_every_day
 from monitors.errors import NotifyRejected, NotifyTransient, WarehouseBusy, WarehouseError
 from monitors.plural import plural
 from monitors.records.base import UtcTime
@@ -119,7 +119,7 @@ def build_digest(
     waiting = count_alerts_to_send(store, target)
     all_incidents = tuple(store.load_incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
-    expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
+    expected = bool(setup.schedules.verify_cron) and is_due_every_day(setup.schedules.verify_cron)
     if not runs_of_day and setup.traffic is not None:  # a target with only live traffic may have no runs
         expected = expected and has_finished_run(store, target)
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None

@@ -283,7 +283,9 @@ class BuildBisection:
 
     def _build_report(self) -> BisectReport:
         posterior = self._search.compute_posterior()
-        groups = sorted(self._search.group_hypotheses(), key=lambda group: -sum(posterior[at] for at in group))
+        groups = sorted(
+            self._search.group_indistinguishable_hypotheses(), key=lambda group: -sum(posterior[at] for at in group)
+        )
         candidates = tuple(self._build_candidate(group, posterior) for group in groups)
         return BisectReport(
             target=self.target,

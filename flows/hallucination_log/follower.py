@@ -32,7 +32,7 @@ from monitors.alerts.liveness import (
     LOG_SILENT,
     LOG_UNREADABLE,
     find_log_silence,
-    format_log_silence,
+    name_and_describe_log_silence,
 )
 from monitors.alerts.observe import ObservationContext, build_hallucination_observation
 from monitors.alerts.settings import WatchdogSettings
@@ -290,7 +290,7 @@ class LogFollower:
         now = self.notifier.now()
         times = list_entry_times(self.notifier.store, self.notifier.target, now - timedelta(days=NORM_DAYS))
         silence = find_log_silence(times, now, self.watchdog)
-        return [] if silence is None else [Fault(*format_log_silence(silence))]
+        return [] if silence is None else [Fault(*name_and_describe_log_silence(silence))]
 
 
 FOLLOWED_AGAIN_TEXT: Final = "Lookout follows the log again."

@@ -61,7 +61,7 @@ class LineEncoder:
         for line in lines:
             reply = parse_reply(target, line, self._settings.fields)
             if isinstance(reply, BlockedReply):
-                kind = line.generation, not cursor.is_history(line.generation, line.offset)
+                kind = line.generation, not cursor.is_written_before_watching(line.generation, line.offset)
                 if kind not in templates:
                     templates[kind] = _RowTemplate(target, *kind, read_at)
                 encoded.append(templates[kind].fill_row(line, self._redact_unless_raw(reply)))

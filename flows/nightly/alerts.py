@@ -19,9 +19,9 @@ from flows.nightly.format import (
 )
 from monitors.alerts.observe import (
     ObservationContext,
-    build_case_observations,
     build_drift_observation,
     build_monitor_fault_observation,
+    build_severe_failure_observations,
     build_void_judge_observation,
     compute_fingerprint,
 )
@@ -89,7 +89,7 @@ def build_traffic_observations(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
     """Build one observation for each failure kind in the sample, with an example and the estimated rate."""
-    observations = build_case_observations(
+    observations = build_severe_failure_observations(
         results,
         target=context.target,
         run_id=context.run_id,
@@ -156,7 +156,7 @@ def _can_find_kind(kind: FailureKind | None, nightly: NightlyReport) -> bool:
     return (
         nightly.sampled > 0
         if kind in RULE_FAILURE_KINDS
-        else nightly.facts.total > 0 and not nightly.judging.is_short
+        else nightly.facts.total > 0 and not nightly.judging.has_too_few_verdicts
     )
 
 
@@ -274,7 +274,7 @@ def find_cleared_incident_kinds(report: NightlyReport) -> frozenset[IncidentKind
 
 def find_judge_faults(judging: Judging) -> Iterator[Fault]:
     """Yield a fault if the judge was asked and gave too few verdicts."""
-    if judging.is_short:
+    if judging.has_too_few_verdicts:
         reasons = "; ".join(judging.ungraded_because[:2]) or "the judge gave no reason"
         asked = judging.needed_judge_count - judging.void_grades
         yield Fault(

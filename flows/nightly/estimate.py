@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from flows.nightly.grading import has_disclosure_and_error_grades, is_unanswered_by_judge
 from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import list_distinct_kinds_worst_first
-from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_lowest_judge_rating
 from monitors.graders.traffic_panel import has_answer
 from monitors.judge.canaries import count_canaries
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
@@ -50,7 +50,12 @@ from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rate
 from monitors.stats.agreement import Confusion
 from monitors.stats.drift import add_nightly_run, restart_if_recovered, start_drift_test, summarise_drift
 from monitors.stats.ratings import Rated, compute_rating_mean
-from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
+from monitors.stats.stratified import (
+    add_rule_and_part_rates,
+    compute_counted_rate,
+    compute_counts_for_sequential_test,
+    estimate_failure_rate,
+)
 
 RULES: Final = "rules"
 """The name of the grader if a run has no judge."""
@@ -242,7 +247,7 @@ class NightlyEstimates:
             self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _would_wrong_fact_fail, kind)
         )
         if not any(result.fails for result in results):
-            return estimate_rate(
+            return estimate_failure_rate(
                 self._count_by_stratum(
                     (result, result.is_safe or result.by_rule, result.by_rule) for result in results
                 )
@@ -255,7 +260,7 @@ class NightlyEstimates:
             (result, result.by is not FactChecker.NOBODY or result.by_rule, result.by_rule or result.fails)
             for result in results
         )
-        return estimate_rate(self._count_by_stratum(graded), judged=judged, finite=False)
+        return estimate_failure_rate(self._count_by_stratum(graded), judged=judged, finite=False)
 
     def _estimate_rate(
         self, fails: Fails, would_wrong_fact_count: Fails, counted: RateEstimate | None = None
@@ -265,7 +270,7 @@ class NightlyEstimates:
         ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
         """
         results = list(self._assess_sample(fails, would_wrong_fact_count))
-        by_rule = counted or estimate_rate(
+        by_rule = counted or estimate_failure_rate(
             self._count_by_stratum((result, result.is_safe or result.by_rule, result.by_rule) for result in results)
         )
         passed = [result for result in results if result.is_safe and not result.by_rule]
@@ -276,7 +281,7 @@ class NightlyEstimates:
             return self._build_unknown_rate(len(results), passed)
         parts = self._estimate_rates_by_checker(passed, rest=1 - by_rule.rate)
         settled = sum(map(_has_fact_verdict, results))
-        return join_rates(by_rule, parts).with_graded_count(settled)
+        return add_rule_and_part_rates(by_rule, parts).with_graded_count(settled)
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
         graded = sum(result.by in {FactChecker.GOLD, FactChecker.JUDGE} for result in passed)
@@ -353,7 +358,7 @@ class NightlyEstimates:
         ]
         confusion = self._confusion if by is FactChecker.JUDGE else None
         return (
-            estimate_rate(strata, confusion=confusion, judged=by is FactChecker.JUDGE, finite=False)
+            estimate_failure_rate(strata, confusion=confusion, judged=by is FactChecker.JUDGE, finite=False)
             if strata
             else None
         )
@@ -486,7 +491,7 @@ def update_drift(
         and due_at - state_before.alarm.raised >= DRIFT_REFERENCE_AFTER
     ):
         state_before = start_drift_test(state_before.graded_by, NEW_REFERENCE_REASON)
-    failures, graded = compute_sequential_counts(failed)
+    failures, graded = compute_counts_for_sequential_test(failed)
     state = restart_if_recovered(
         add_nightly_run(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
     )
@@ -554,7 +559,7 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
 
     ``rate`` is the estimate from the grades of rules.
     """
-    if isinstance(rate, RateEstimate) and rate.is_counted:
+    if isinstance(rate, RateEstimate) and rate.is_counted_not_estimated:
         return "counted in every conversation, so without an interval"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
         return ""
@@ -593,7 +598,7 @@ def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated
     rated = [
         Rated(float(rating), result.case.cluster_or_repository or place)
         for place, result in enumerate(reports)
-        if (rating := find_rating(result.assessment)) is not None
+        if (rating := find_lowest_judge_rating(result.assessment)) is not None
     ]
     if not reports:
         return None

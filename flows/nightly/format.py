@@ -167,9 +167,9 @@ def format_rate_text(rate: Rate, reviews: int = 0) -> str:
     """Format a rate with its interval and the number of graded conversations, or why the rate is unknown."""
     if not isinstance(rate, RateEstimate):
         return f"unknown: {rate.why}"
-    if rate.is_counted:
+    if rate.is_counted_not_estimated:
         return f"{rate.text_without_interval} (all {plural(rate.conversations, 'conversation')} checked)"
-    judge = ", uncorrected for the judge's errors" if rate.is_uncorrected else ""
+    judge = ", uncorrected for the judge's errors" if rate.is_judged_but_uncorrected else ""
     if rate.corrected:
         judge = ", corrected for the judge's errors" + (f" by {plural(reviews, 'review')}" if reviews else "")
     return f"{rate.text} of {rate.conversations:,}, graded {rate.graded:,} of {rate.sampled:,} sampled{judge}"

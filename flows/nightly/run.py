@@ -361,7 +361,7 @@ class NightlyRun:
         With a judge, the test compares the rate of wrong facts. Without a judge, it compares the rate of failures
         that rules found. If a judge is configured and gave no valid verdict, the test does not change.
         """
-        if judging.judged and not judging.is_short and not judging.void_groups:
+        if judging.judged and not judging.has_too_few_verdicts and not judging.void_groups:
             counts = estimates.count_fact_failures_by_stratum()
         elif self._context.judge.settings is None:
             counts = estimates.count_rule_failures_by_stratum(except_kinds=CENSUS_FAILURE_KINDS)

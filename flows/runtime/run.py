@@ -116,7 +116,7 @@ def require_valid_request(request: VerifyRequest) -> None:
     config = load_request_config(request)
     configured = config.require_target(request.target)
     refuse_production_settings(config, request.target, os.environ)
-    tracing = config.find_tracing_settings(request.target)
+    tracing = config.find_tracing_settings_with_defaults(request.target)
     if tracing is not None:
         load_tracing_key(tracing, os.environ)
     if configured.experiments is not None:
@@ -269,7 +269,7 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     address, folder = context.target.address, context.folder
     script = build_scripted_replies(context.suite.cases)
     async with AsyncExitStack() as stack:
-        tracing = context.config.find_tracing_settings(context.target.name)
+        tracing = context.config.find_tracing_settings_with_defaults(context.target.name)
         traces = await stack.enter_async_context(open_traces(tracing, os.environ)) if tracing else None
         opening = open_driver(
             address, settings, folder=folder, environment=os.environ, login=login, traces=traces, script=script

@@ -21,7 +21,7 @@ from typing import Any, Final
 from flows.deploys.github_deployments import select_triggers_polled_at_github
 from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import Config
-from monitors.config.sections import ScheduleSettings, is_daily
+from monitors.config.sections import ScheduleSettings, is_due_every_day
 from monitors.records.base import Record, UtcTime
 
 SIGN_OF_LIFE_S: Final = 3600.0
@@ -302,4 +302,4 @@ def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSett
 
 
 def _compute_late_after_s(config: Config, cron: str) -> float | None:
-    return config.watchdog.missing_run_h * 3600 if is_daily(cron) else None
+    return config.watchdog.missing_run_h * 3600 if is_due_every_day(cron) else None

@@ -21,17 +21,17 @@ from flows.verify.run_state import LiveRun
 from monitors.alerts.observe import (
     ObservationContext,
     build_app_down_observation,
-    build_case_observations,
     build_failed_deploy_observation,
     build_failed_gate_observation,
     build_monitor_fault_observation,
+    build_severe_failure_observations,
     build_void_judge_observation,
-    select_failed_cases,
+    summarise_failed_cases_for_gate,
 )
 from monitors.alerts.resolve import ResolutionScope, build_resolution_scope
 from monitors.alerts.wording import TRAFFIC_CASE
 from monitors.errors import ProbeError, WarehouseError
-from monitors.explain.what_changed import list_changed_settings
+from monitors.explain.what_changed import list_solely_changed_probe_settings
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
@@ -62,7 +62,7 @@ class EarlyAlerts:
 
     def on_result(self, result: CaseResult) -> None:
         """Queue an alert if the result is a severe failure."""
-        observations = build_case_observations(
+        observations = build_severe_failure_observations(
             [result],
             target=self._at.target,
             run_id=self._at.run_id,
@@ -137,7 +137,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
     """Build all observations of a run: failed cases, the failed gate, outages and faults of Lookout."""
     context, observed_in = run.context, build_observation_context(run)
     observations = list(
-        build_case_observations(
+        build_severe_failure_observations(
             run.results,
             target=context.target.name,
             run_id=context.run_id,
@@ -149,7 +149,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
         )
     )
     if report.verdict is Verdict.FAIL:
-        failed = select_failed_cases(
+        failed = summarise_failed_cases_for_gate(
             run.results,
             settings=context.config.alerts,
             account_patterns=observed_in.account_patterns,
@@ -292,7 +292,7 @@ def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tup
         return False, ""
     if last_run is None or last_run.snapshot is None:
         return False, ""
-    if changed := list_changed_settings(report.snapshot, last_run):
+    if changed := list_solely_changed_probe_settings(report.snapshot, last_run):
         tables = " and ".join(f"[targets.{name}{'.probe' if table == 'probe' else ''}]" for table in changed)
         are = "are" if len(changed) > 1 else "is"
         return True, (

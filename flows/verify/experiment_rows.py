@@ -13,7 +13,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from monitors.gate.metrics import get_weight, select_graded_cases, select_worst_repeats
+from monitors.gate.metrics import collect_graded_case_ids, get_weight, select_worst_repeats
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating_grade
 from monitors.gate.settings import Weights
 from monitors.platforms.platform import ExperimentRow, Json, Score
@@ -39,7 +39,7 @@ class CaseWeights:
         all_assessments = tuple(assessments)
         folded = select_worst_repeats(all_assessments)
         outage = any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons)
-        graded = select_graded_cases(folded, outage=outage)
+        graded = collect_graded_case_ids(folded, outage=outage)
         self._worst = {assessment.case_id: assessment for assessment in folded if assessment.case_id in graded}
         self._asked = Counter(assessment.case_id for assessment in all_assessments)
         self._weights = weights

@@ -59,7 +59,7 @@ from monitors.alerts.redact import build_redactor, redact
 from monitors.alerts.resolve import LEFT_SUITE
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
-from monitors.explain.run_attributes import find_run_causes
+from monitors.explain.run_attributes import find_causes_of_failed_cases
 from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate_results
 from monitors.probes.readiness import can_read_serving_commit
@@ -203,7 +203,9 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
         compute_severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
     in_common = await asyncio.to_thread(
-        find_run_causes, run.results, partial(redact, account_patterns=context.configured.graders.account_patterns)
+        find_causes_of_failed_cases,
+        run.results,
+        partial(redact, account_patterns=context.configured.graders.account_patterns),
     )
     snapshot = await asyncio.to_thread(build_run_snapshot, run)
     accepted = await asyncio.to_thread(find_last_pass, run, baseline)

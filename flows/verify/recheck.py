@@ -23,10 +23,10 @@ from monitors.errors import ConfigError, MonitorError
 from monitors.explain.recheck import (
     RecheckPlan,
     build_previous_address,
-    count_rechecks,
+    count_recheck_outcomes_by_case,
     identify_previous_build,
     is_same_build,
-    list_named_builds,
+    list_build_names_in_answer,
     plan_recheck,
     select_severe_failures,
 )
@@ -139,7 +139,9 @@ class Rechecker:
         if previous is not None:
             previous = previous.with_problem(redact(previous.problem, account_patterns=patterns))
         return Recheck(
-            cases=count_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
+            cases=count_recheck_outcomes_by_case(
+                self._plan.cases, self._answers, with_previous=previous is not None
+            ),
             left_out=self._plan.left_out,
             problem=redact(self.problem, account_patterns=patterns),
             previous=previous,
@@ -292,7 +294,7 @@ class Rechecker:
     def _store_and_count_answer(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
         """Store a result in the journal and count it as an answer."""
         context, probe_result = self._run.context, result.result
-        builds = list_named_builds(probe_result) if isinstance(probe_result, Exchange) else ()
+        builds = list_build_names_in_answer(probe_result) if isinstance(probe_result, Exchange) else ()
         costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
         answer = RecheckAnswer(
             run_id=context.run_id,

@@ -66,7 +66,7 @@ def format_digest_headline(digest: Digest) -> str:
     return f"{SEVERITY_MARKS[worst]} {len(unresolved):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {place}"
 
 
-def format_open_incidents(digest: Digest) -> tuple[str, ...]:
+def format_worst_open_incidents(digest: Digest) -> tuple[str, ...]:
     """Return one line per open incident, worst first. The last line counts the incidents that are not listed."""
     unresolved = digest.open_incidents
     lines = [_format_open_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]

@@ -91,7 +91,7 @@ def group_items_into_alerts(
     return tuple(sorted(alerts, key=lambda alert: (-alert.severity, alert.kind.value, alert.id)))
 
 
-def add_references(
+def add_links_and_case_alerts(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
     """Return the messages with references: to the alerts of a gate's cases, to an earlier run, and to the evidence.

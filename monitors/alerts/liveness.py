@@ -157,7 +157,7 @@ def find_log_silence(
     )
 
 
-def format_log_silence(silence: LogSilence) -> tuple[str, str]:
+def name_and_describe_log_silence(silence: LogSilence) -> tuple[str, str]:
     """Return the name of the fault and its text.
 
     The text does not blame the application, because the application may be healthy.

@@ -12,7 +12,7 @@ from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Final, NamedTuple
 
-from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_with_address
+from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_with_unmasked_address
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, format_ids
 from monitors.facts.triage_report import read_report
@@ -85,7 +85,7 @@ def build_failed_gate_observation(
     """Build the observation of a run with the verdict FAIL.
 
     The severity is 3 if a case of severity 3 failed. Otherwise it is 2. ``failed`` is the result of
-    `select_failed_cases`.
+    `summarise_failed_cases_for_gate`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -226,7 +226,7 @@ def _build_observation(
         commit=at.commit,
         owner=at.owner,
         title=make_excerpt(title or KIND_WORDS[kind], limit=MAX_REASON_CHARACTERS),
-        reason=make_excerpt_with_address(
+        reason=make_excerpt_with_unmasked_address(
             detail or KIND_WORDS[kind],
             at.address,
             limit=MAX_REASON_CHARACTERS,
@@ -251,7 +251,7 @@ MAX_CASE_REASON_CHARACTERS: Final = 300
 MAX_UNGRADED_NAMED: Final = 3
 
 
-def build_case_observations(
+def build_severe_failure_observations(
     results: Sequence[CaseResult],
     *,
     target: str,
@@ -294,7 +294,7 @@ def build_case_observations(
             blame=Blame.APP,
             failure_kind=kind,
             case_id=case.id,
-            right_answers=((case.id, case.right_answer_sha256),),
+            right_answers=((case.id, case.question_and_answer_sha256),),
             policy_row=assessment.policy_row,
             commit=commit,
             title=make_excerpt(title, limit=settings.excerpt_characters, account_patterns=account_patterns),
@@ -313,7 +313,7 @@ def build_case_observations(
     return tuple(worst.values())
 
 
-def select_failed_cases(
+def summarise_failed_cases_for_gate(
     results: Sequence[CaseResult],
     *,
     settings: AlertSettings,
@@ -362,7 +362,7 @@ def select_failed_cases(
         examples=tuple(examples),
         others=others,
         failed_cases=tuple(result.case.id for result in worst),
-        right_answers=tuple((result.case.id, result.case.right_answer_sha256) for result in worst),
+        right_answers=tuple((result.case.id, result.case.question_and_answer_sha256) for result in worst),
         cases_with_alerts=with_alerts,
     )
 

@@ -162,7 +162,7 @@ def compute_action_changes(
         case ActionKind.RESOLVE:
             return _resolve_incidents(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _mark_as_false_alarm(context, incidents, now, settings)
+            return _resolve_and_silence_false_alarms(context, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
             return _draft_gold_cases(context, now, account_patterns)
         case _:
@@ -203,7 +203,7 @@ def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], no
     )
 
 
-def _mark_as_false_alarm(
+def _resolve_and_silence_false_alarms(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
     """Return the changes that label the findings as wrong, and that resolve and silence their incidents.

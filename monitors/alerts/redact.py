@@ -205,7 +205,7 @@ def make_excerpt(
     return redact_part(cut)
 
 
-def make_excerpt_with_address(
+def make_excerpt_with_unmasked_address(
     text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()
 ) -> Redacted:
     """Make an excerpt, but do not redact the configured ``address``."""

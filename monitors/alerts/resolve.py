@@ -44,7 +44,7 @@ class ResolutionScope(Record):
     graded: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """Hashes of the right answers of the cases that passed (`GoldCase.right_answer_sha256`)."""
+    """Hashes of the right answers of the cases that passed (`GoldCase.question_and_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
     """The part of Lookout that ran. It cannot resolve faults of Lookout that another part reported."""
@@ -127,7 +127,7 @@ def build_resolution_scope(
         graded=frozenset(graded),
         passed=frozenset(graded - failed),
         right_answers=tuple(
-            {r.case.id: r.case.right_answer_sha256 for r in results if r.case.id in graded - failed}.items()
+            {r.case.id: r.case.question_and_answer_sha256 for r in results if r.case.id in graded - failed}.items()
         ),
         cleared=frozenset(cleared) | cleared_by_answer,
     )

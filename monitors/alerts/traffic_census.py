@@ -156,7 +156,11 @@ def find_ended_census_incidents(
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
         if case in open_cases and rate is not None and tonight.whole:
-            text = _explain_absence(rate, earlier) if kind.always_fails else _explain_return_to_usual(rate, earlier)
+            text = (
+                _explain_end_by_no_findings(rate, earlier)
+                if kind.always_fails
+                else _explain_end_by_usual_rate(rate, earlier)
+            )
             if text:
                 yield Ending(case, text)
 
@@ -263,7 +267,7 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
     return f"{counts}{times}{earlier}.{shown}"
 
 
-def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+def _explain_end_by_no_findings(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     """Return why the incident has ended. Empty if it goes on, or if the absence of findings may be chance."""
     if rate.found:
         return ""
@@ -286,7 +290,7 @@ def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} had this fault.{last or ''}"
 
 
-def _explain_return_to_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+def _explain_end_by_usual_rate(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     nightly_runs = [
         _build_count(earlier_rate)
         for nightly in earlier

@@ -34,7 +34,13 @@ from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, parse_dataset_address
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
-from monitors.problems import URL_CREDENTIALS, explain_error, find_new_key, format_key, suggest_nearest
+from monitors.problems import (
+    URL_CREDENTIALS,
+    explain_validation_error,
+    find_new_name_of_key,
+    format_did_you_mean_hint,
+    format_key_path_as_written,
+)
 from monitors.records.base import Identifier
 from monitors.records.self_checks import DRILL_TARGET
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
@@ -150,7 +156,7 @@ class TargetConfig(BaseModel):
         """Return the target with other probe settings."""
         return self.model_copy(update={"probe": probe})
 
-    def with_address(self, address: str) -> Self:
+    def with_address_instead_of_space(self, address: str) -> Self:
         """Return the target with another address and without its Space."""
         return self.model_copy(update={"url": address, "space": None})
 
@@ -287,7 +293,7 @@ class Config(BaseModel):
             if silence.target is not None and silence.target not in self.targets:
                 raise ValueError(
                     f"silences.{number}.target: target {silence.target!r} does not exist"
-                    f"{suggest_nearest(silence.target, self.targets)}; accepted: {', '.join(self.targets)}"
+                    f"{format_did_you_mean_hint(silence.target, self.targets)}; accepted: {', '.join(self.targets)}"
                 )
         return self
 
@@ -298,7 +304,7 @@ class Config(BaseModel):
             raise ValueError(f"choose another target name: Lookout stores its drills under {DRILL_TARGET}")
         return targets
 
-    def find_tracing_settings(self, target: str) -> TracingSettings | None:
+    def find_tracing_settings_with_defaults(self, target: str) -> TracingSettings | None:
         """Return a target's tracing settings, or ``None`` if the target has no table ``langsmith``.
 
         Values that this table lacks come from the table `[langsmith]`.
@@ -310,7 +316,7 @@ class Config(BaseModel):
         """Return the configuration with ``target`` under this name."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
-    def with_gate_of_job(self, gate: GateSettings) -> Self:
+    def with_gate_without_github_posts(self, gate: GateSettings) -> Self:
         """Return the configuration with the gate of a CI job. The job posts the results to GitHub, not the run."""
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
@@ -330,7 +336,7 @@ class Config(BaseModel):
         target_config = self.targets.get(name)
         if target_config is None:
             raise ConfigError(
-                f"target {name!r} does not exist{suggest_nearest(name, self.targets)}; accepted: "
+                f"target {name!r} does not exist{format_did_you_mean_hint(name, self.targets)}; accepted: "
                 f"{', '.join(self.targets)}"
             )
         return target_config
@@ -399,7 +405,7 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
     except ValidationError as error:
         renamed = tomllib.loads(renamed_keys.read_text(encoding="utf-8"))
         lines = dict.fromkeys(
-            explain_error(Config, dict(detail), renamed)
+            explain_validation_error(Config, dict(detail), renamed)
             for detail in _list_errors_without_followups(error, renamed)
         )
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
@@ -413,7 +419,7 @@ def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str,
     """
     errors = error.errors()
     unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]
-    new_names = {find_new_key(format_key(Config, place), renamed) for place in unknown}
+    new_names = {find_new_name_of_key(format_key_path_as_written(Config, place), renamed) for place in unknown}
 
     def follows(detail: ErrorDetails) -> bool:
         place = detail["loc"]
@@ -424,9 +430,9 @@ def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str,
                 if unknown_place is not detail
             )
         beside = (str(unknown_place[-1]) for unknown_place in unknown if unknown_place[:-1] == place[:-1])
-        is_renamed = format_key(Config, place) in new_names
+        is_renamed = format_key_path_as_written(Config, place) in new_names
         return detail["type"] == "missing" and (
-            is_renamed or any(suggest_nearest(name, [str(place[-1])]) for name in beside)
+            is_renamed or any(format_did_you_mean_hint(name, [str(place[-1])]) for name in beside)
         )
 
     return [detail for detail in errors if not follows(detail)]

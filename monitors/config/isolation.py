@@ -27,17 +27,20 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
     The error lists all of them. Keys are compared by their values in ``environment``. No message shows these
     values.
     """
-    tracing, experiments = config.find_tracing_settings(target), find_experiment_settings(config, target)
+    tracing, experiments = (
+        config.find_tracing_settings_with_defaults(target),
+        find_experiment_settings(config, target),
+    )
     conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
     for settings in (tracing, experiments):
         if settings is not None:
             conflicts += [
                 *iterate_production_conflicts(settings, environment),
-                *_iterate_shared_traffic_sources(config, settings, environment),
+                *_iterate_traffic_source_conflicts(config, settings, environment),
             ]
     if config.langsmith is not None:
         conflicts += iterate_production_conflicts(config.langsmith, environment)
-    conflicts += iterate_production_judge_keys(config.judge, environment)
+    conflicts += iterate_judge_key_conflicts(config.judge, environment)
     if conflicts:
         why = " It writes experiments." if experiments else ""
         why = " Its suite may run only against staging, because it has a table `langsmith`." if tracing else why
@@ -66,7 +69,7 @@ def iterate_production_conflicts(settings: LangSmithSettings, environment: Mappi
         )
 
 
-def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
+def iterate_judge_key_conflicts(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a text for each judge that uses a production key."""
     for model in judge.models if judge is not None else ():
         for named in judge.production_key_variables if judge is not None else ():
@@ -93,11 +96,11 @@ def refuse_production_address(config: Config, target: str, address: str) -> None
 
     A target without a table ``langsmith`` is not checked.
     """
-    tracing = config.find_tracing_settings(target)
+    tracing = config.find_tracing_settings_with_defaults(target)
     conflicts = (
         []
         if tracing is None
-        else list(_iterate_production_hosts(config, target, tracing, {_parse_host_and_port(address)}))
+        else list(_iterate_production_host_conflicts(config, target, tracing, {_parse_host_and_port(address)}))
     )
     if conflicts:
         raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
@@ -108,12 +111,12 @@ def _iterate_address_conflicts(config: Config, target: str, settings: TracingSet
         yield f'targets.{target}.environment is "production": choose a staging target'
     own = _parse_host_and_port(build_target_record(target, config.require_target(target)).address)
     other_addresses = (config.require_target(target).probe.job.url, config.require_target(target).previous_url)
-    yield from _iterate_production_hosts(
+    yield from _iterate_production_host_conflicts(
         config, target, settings, {own, *(_parse_host_and_port(address) for address in other_addresses if address)}
     )
 
 
-def _iterate_production_hosts(
+def _iterate_production_host_conflicts(
     config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
 ) -> Iterator[str]:
     if settings.production_url is not None and _parse_host_and_port(settings.production_url) in own_hosts:
@@ -127,7 +130,7 @@ def _iterate_production_hosts(
             )
 
 
-def _iterate_shared_traffic_sources(
+def _iterate_traffic_source_conflicts(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a text for each production traffic source that uses the same project or key."""

@@ -24,7 +24,7 @@ _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}
 _EVERY_DAY: Final = ["*", "*", "*"]
 
 
-def _parse_cron_line(line: str) -> str:
+def _normalise_valid_cron_line(line: str) -> str:
     """Return a cron line with single spaces between its five fields, or `OFF`.
 
     Raises ``ValueError`` if it is invalid.
@@ -56,10 +56,10 @@ def _is_cron_part(part: str, minimum: int, maximum: int) -> bool:
     return all(minimum <= value <= maximum for value in values) and values == sorted(values)
 
 
-CronLine = Annotated[str, AfterValidator(_parse_cron_line)]
+CronLine = Annotated[str, AfterValidator(_normalise_valid_cron_line)]
 
 
-def is_daily(cron: str) -> bool:
+def is_due_every_day(cron: str) -> bool:
     """Return whether a cron line is due every day."""
     return cron.split()[2:] == _EVERY_DAY
 
@@ -230,10 +230,10 @@ class TriggerSettings(BaseModel):
         """The branch whose deploys are verified, or ``None`` for any branch."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch
-        return None if self._has_deployments else MAIN
+        return None if self._is_triggered_by_deployments else MAIN
 
     @property
-    def _has_deployments(self) -> bool:
+    def _is_triggered_by_deployments(self) -> bool:
         """Return whether the sender reports deployments to an environment rather than pushes to a branch."""
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
@@ -243,7 +243,7 @@ class TriggerSettings(BaseModel):
             raise ValueError(f"with github, `event` must be one of {', '.join(GitHubEvent)}")
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
             raise ValueError("remove `event`: with huggingface the only event is a push to the Space")
-        if self.environment is not None and not self._has_deployments:
+        if self.environment is not None and not self._is_triggered_by_deployments:
             raise ValueError("remove `environment`: only deployment_status and standard have one")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
             raise ValueError('remove `workflow`: it works only with event = "workflow_run"')

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from monitors.errors import ConfigError
 from monitors.facts.text import normalise, to_word_key
-from monitors.problems import explain_error, suggest_nearest
+from monitors.problems import explain_validation_error, format_did_you_mean_hint
 from monitors.records.base import Record
 
 SHIPPED_PACKS: Final = Path(__file__).parent
@@ -38,20 +38,20 @@ def get_word_keys(phrase: str) -> tuple[str, ...]:
     return tuple(to_word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
-def _check_phrase(text: str) -> str:
+def _require_at_least_one_word(text: str) -> str:
     if not get_word_keys(text):
         raise ValueError("a word, or several words with spaces between them")
     return text
 
 
-def _check_word(text: str) -> str:
+def _require_single_word(text: str) -> str:
     if len(get_word_keys(text)) != 1:
         raise ValueError("one word, without spaces and hyphens")
     return text
 
 
-Phrase = Annotated[str, AfterValidator(_check_phrase)]
-Lexicon = tuple[Annotated[str, AfterValidator(_check_word)], ...]
+Phrase = Annotated[str, AfterValidator(_require_at_least_one_word)]
+Lexicon = tuple[Annotated[str, AfterValidator(_require_single_word)], ...]
 
 
 class DomainVocabulary(Record):
@@ -122,7 +122,7 @@ class Domain:
     common: frozenset[str]
 
 
-def list_packs() -> tuple[str, ...]:
+def list_shipped_packs() -> tuple[str, ...]:
     """Return the names of the packs that are part of Lookout, in alphabetical order."""
     return tuple(sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}")))
 
@@ -165,10 +165,10 @@ def find_pack_folder(pack: str) -> Path:
     """Return the folder of a pack. If the folder does not exist, raise a `ConfigError` that lists the packs."""
     if "/" in pack:
         return Path(pack)
-    shipped = list_packs()
+    shipped = list_shipped_packs()
     if pack not in shipped:
         raise ConfigError(
-            f"domain pack {pack!r} does not exist{suggest_nearest(pack, shipped)}; accepted: "
+            f"domain pack {pack!r} does not exist{format_did_you_mean_hint(pack, shipped)}; accepted: "
             f"{', '.join(shipped)}, or your own folder, as ./my_domain"
         )
     return SHIPPED_PACKS / pack
@@ -186,7 +186,7 @@ def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] 
     except tomllib.TOMLDecodeError as error:
         raise problem(f"{path}: not valid TOML: {error}") from error
     except ValidationError as error:
-        lines = [explain_error(form, dict(detail)) for detail in error.errors()]
+        lines = [explain_validation_error(form, dict(detail)) for detail in error.errors()]
         raise problem("\n".join(f"{path}: {line}" for line in lines)) from None
 
 

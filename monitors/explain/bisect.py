@@ -162,7 +162,7 @@ class BuildSearch:
         total = sum(map(sum, weights))
         return [[weight / total for weight in row] for row in weights]
 
-    def group_hypotheses(self) -> tuple[tuple[int, ...], ...]:
+    def group_indistinguishable_hypotheses(self) -> tuple[tuple[int, ...], ...]:
         """Group hypotheses that cannot be distinguished, because the builds between them are excluded."""
         groups: list[tuple[int, ...]] = [(0,)]
         unreachable: list[int] = []
@@ -178,7 +178,10 @@ class BuildSearch:
     def is_settled(self, threshold: float = SETTLED_PROBABILITY) -> bool:
         """Whether one group of hypotheses has at least the probability ``threshold``."""
         posterior = self.compute_posterior()
-        return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
+        return any(
+            sum(posterior[index] for index in group) >= threshold
+            for group in self.group_indistinguishable_hypotheses()
+        )
 
     def choose_question(self) -> BuildQuestion | None:
         """Return the question with the most expected information. ``None`` if no question is worth asking.
@@ -203,7 +206,7 @@ class BuildSearch:
         answers = self._answers[case]
         return sum(
             chance * (1 - share)
-            for row, shares in zip(self._joint_posterior, answers.share_broken_here, strict=True)
+            for row, shares in zip(self._joint_posterior, answers.probability_of_break_at_hypothesis, strict=True)
             for chance, share in zip(row, shares, strict=True)
         )
 
@@ -243,7 +246,7 @@ class _CaseAnswers:
         return _CaseAnswers(self._builds, self._kinds, self._other_cause, counts[True], counts[False])
 
     @cached_property
-    def _fits(self) -> tuple[tuple[_RateFit, ...], ...]:
+    def _rate_fits_of_all_hypotheses(self) -> tuple[tuple[_RateFit, ...], ...]:
         failed, passed = (list(accumulate(counts, initial=0)) for counts in (self._failed, self._passed))
         sides = [
             (failed[index], passed[index], failed[-1] - failed[index], passed[-1] - passed[index])
@@ -254,19 +257,22 @@ class _CaseAnswers:
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
         """The likelihood of the answers. A case with another cause may have broken at any build."""
-        return tuple(self._mix_with_other_cause([fit.likelihood for fit in fits]) for fits in self._fits)
+        return tuple(
+            self._mix_with_other_cause([fit.likelihood for fit in fits])
+            for fits in self._rate_fits_of_all_hypotheses
+        )
 
     @cached_property
-    def share_broken_here(self) -> tuple[tuple[float, ...], ...]:
+    def probability_of_break_at_hypothesis(self) -> tuple[tuple[float, ...], ...]:
         """The probability that the case breaks at the build of the hypothesis."""
         return tuple(
             tuple((1 - self._other_cause) * fit.broken / chance for fit, chance in zip(fits, chances, strict=True))
-            for fits, chances in zip(self._fits, self.likelihood, strict=True)
+            for fits, chances in zip(self._rate_fits_of_all_hypotheses, self.likelihood, strict=True)
         )
 
     def compute_failure_chances(self, build: int) -> Iterator[tuple[float, ...]]:
         """Yield the probabilities that the case fails when it is asked on ``build``."""
-        for fits, chances in zip(self._fits, self.likelihood, strict=True):
+        for fits, chances in zip(self._rate_fits_of_all_hypotheses, self.likelihood, strict=True):
             fails = self._mix_with_other_cause(
                 [fit.before if build < index else fit.after for index, fit in enumerate(fits)]
             )

@@ -77,7 +77,7 @@ def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bo
     `ValueError` if the lengths differ. The result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
-    causes = sorted(search.find_causes(), key=search.compute_surprise)
+    causes = sorted(search.find_causes(), key=search.compute_corrected_log_p_value)
     covered = 0
     for cause in causes:
         covered |= cause.members & search.failed
@@ -106,14 +106,14 @@ class _CauseSearch:
     def find_causes(self) -> list[_CaseGroup]:
         """Return all causes beyond chance."""
         first = self._find_next_cause([])
-        causes = self._find_best_pair([first]) if first is not None else []
+        causes = self._replace_by_better_pair([first]) if first is not None else []
         while causes and len(causes) < MAX_CAUSES:
             next_cause = self._find_next_cause(causes)
             if next_cause is None:
                 break
             causes = self._refine_causes([*causes, next_cause])
             if len(causes) == 2:  # noqa: PLR2004 - a first and a further one
-                causes = self._find_best_pair(causes)
+                causes = self._replace_by_better_pair(causes)
         return self._drop_weak_causes(causes)
 
     def build_cause(self, cause: _CaseGroup) -> Cause:
@@ -127,7 +127,7 @@ class _CauseSearch:
             elsewhere_failed=(outside & self.failed).bit_count(),
         )
 
-    def compute_surprise(self, cause: _CaseGroup) -> float:
+    def compute_corrected_log_p_value(self, cause: _CaseGroup) -> float:
         """Return the logarithm of the corrected p-value of a cause: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
@@ -172,7 +172,7 @@ class _CauseSearch:
         needed = [
             (group.members, enough)
             for group in tried
-            if (enough := test.find_needed_failures(group.members, lowest - group.log_tried)) is not None
+            if (enough := test.find_min_significant_failures(group.members, lowest - group.log_tried)) is not None
         ]
         allowed = int(alpha * (permutations + 1)) - 1  # the observed result counts as one of the permutations
         as_surprising = 0
@@ -185,7 +185,7 @@ class _CauseSearch:
 
     # --- which causes explain best? -------------------------------------------------------------------------------
 
-    def _list_candidates(self, inside: int) -> list[_CaseGroup]:
+    def _list_best_candidate_groups(self, inside: int) -> list[_CaseGroup]:
         test = _ExactTest(inside, self.failed)
         groups: dict[int, _CaseGroup] = {}
         for group in self.groups:
@@ -203,7 +203,7 @@ class _CauseSearch:
                 others = causes[:index] + causes[index + 1 :]
                 options = [
                     group
-                    for group in self._list_candidates(self._select_cases_outside(others))
+                    for group in self._list_best_candidate_groups(self._select_cases_outside(others))
                     if group not in others
                 ]
                 best = max(
@@ -214,10 +214,10 @@ class _CauseSearch:
                 break
         return causes
 
-    def _find_best_pair(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+    def _replace_by_better_pair(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Replace the causes with the best pair of causes, if that pair explains the failures better."""
         needed = self._compute_explanation_score(causes) + (MIN_PAIR_LOG_ODDS if len(causes) == 1 else 0)
-        pairs = combinations(self._list_candidates(self._all), 2)
+        pairs = combinations(self._list_best_candidate_groups(self._all), 2)
         best = max(pairs, key=self._compute_explanation_score, default=None)
         return list(best) if best is not None and self._compute_explanation_score(best) > needed else causes
 
@@ -229,14 +229,14 @@ class _CauseSearch:
         """
         while len(causes) > 1:
             surprise, index = max(
-                (self._compute_remaining_surprise(cause, causes), index) for index, cause in enumerate(causes)
+                (self._compute_log_p_beside_others(cause, causes), index) for index, cause in enumerate(causes)
             )
             if surprise < 0:
                 break
             causes = self._refine_causes(causes[:index] + causes[index + 1 :])
         return causes
 
-    def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
+    def _compute_log_p_beside_others(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
         """Return how surprising a cause is among the cases outside of the other causes."""
         inside = self._select_cases_outside([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
@@ -246,7 +246,7 @@ class _CauseSearch:
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
             cost = sum(cause.log_tried for cause in causes)
-            self._explained[key] = _compute_likelihood([*key], self.failed, self._all) - cost
+            self._explained[key] = _compute_noisy_or_log_likelihood([*key], self.failed, self._all) - cost
         return self._explained[key]
 
 
@@ -263,7 +263,7 @@ class _ExactTest:
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
         return 0.0 if failures * self.cases <= size * self.failures else self._get_log_tail(size)[failures]
 
-    def find_needed_failures(self, members: int, log_p: float) -> int | None:
+    def find_min_significant_failures(self, members: int, log_p: float) -> int | None:
         """Return the number of failures for which these members have at most the p-value ``log_p``.
 
         ``None`` if no number of failures is enough.
@@ -314,7 +314,9 @@ def _compute_log_choose(whole: int, part: int) -> float:
 
 def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
     """Yield groups by single values, then by pairs of values. If groups have the same cases, yield the simplest."""
-    singles = {key: members for key, members in _collect_values(cases).items() if members.bit_count() < len(cases)}
+    singles = {
+        key: members for key, members in _map_values_to_case_bits(cases).items() if members.bit_count() < len(cases)
+    }
     single: dict[int, tuple[tuple[str, Value], ...]] = {}
     for key, members in singles.items():
         if members.bit_count() >= MIN_CASES:
@@ -331,7 +333,7 @@ def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
     yield from (_CaseGroup(members, conditions, tried) for members, conditions in largest)
 
 
-def _collect_values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:
+def _map_values_to_case_bits(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:
     """Return the cases with each attribute value as a bit set, sorted by the name of the attribute."""
     members: dict[tuple[str, Value], int] = {}
     for name in sorted({name for case in cases for name in case}):
@@ -355,7 +357,7 @@ _MIN_RATE: Final = 1e-4
 """Minimum distance of a fitted rate from 0 and 1, so that a single exception does not make a cause impossible."""
 
 
-def _compute_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> float:
+def _compute_noisy_or_log_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> float:
     """Return the log-likelihood of a noisy-or model: each cause, or a common base rate, makes a case fail.
 
     The model is fitted by expectation maximisation (A. P. Dempster and others, 1977). A dozen steps are accurate
@@ -367,7 +369,10 @@ def _compute_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> f
     ]
     rest = next((cell for cell in cells if not cell.causes), _Cell(frozenset(), 1, 0))
     base = (rest.failed + 0.5) / (rest.cases + 1)
-    rates = [_compute_share([cell for cell in cells if index in cell.causes]) for index in range(len(causes))]
+    rates = [
+        _compute_smoothed_failure_share([cell for cell in cells if index in cell.causes])
+        for index in range(len(causes))
+    ]
     for _ in range(_EM_STEPS):
         base, rates = _run_em_step(cells, base, rates)
     total = 0.0
@@ -390,7 +395,7 @@ def _partition_cases(causes: Sequence[int], all_cases: int) -> list[tuple[int, f
     return parts
 
 
-def _compute_share(cells: Sequence[_Cell]) -> float:
+def _compute_smoothed_failure_share(cells: Sequence[_Cell]) -> float:
     return (sum(cell.failed for cell in cells) + 0.5) / (sum(cell.cases for cell in cells) + 1)
 
 

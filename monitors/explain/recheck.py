@@ -80,7 +80,7 @@ def plan_recheck(failed: Sequence[SevereCase], *, times: int, max_questions: int
     return RecheckPlan(cases=tuple(failed[:case_count]), times=times, left_out=max(0, len(failed) - case_count))
 
 
-def count_rechecks(
+def count_recheck_outcomes_by_case(
     failed: Sequence[SevereCase], answers: Sequence[RecheckAnswer], *, with_previous: bool
 ) -> tuple[CaseRecheck, ...]:
     """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
@@ -141,7 +141,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     return template.replace(COMMIT_PLACEHOLDER, commit)
 
 
-def list_named_builds(exchange: Exchange) -> tuple[str, ...]:
+def list_build_names_in_answer(exchange: Exchange) -> tuple[str, ...]:
     """List the build names in an answer's payload and headers, each once."""
     build = exchange.wire.build if exchange.wire else None
     pages: Mapping[str, str] = exchange.evidence.page.versions if exchange.evidence.page else {}

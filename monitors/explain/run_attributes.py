@@ -24,7 +24,7 @@ LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
 DECIDED_OUTCOMES: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
-def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
+def find_causes_of_failed_cases(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
     """Find what the failed cases of a run have in common.
 
     A case counts as failed if any of its repeats failed. Ungraded repeats are ignored. ``redact`` masks personal
@@ -73,7 +73,7 @@ def _collect_answer_attributes(exchange: Exchange) -> dict[str, Value]:
     return {
         "answered by": exchange.app_path,
         "version": exchange.app_version,
-        "cited source": next(iter(exchange.listed_citations), None),
+        "cited source": next(iter(exchange.separately_sent_citations), None),
         "answer": ("short", "medium", "long")[bisect_right(ANSWER_LENGTHS, len(exchange.graded_text))],
         "latency": _classify_latency(exchange.timings.total_ms / 1000),
     }

@@ -77,7 +77,7 @@ def build_answer_mark(
     """Build the stored facts about an answer. Later runs compare their answers with these facts."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
-    listed = [] if written else list(exchange.listed_citations)
+    listed = [] if written else list(exchange.separately_sent_citations)
     document_names = dict.fromkeys(redact(parse_document_name(source)) for source in (*written, *listed))
     cited = tuple(document_names)[:MAX_SOURCES]
     normalised = unicodedata.normalize("NFKC", text)
@@ -117,20 +117,20 @@ class _ValueCounts:
     def count_page(self, page: PageInfo) -> None:
         """Count a page load."""
         self.pages += 1
-        self._add("titles", self._redact(page.title))
-        self._add("frameworks", page.framework)
-        self._add("shells", page.shell)
+        self._count_value("titles", self._redact(page.title))
+        self._count_value("frameworks", page.framework)
+        self._count_value("shells", page.shell)
         for bundle in page.bundles:
-            self._add("bundles", bundle)
-        self._add_all("versions", page.versions)
+            self._count_value("bundles", bundle)
+        self._count_values_by_name("versions", page.versions)
 
     def count_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
         """Count an answer."""
         payload = exchange.wire
         build = payload.build if payload else None
-        self._add("models", (build.model if build else None) or exchange.app_path)
-        self._add("fingerprints", build.fingerprint if build else None)
-        self._add_all(
+        self._count_value("models", (build.model if build else None) or exchange.app_path)
+        self._count_value("fingerprints", build.fingerprint if build else None)
+        self._count_values_by_name(
             "versions",
             {
                 **(build.versions if build else {}),
@@ -138,9 +138,9 @@ class _ValueCounts:
             },
         )
         for name, version in payload.document_versions.items() if payload else ():
-            self._add_all("document_versions", {self._redact(parse_document_name(name)): version})
+            self._count_values_by_name("document_versions", {self._redact(parse_document_name(name)): version})
         for document in cited:
-            self._add("documents", document)
+            self._count_value("documents", document)
 
     def get_counts(self, field: str) -> dict[str, int]:
         """Return the number of occurrences of each value of a field."""
@@ -150,10 +150,10 @@ class _ValueCounts:
         """Return the number of occurrences of each value, by name."""
         return {name: dict(values) for name, values in self._named[field].items()}
 
-    def _add(self, field: str, value: str | None) -> None:
+    def _count_value(self, field: str, value: str | None) -> None:
         if value:
             self._plain.setdefault(field, Counter())[value[:MAX_VALUE_CHARACTERS]] += 1
 
-    def _add_all(self, field: str, values: Mapping[str, str]) -> None:
+    def _count_values_by_name(self, field: str, values: Mapping[str, str]) -> None:
         for name, value in values.items():
             self._named[field].setdefault(name[:MAX_VALUE_CHARACTERS], Counter())[value[:MAX_VALUE_CHARACTERS]] += 1

@@ -176,7 +176,7 @@ class _QuestionSearch:
 
     async def _ask_whole_case_or_end_search(self) -> None:
         """Ask the whole case, more often if it passes. End the search if it fails at most half the time."""
-        count = self._get_count(self.words)
+        count = self._get_or_create_answer_count(self.words)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
             await self._ask_once(self.words)
             if count.passed >= MIN_ASKS and not count.failed:
@@ -235,9 +235,9 @@ class _QuestionSearch:
 
     async def _ask_whether_fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
         words = tuple(word for part in parts for word in part)
-        count = self._get_count(words)
+        count = self._get_or_create_answer_count(words)
         while count.asked < MAX_ASKS:
-            odds = self._compute_odds(count)
+            odds = self._compute_odds_of_real_failure(count)
             if odds >= DECISION_ODDS and count.failed >= self.min_failures:
                 self.best = words
                 return True
@@ -246,7 +246,7 @@ class _QuestionSearch:
             await self._ask_once(words)
         return False
 
-    def _compute_odds(self, count: _AnswerCount) -> float:
+    def _compute_odds_of_real_failure(self, count: _AnswerCount) -> float:
         """Return the likelihood ratio of failing as often as the case against failing by chance."""
         failing_counts = [self.counts[turns] for turns in self.failing]
         failed, asked = (
@@ -260,14 +260,14 @@ class _QuestionSearch:
 
     async def _confirm_failures(self, failures: int) -> bool:
         """Ask the best question until it has failed ``failures`` times (true) or has passed too often (false)."""
-        count = self._get_count(self.best)
+        count = self._get_or_create_answer_count(self.best)
         while count.failed < failures:
             await self._ask_once(self.best)
             if count.passed > 1 and count.passed >= count.failed:
                 return False
         return True
 
-    def _get_count(self, words: tuple[_Word, ...]) -> _AnswerCount:
+    def _get_or_create_answer_count(self, words: tuple[_Word, ...]) -> _AnswerCount:
         return self.counts.setdefault(join_words(words), _AnswerCount())
 
     async def _ask_once(self, words: tuple[_Word, ...]) -> None:
@@ -278,15 +278,22 @@ class _QuestionSearch:
         self.unanswered = self.unanswered + 1 if failed is None else 0
         if self.unanswered >= MAX_UNANSWERED:
             raise _SearchEnded(ShrinkEnd.SILENT)
-        count = self._get_count(words)
+        count = self._get_or_create_answer_count(words)
         count.failed += failed is True
         count.passed += failed is not True
 
     def build_result(self, end: ShrinkEnd) -> ShrunkQuestion:
         words = (
-            self.best if self._get_count(self.best).failed > self._get_count(self.best).passed else self.confirmed
+            self.best
+            if self._get_or_create_answer_count(self.best).failed
+            > self._get_or_create_answer_count(self.best).passed
+            else self.confirmed
         )
-        turns, case_count, count = join_words(words), self._get_count(self.words), self._get_count(words)
+        turns, case_count, count = (
+            join_words(words),
+            self._get_or_create_answer_count(self.words),
+            self._get_or_create_answer_count(words),
+        )
         return ShrunkQuestion(
             turns=turns,
             end=end,

@@ -80,7 +80,7 @@ def find_run_changes(
         if _has_changed_setting(GATE_PART, before, now)
         else []
     )
-    return changed.with_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
+    return changed.with_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unrecorded_parts(before, now)))
 
 
 CHANGED_LIMITS_TEXT: Final = (
@@ -113,7 +113,7 @@ def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
         yield _build_change(ChangeKind.UNKNOWN, evidence)
 
 
-def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
+def list_solely_changed_probe_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     """Return which of the settings `ADDRESS_PART` and ``probe`` changed since the run ``since``.
 
     Empty if the application changed too. Also empty if another version of Lookout ran, because it may have other
@@ -122,7 +122,7 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
         return ()
-    if not find_run_changes(now, since).changed_sides <= OURS:
+    if not find_run_changes(now, since).primary_change_kinds <= OURS:
         return ()
     shared_settings = before.settings.keys() & now.settings.keys() & {ADDRESS_PART, "probe"}
     return tuple(name for name in sorted(shared_settings) if before.settings[name] != now.settings[name])
@@ -228,22 +228,22 @@ def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunC
     if gone or new:
         yield _build_change(
             ChangeKind.PAGE,
-            f"the page's scripts and styles: {_join_names(gone) or 'none'} gone, {_join_names(new) or 'none'} new",
+            f"the page's scripts and styles: {_join_names_up_to_limit(gone) or 'none'} gone, {_join_names_up_to_limit(new) or 'none'} new",
         )
 
 
 def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Values) -> Iterator[RunChange]:
-    if _has_changed_values(before, now):
+    if _has_values_changed_beyond_chance(before, now):
         yield _build_change(kind, f"{subject} changed from {_format_counts(before)} to {_format_counts(now)}")
 
 
-def _has_changed_values(before: Values, now: Values) -> bool:
+def _has_values_changed_beyond_chance(before: Values, now: Values) -> bool:
     """Whether the values of a fact changed.
 
     True if the only value was replaced by another, or if more values are new or missing than chance explains. False
     if nearly every answer has its own value, because such values are probably ids.
     """
-    if not before or not now or any(_are_ids(values) for values in (before, now)):
+    if not before or not now or any(_has_mostly_unique_values(values) for values in (before, now)):
         return False
     if len(before) == len(now) == 1:
         return before.keys() != now.keys()
@@ -259,7 +259,7 @@ def _has_changed_values(before: Values, now: Values) -> bool:
     )
 
 
-def _are_ids(values: Values) -> bool:
+def _has_mostly_unique_values(values: Values) -> bool:
     total = sum(values.values())
     return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - two answers prove nothing
 
@@ -273,7 +273,7 @@ def _format_counts(values: Values) -> str:
     if len(values) == 1:
         return next(iter(values))
     most_frequent = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
-    return _join_names([f"{value} ({count:,})" for value, count in most_frequent])
+    return _join_names_up_to_limit([f"{value} ({count:,})" for value, count in most_frequent])
 
 
 # --- behaviour -------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class _Pair(NamedTuple):
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property
-    def has_two_answers(self) -> bool:
+    def has_no_refusal(self) -> bool:
         """Whether neither answer is a refusal."""
         return not (self.before.refused or self.now.refused)
 
@@ -338,7 +338,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
     """Find documents whose answers changed more than the answers from other documents."""
     documents = [{"document": pair.document} for pair in pairs]
-    causes = find_shared_causes(documents, _list_changed_answers(pairs)).causes
+    causes = find_shared_causes(documents, _list_whether_answers_changed(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
 
 
@@ -352,7 +352,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     )
 
 
-def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
+def _list_whether_answers_changed(pairs: Sequence[_Pair]) -> list[bool]:
     """Return for each answer whether it changed.
 
     If at least half of the answers have the same words in both runs, each other answer has changed. If fewer have,
@@ -409,7 +409,7 @@ def _format_share(count: int, total: int) -> str:
 
 
 def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    answered = [pair for pair in pairs if pair.has_two_answers]
+    answered = [pair for pair in pairs if pair.has_no_refusal]
     dropped = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
     added = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
     if answered and compute_mcnemar_p_value(dropped, added) < ALPHA:
@@ -428,7 +428,8 @@ def _find_cited_document_changes(before: RunSnapshot, now: RunSnapshot) -> Itera
     if gone or new:
         sides = ((gone, "no longer cited"), (new, "newly cited"))
         yield _build_change(
-            ChangeKind.CONTENT, "; ".join(f"{label}: {_join_names(names)}" for names, label in sides if names)
+            ChangeKind.CONTENT,
+            "; ".join(f"{label}: {_join_names_up_to_limit(names)}" for names, label in sides if names),
         )
 
 
@@ -465,7 +466,7 @@ def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSn
 
 
 def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    answered = [pair for pair in pairs if pair.has_two_answers]
+    answered = [pair for pair in pairs if pair.has_no_refusal]
     old, new = ([getattr(pair, side).characters for pair in answered] for side in ("before", "now"))
     direction = _find_shift_direction(old, new, ratio=LENGTH_RATIO, min_difference=LENGTH_CHARACTERS)
     if direction is not None:
@@ -498,7 +499,7 @@ def _format_median_s(values: Sequence[int]) -> str:
 # --- words -----------------------------------------------------------------------------------------------------
 
 
-def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
+def _list_unrecorded_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
     """Yield the parts that could not be compared because a run has no record of them."""
     sides: Mapping[str, tuple[object, object]] = {
         "deploy": (before.commit, now.commit),
@@ -509,7 +510,7 @@ def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
     yield from (name for name in _COMPARED_PARTS if not all(sides[name]))
 
 
-def _join_names(names: Sequence[str]) -> str:
+def _join_names_up_to_limit(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more
 

@@ -137,7 +137,7 @@ def _assess_answer(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
             passed = [g for g in by_rules.grades if isinstance(g, Judged) and g.aspect is Aspect.FACTUAL_MATCH]
             why = passed[0].reason if passed else by_rules.reason
             verdict = "wrong" if isinstance(judge, Judged) else "no verdict"
-            return by_rules.mark_ungraded_by_judge(
+            return by_rules.add_judge_grade_as_ungraded(
                 judge, f"rules: right ({why}); judge: {verdict} ({judge.reason})"
             )
     return _assess_grades(case, exchange, grades, case_row)
@@ -166,7 +166,7 @@ def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
         reason=reason,
         factual_match=factual,
         citation_present=citation,
-        refused=_find_refusal(case, grades),
+        refused=_find_whether_app_refused(case, grades),
         expected_refusal=case.expected_refusal,
         type=case.type,
         language=case.language,
@@ -240,7 +240,7 @@ def _assess_facts(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
 _CITATION_MET: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
 
 
-def _find_refusal(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
+def _find_whether_app_refused(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Return whether the application refused to answer.
 
     A refusal grade passes if the reply did what was expected. If an answer was expected, a failed grade therefore

@@ -17,17 +17,17 @@ from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.gate.compare import compare_with_baseline, compute_language_gaps
 from monitors.gate.dimensions import add_triage_change, build_triage_summary
 from monitors.gate.metrics import (
+    collect_graded_case_ids,
     compute_metrics,
     compute_scores,
     is_graded,
-    select_graded_cases,
     select_worst_repeats,
 )
 from monitors.gate.ratings import (
     collect_ratings,
     compute_average_rating,
     count_met_criteria,
-    find_unrated_reports,
+    find_unrated_report_ids,
     is_report,
 )
 from monitors.gate.settings import GateSettings
@@ -299,7 +299,7 @@ def _build_gate_inputs(
 ) -> GateInputs:
     folded = select_worst_repeats(asked)
     outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _find_outage_reason(results)
-    graded = select_graded_cases(folded, outage=outage is not None)
+    graded = collect_graded_case_ids(folded, outage=outage is not None)
     scores = compute_scores(folded, graded, settings.weights)
     rated = collect_ratings(asked)
     compared = baseline and compare_with_baseline(
@@ -332,7 +332,7 @@ def _build_gate_inputs(
         coverage=compute_coverage(graded, facts.planned, settings),
         ratings=rated,
         rubric=compute_average_rating(rated, count_met_criteria(asked)),
-        unrated=find_unrated_reports(results, rated),
+        unrated=find_unrated_report_ids(results, rated),
         compared=compared,
         detectable_drops=compute_detectable_drops(folded, graded, None if shared is None else frozenset(shared)),
         balance=compute_suite_balance(cases, settings),

@@ -57,7 +57,7 @@ _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _Failure = tuple[str, int, RecordedAsk]
 
 
-def count_failed_answers_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
+def count_failures_per_case_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
     """Return for each case the numbers of failed and of graded answers, one pair of numbers for each build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
@@ -92,7 +92,7 @@ class GateSimulator:
         self._cases = sorted(suite.cases, key=lambda case: -case.severity)
         self._settings = settings
         self._baseline = baseline
-        self._groups = count_failed_answers_by_build(repeats)
+        self._groups = count_failures_per_case_build(repeats)
         self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _collect_never_graded_answers(
             suite, repeats
         )
@@ -128,7 +128,7 @@ class GateSimulator:
             inconclusive=verdicts.count(Verdict.INCONCLUSIVE),
             low=min(low if noise.mean and low > 1 / (2 * runs) else 0.0, failed / runs),
             high=max(high, failed / runs),
-            probes=sum(self._count_repeats_of_case(case, repeats) for case in self._cases),
+            probes=sum(self._choose_repeats_by_severity(case, repeats) for case in self._cases),
         )
 
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
@@ -153,7 +153,7 @@ class GateSimulator:
         failures = [
             (case.id, repeat, self._sample_failure(case, rng))
             for case, noise in zip(self._cases, noises, strict=True)
-            for repeat in range(self._count_repeats_of_case(case, repeats) if noise else 0)
+            for repeat in range(self._choose_repeats_by_severity(case, repeats) if noise else 0)
             if rng.random() < noise
         ]
         return self._compute_cached_verdict(repeats, failures)
@@ -179,7 +179,7 @@ class GateSimulator:
         results = [
             self._build_cached_result(case, repeat, failed.get((case.id, repeat)))
             for case in self._cases
-            for repeat in range(self._count_repeats_of_case(case, repeats))
+            for repeat in range(self._choose_repeats_by_severity(case, repeats))
         ]
         return compute_verdict_only(
             self._facts, results, self._settings, baseline=self._baseline, suite=self._cases
@@ -193,7 +193,7 @@ class GateSimulator:
             self._without_failure[key] = _build_recorded_result(case, repeat, self._steady[case.id])
         return self._without_failure[key]
 
-    def _count_repeats_of_case(self, case: GoldCase, repeats: int) -> int:
+    def _choose_repeats_by_severity(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:

@@ -21,7 +21,7 @@ from monitors.stats.intervals import compute_clustered_share, count_by_cluster
 _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
 
 
-def select_graded_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
+def collect_graded_case_ids(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
     """Return the ids of the cases that were graded.
 
     A case without an answer counts as graded (and wrong) if the application caused this. In an outage it does not
@@ -143,10 +143,10 @@ def compute_metrics(
         _build_share_metric("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
         *_build_language_metrics(assessments, settings, paired),
         *_build_path_metrics(assessments),
-        _build_share_metric("right_language", assessments, _get_language_finding, None),
+        _build_share_metric("right_language", assessments, _get_reply_language_finding, None),
     ]
     if repeated:
-        measured.append(_build_share_metric("pass_k", repeated, _get_pass_k_finding, None))
+        measured.append(_build_share_metric("pass_k", repeated, _convert_outcome_to_finding, None))
     return tuple(measured)
 
 
@@ -180,7 +180,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
     return assessment.factual_match
 
 
-def _get_pass_k_finding(assessment: Assessment) -> Finding:
+def _convert_outcome_to_finding(assessment: Assessment) -> Finding:
     """Return the finding whether a case was right every time that it was asked."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
@@ -243,7 +243,7 @@ def find_reply_language_grade(assessment: Assessment) -> Judged | None:
     return min(grades, key=lambda grade: grade.passed, default=None)
 
 
-def _get_language_finding(assessment: Assessment) -> Finding:
+def _get_reply_language_finding(assessment: Assessment) -> Finding:
     grade = find_reply_language_grade(assessment)
     if grade is None:
         return Finding.UNGRADED

@@ -9,7 +9,7 @@ from typing import Final
 from monitors.records.comparisons import CaseRating, CriteriaCounts, RatingFall, RubricAverage, RubricChange
 from monitors.records.grades import NO_REPORT, Aspect, Assessment, Criterion, Judged
 from monitors.records.runs import CaseResult
-from monitors.stats.ratings import compute_mean_bound
+from monitors.stats.ratings import compute_mean_lower_bound
 
 Ratings = Mapping[str, float]
 """Ratings from 1 to 5 by case id. If a case was asked several times, its rating is the average."""
@@ -24,17 +24,17 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
     A reply that is not a report gets the rating 1, as the rubric says, without asking the judge.
     """
-    if all(find_rating(assessment) is None for assessment in assessments):
+    if all(find_lowest_judge_rating(assessment) is None for assessment in assessments):
         return {}
     rubrics_by_case: dict[str, list[int]] = {}
     for assessment in assessments:
-        rubric = MIN_RATING if _is_not_a_report(assessment) else find_rating(assessment)
+        rubric = MIN_RATING if _is_not_a_report(assessment) else find_lowest_judge_rating(assessment)
         if rubric is not None:
             rubrics_by_case.setdefault(assessment.case_id, []).append(rubric)
     return {case_id: fmean(rubrics) for case_id, rubrics in rubrics_by_case.items()}
 
 
-def find_rating(assessment: Assessment) -> int | None:
+def find_lowest_judge_rating(assessment: Assessment) -> int | None:
     """Return the judge's lowest rating of the report. ``None`` if no judge rated the report."""
     rated = find_rating_grade(assessment)
     return rated and rated.rubric
@@ -83,7 +83,7 @@ def is_report(assessment: Assessment) -> bool:
     )
 
 
-def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
+def find_unrated_report_ids(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
     """Return the ids of the issues without a rating. Issues whose reply is not a report are not returned."""
     return frozenset(
         result.case.id
@@ -106,7 +106,7 @@ def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = Non
     mean = fmean(rated.values())
     return RubricAverage(
         mean=mean,
-        bound=compute_mean_bound(mean, len(rated), lowest=MIN_RATING, highest=MAX_RATING),
+        bound=compute_mean_lower_bound(mean, len(rated), lowest=MIN_RATING, highest=MAX_RATING),
         criteria=criteria,
         ratings=tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items()),
     )
@@ -134,7 +134,7 @@ def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
-def remove_worst_flaky_rating(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
+def remove_most_dropped_flaky_rating(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
     """Return the ratings ``now`` without the flaky case whose rating dropped most."""
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import RUNS, GateSimulator, compare_repeat_counts, count_failed_answers_by_build
+from monitors.gate.false_fails import RUNS, GateSimulator, compare_repeat_counts, count_failures_per_case_build
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
@@ -85,9 +85,9 @@ def _compute_flip_rate(name: str, pairs: Sequence[AnswerPair], is_shown: Callabl
     )
 
 
-def list_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
+def list_consistently_failing_case_ids(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
     """Yield the ids of the cases that one build answered wrong most of the time: a fault, not chance."""
-    for case_id, groups in sorted(count_failed_answers_by_build(repeats).items()):
+    for case_id, groups in sorted(count_failures_per_case_build(repeats).items()):
         if any(map(has_consistent_failure, groups)):
             yield case_id
 
@@ -117,9 +117,9 @@ def compute_repeatability(
         cases=len({pair.case.case_id for pair in pairs}),
         rates=compute_flip_rates(pairs) if pairs else (),
         flipped=_list_flipped_cases(pairs),
-        steady_failures=tuple(list_steady_failures(repeats)),
+        steady_failures=tuple(list_consistently_failing_case_ids(repeats)),
     )
-    noise = fit_noise(count_failed_answers_by_build(repeats).values())
+    noise = fit_noise(count_failures_per_case_build(repeats).values())
     if noise is None:
         return figures
     figures = figures.with_noise(noise.mean, low=noise.low, high=noise.high)

@@ -165,7 +165,7 @@ class GateSettings(BaseModel):
         """Return the settings with another minimum of the weighted score."""
         return self.model_copy(update={"min_weighted_score": min_weighted_score})
 
-    def with_min_rating(self, min_rubric: float) -> Self:
+    def with_required_min_rating(self, min_rubric: float) -> Self:
         """Return the settings with another minimum of the average rating.
 
         A run without a rating is INCONCLUSIVE.

@@ -23,7 +23,7 @@ from monitors.gate.ratings import (
     MAX_RATING,
     Ratings,
     remove_lowest_rated_flaky,
-    remove_worst_flaky_rating,
+    remove_most_dropped_flaky_rating,
     sort_cases_by_rating,
 )
 from monitors.gate.settings import GateSettings
@@ -102,7 +102,7 @@ MIN_FLAKY_FOR_VETO = 2
 """A run fails with this many flaky severity-3 failures. A single one may be due to an unusual question."""
 
 
-def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
+def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if a case failed with severity 3. It is decisive, except if only one flaky case failed."""
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
@@ -252,7 +252,7 @@ def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Rat
     The reason is decisive if the drop stays too large without the worst flaky case.
     """
     limit = run.settings.max_rubric_drop
-    remaining = remove_worst_flaky_rating(before, run.ratings, run.flaky_ids)
+    remaining = remove_most_dropped_flaky_rating(before, run.ratings, run.flaky_ids)
     drops = [before[case_id] - rating for case_id, rating in remaining.items() if case_id in before]
     named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in change.fell[:_MAX_FALLS_NAMED])
     text = (
@@ -283,7 +283,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     if comparison.refused:
         text = f"not compared with run {comparison.baseline_run_id}: {'; '.join(comparison.refused)}"
         return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, decisive=False)]
-    groups = list(_group_by_severity(run.compared.pairs))
+    groups = list(_group_all_and_by_severity(run.compared.pairs))
     severities = [severity for severity, pairs in groups if _is_significantly_worse(pairs)]
     if not severities:
         return []
@@ -297,7 +297,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
 
 
-def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[Pair]]]:
+def _group_all_and_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[Pair]]]:
     """Yield the pairs of each severity. If there are several severities, first yield all pairs with ``None``."""
     severities = sorted({pair.severity for pair in pairs}, reverse=True)
     if len(severities) > 1:
@@ -539,7 +539,7 @@ def decide_verdict(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]
     - PASS: no reason to fail and no open question is decisive.
     """
     failing = [
-        *list_veto_reasons(run),
+        *list_severity_3_failure_reasons(run),
         *list_low_score_reasons(run),
         *list_missed_target_reasons(run),
         *list_language_gap_reasons(run),

@@ -28,7 +28,7 @@ MAX_SUMMARY_BYTES: Final = 1024 * 1024
 CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
 
 
-def add_summary(file: Path, markdown: str) -> None:
+def append_job_summary(file: Path, markdown: str) -> None:
     """Append ``markdown`` to the summary of the job. A text that is too large is shortened.
 
     Raises `NotifyRejected`.
@@ -80,7 +80,7 @@ class Annotation(Record):
     line: Annotated[int, Field(ge=1)] | None = None
 
 
-def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
+def format_first_commands_per_level(annotations: Sequence[Annotation]) -> Iterator[str]:
     """Yield a command for each annotation, at most ten commands for each level.
 
     If a level has more than ten annotations, its tenth command says how many are missing.
@@ -255,7 +255,7 @@ def is_ci(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name, "").strip().lower() not in CI_OFF_VALUES for name in ("CI", "GITHUB_ACTIONS"))
 
 
-def is_actions(environment: Mapping[str, str]) -> bool:
+def is_github_actions(environment: Mapping[str, str]) -> bool:
     """Return whether this process runs in GitHub Actions."""
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 

@@ -165,7 +165,7 @@ class GitHubApi:
             after = answer.links.get("next", {}).get("url")
             if after is None:
                 break
-            page = self._check_server(answer.url.join(after), purpose)
+            page = self._require_api_server(answer.url.join(after), purpose)
         return items
 
     async def write(
@@ -191,7 +191,7 @@ class GitHubApi:
         """Delete an object. A missing object is not an error. Raises `NotifyError`."""
         await self._request("DELETE", path, purpose, accepted_statuses=(HTTPStatus.NOT_FOUND,))
 
-    def _check_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
+    def _require_api_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
         """Return ``address`` if it is on the API's server. Otherwise raise `NotifyRejected`.
 
         Without this check, another server could get the token.
@@ -215,7 +215,7 @@ class GitHubApi:
             answer = await self._send(method, path, body, purpose, is_repeatable=is_repeatable)
             if answer is not None and (answer.is_success or answer.status_code in accepted_statuses):
                 return answer
-            wait_s = self._choose_wait_s(answer, purpose, is_repeatable=is_repeatable)
+            wait_s = self._choose_wait_s_or_raise(answer, purpose, is_repeatable=is_repeatable)
             raise TryAgain(_build_final_error(answer, purpose), wait_s)
 
         policy = self._policy
@@ -243,7 +243,7 @@ class GitHubApi:
                 f"it is unknown whether Lookout could {purpose.doing}: GitHub's answer was lost"
             ) from None
 
-    def _choose_wait_s(
+    def _choose_wait_s_or_raise(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
         """Return how many seconds GitHub asks to wait, or ``None`` if no wait is needed.

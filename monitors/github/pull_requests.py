@@ -121,7 +121,7 @@ class _ListedStatus(GitHubRecord):
         """The id of the run with this result. Empty if the gate has no result yet."""
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
-    def is_same(self, status: _ListedStatus) -> bool:
+    def has_same_result(self, status: _ListedStatus) -> bool:
         """Return whether this status has the same result for the same run as ``status``."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
@@ -136,7 +136,7 @@ async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
     await _write_status(api, status, _build_listed(status))
 
 
-async def set_final_status(api: GitHubApi, status: CommitStatus) -> None:
+async def set_final_status_unless_newer(api: GitHubApi, status: CommitStatus) -> None:
     """Set the final status of a run, unless a newer run has already set a result.
 
     A status without a result, for example the status of a stopped run, is set only if no run has a result for this
@@ -151,7 +151,7 @@ async def set_final_status(api: GitHubApi, status: CommitStatus) -> None:
         newest_first = [status_before for status_before in listed if status_before.context == status.context]
         verdicts = [candidate for candidate in (own, *newest_first) if candidate.is_verdict]
         standing = max(verdicts, key=lambda verdict: verdict.run_id) if verdicts else own
-        if newest_first and newest_first[0].is_same(standing):
+        if newest_first and newest_first[0].has_same_result(standing):
             return
         await _write_status(api, status, standing)
 
@@ -215,7 +215,7 @@ class CommentResult(NamedTuple):
     address: str
 
 
-def format_gate_mark(name: str) -> str:
+def format_hidden_gate_mark(name: str) -> str:
     """Return the hidden mark at the start of the comment of the gate ``name``."""
     return f"<!-- lookout gate {_escape_dashes(name)} -->"
 
@@ -223,7 +223,7 @@ def format_gate_mark(name: str) -> str:
 def format_body(comment: PullComment) -> str:
     """Return the text of the comment with its two hidden marks."""
     run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
-    return f"{format_gate_mark(comment.name)}\n{run_mark}\n{comment.text}"
+    return f"{format_hidden_gate_mark(comment.name)}\n{run_mark}\n{comment.text}"
 
 
 def _escape_dashes(name: str) -> str:
@@ -231,7 +231,7 @@ def _escape_dashes(name: str) -> str:
     return name.replace("%", "%25").replace("--", "-%2D")
 
 
-async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
+async def post_or_update_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
     """Create the comment, or update it if it exists. Raises `NotifyError`."""
     purpose = build_comment_purpose(f"{pull.repository}#{pull.number}")
     comments = _PullRequestComments(api, pull, purpose)
@@ -262,7 +262,7 @@ class _PullRequestComments:
         self._myself = self._myself or await self._find_login()
         mine = await self._list_own(comment.name)
         if mine:
-            return await self._update(mine, comment)
+            return await self._update_oldest_delete_others(mine, comment)
         made = await self._create(comment)
         return await self._merge_with_other_runs(made, comment)
 
@@ -274,9 +274,9 @@ class _PullRequestComments:
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
-        return await self._update(mine, comment)
+        return await self._update_oldest_delete_others(mine, comment)
 
-    async def _update(self, mine: list[Comment], comment: PullComment) -> CommentResult:
+    async def _update_oldest_delete_others(self, mine: list[Comment], comment: PullComment) -> CommentResult:
         newest = max(mine, key=_parse_run_id)
         if _parse_run_id(newest) > _escape_dashes(comment.run_id):
             await self._delete(own_comment for own_comment in mine if own_comment is not newest)
@@ -303,7 +303,7 @@ class _PullRequestComments:
 
     async def _list_own(self, name: str) -> list[Comment]:
         comments = await self._api.read_all(self._pull_path, _COMMENTS, self._purpose)
-        mark = format_gate_mark(name)
+        mark = format_hidden_gate_mark(name)
         return [
             comment
             for comment in comments

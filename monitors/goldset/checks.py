@@ -357,10 +357,10 @@ def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     for numbered in cases:
         if numbered.case.triage is not None:  # issue addresses look alike; `issue_checks` compares them
             continue
-        question = (*_make_group_key(numbered.case), *(fold_text(turn) for turn in numbered.case.turns))
+        question = (*_make_cluster_language_key(numbered.case), *(fold_text(turn) for turn in numbered.case.turns))
         first = first_by_question.setdefault(question, numbered)
         if first is numbered:
-            groups.setdefault(_make_group_key(numbered.case), []).append(numbered)
+            groups.setdefault(_make_cluster_language_key(numbered.case), []).append(numbered)
         elif _make_gold_key(first.case) == _make_gold_key(numbered.case):
             yield _build_same_question_finding(first, numbered)
     for group in groups.values():
@@ -381,7 +381,7 @@ def _find_repeated_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
             )
 
 
-def _make_group_key(case: GoldCase) -> tuple[str, str]:
+def _make_cluster_language_key(case: GoldCase) -> tuple[str, str]:
     return case.cluster or "", case.language.value
 
 
@@ -458,12 +458,14 @@ def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
             by_field.setdefault((numbered.case.cluster, numbered.case.provenance.field), []).append(numbered)
     reported: set[frozenset[int]] = set()
     for group in by_question.values():
-        yield from _find_different_golds(group, reported)
+        yield from _find_contradicting_golds(group, reported)
     for (cluster, field), group in by_field.items():
-        yield from _find_different_field_values(cluster, field, group, reported)
+        yield from _find_contradicting_field_values(cluster, field, group, reported)
 
 
-def _find_different_golds(group: Sequence[NumberedCase], reported: set[frozenset[int]]) -> Iterator[GoldFinding]:
+def _find_contradicting_golds(
+    group: Sequence[NumberedCase], reported: set[frozenset[int]]
+) -> Iterator[GoldFinding]:
     differences = [
         (first, second, _describe_gold_difference(first.case, second.case))
         for first, second in combinations(group, 2)
@@ -479,7 +481,7 @@ def _find_different_golds(group: Sequence[NumberedCase], reported: set[frozenset
         )
 
 
-def _find_different_field_values(
+def _find_contradicting_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
     """Yield findings about different values of one field, or about a value where another case expects a refusal."""

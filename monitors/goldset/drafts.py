@@ -126,7 +126,7 @@ class DraftCandidate(Record):
     same_as: tuple[Identifier, ...] = ()
     asked_by: Identifier | None = None
 
-    def with_asked_by(self, asked_by: Identifier | None) -> DraftCandidate:
+    def with_existing_suite_case_id(self, asked_by: Identifier | None) -> DraftCandidate:
         """Return the candidate with another value of ``asked_by``."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
@@ -137,10 +137,10 @@ def merge_drafts_by_question(drafts: Sequence[CaseDraft], suite: Sequence[GoldCa
     Two questions are the same if they differ only by typos or a few letters. If they differ by a name or a number,
     they are different.
     """
-    questions = [case.without_gold() for case in suite]
+    questions = [case.reduce_to_question() for case in suite]
     for draft in drafts:
         case = build_case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
-        questions.append(case.without_gold())
+        questions.append(case.reduce_to_question())
     pairs = _find_same_questions(questions)
     offset, candidates, duplicates = len(suite), list[DraftCandidate](), set[int]()
     for number, draft in enumerate(drafts):

@@ -97,7 +97,7 @@ def read_case_from_example(example: Example) -> GoldCase | Unusable:
     rest = {key: value for key, value in (_read_lookout_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
-        *_list_repeated_keys(
+        *_describe_repeated_keys(
             ("inputs", inputs), ("outputs", example.outputs or {}), (f"metadata.{METADATA_KEY}", rest)
         )
     ]
@@ -130,7 +130,7 @@ def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str
     return turns, problems
 
 
-def _list_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
+def _describe_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
     """Yield a problem for each key that is in two places, because it is unknown which value is valid."""
     first: dict[str, str] = {}
     for place, keys in places:

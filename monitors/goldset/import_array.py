@@ -18,7 +18,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.issues import import_issue_row, is_issue_row
+from monitors.goldset.issues import convert_issue_row_to_line, is_issue_row
 from monitors.goldset.lines import (
     Unusable,
     describe_validation_error,
@@ -149,15 +149,15 @@ _CELL_PARSERS: dict[str, Callable[[str], object]] = {
 
 def _convert_row_to_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
     if is_issue_row(value):
-        return import_issue_row(value)
+        return convert_issue_row_to_line(value)
     if "gold" in value and "expected_answer" not in value:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
             return Unusable((f"severity {format_value(value['severity'])} is not valid; accepted: 1, 2 or 3",))
         return {"id": f"row-{row}", **value}
-    return _build_fields_from_question(value)
+    return _convert_foreign_row_to_fields(value)
 
 
-def _build_fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusable:
+def _convert_foreign_row_to_fields(value: dict[str, Any]) -> dict[str, Any] | Unusable:
     try:
         row = ForeignCase.model_validate(value)
     except ValidationError as error:

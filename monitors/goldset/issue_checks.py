@@ -49,9 +49,9 @@ def find_issue_problems(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
 
 
 def _find_task_faults(task: TriageTask) -> Iterator[_Fault]:
-    yield from _find_wrong_files(task)
-    yield from _find_wrong_functions(task)
-    yield from _find_useless_keywords(task)
+    yield from _find_wrong_reference_files(task)
+    yield from _find_functions_without_file(task)
+    yield from _find_keywords_already_in_issue(task)
     yield from _find_answers_in_issue(task)
     yield from _find_impossible_step_limits(task)
     yield from _find_ungradable_references(task)
@@ -83,7 +83,7 @@ def _normalise_address(url: str | None) -> str:
     return plain
 
 
-def _find_wrong_files(task: TriageTask) -> Iterator[_Fault]:
+def _find_wrong_reference_files(task: TriageTask) -> Iterator[_Fault]:
     files = {to_canonical_path(path) for path in task.issue.repository_files} - {""}
     for written in task.reference.relevant_files:
         path = to_canonical_path(written)
@@ -142,7 +142,7 @@ def _suggest_file(written: str, path: str, files: set[str]) -> str:
     return next(iter([*same_name, *get_close_matches(path, sorted(files), n=1)]), "")
 
 
-def _find_wrong_functions(task: TriageTask) -> Iterator[_Fault]:
+def _find_functions_without_file(task: TriageTask) -> Iterator[_Fault]:
     for written in task.reference.relevant_functions:
         path, sign, name = written.partition("::")
         if not (sign and path.strip() and name.strip("`() ")):
@@ -156,7 +156,7 @@ def _find_wrong_functions(task: TriageTask) -> Iterator[_Fault]:
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
 
 
-def _find_useless_keywords(task: TriageTask) -> Iterator[_Fault]:
+def _find_keywords_already_in_issue(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
     present = [word for word in keywords if has_keyword(word, task.issue.title_and_body)]
     if present:
@@ -165,7 +165,7 @@ def _find_useless_keywords(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"the issue already contains {_join_names(present)}, {effect}",
+            f"the issue already contains {_join_first_names(present)}, {effect}",
             "add words of the cause or the fix that are only in the code, such as a function's name",
         )
 
@@ -186,7 +186,7 @@ def _find_answers_in_issue(task: TriageTask) -> Iterator[_Fault]:
             SuiteCheck.LEAK,
             Weight.SHOULD,
             f"the issue names {'its relevant file' if len(files) == 1 else 'all its relevant files'} "
-            f"({_join_names(files)}), so a report can repeat them without an investigation",
+            f"({_join_first_names(files)}), so a report can repeat them without an investigation",
             "grade by root cause and keywords, remove the list from `issue_body`, or choose another issue",
         )
 
@@ -215,6 +215,6 @@ def _find_ungradable_references(task: TriageTask) -> Iterator[_Fault]:
         )
 
 
-def _join_names(names: Sequence[str]) -> str:
+def _join_first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
     return ", ".join(names[:MAX_NAMES_SHOWN]) + more

@@ -43,7 +43,7 @@ def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
     return _build_case_fields(other_fields, issue, reference)
 
 
-def build_issue_keys(task: TriageTask) -> dict[str, Any]:
+def flatten_issue_to_line_keys(task: TriageTask) -> dict[str, Any]:
     """Return the keys and values of an issue in the form of a suite's line."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
@@ -51,10 +51,10 @@ def build_issue_keys(task: TriageTask) -> dict[str, Any]:
     return {f"issue_{key}": value for key, value in issue.items()} | files | {"reference": reference}
 
 
-def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def convert_issue_row_to_line(row: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a row of another format to the keys of a suite's line. Unknown keys are dropped."""
     if "problem_statement" in row:
-        return _build_row_from_patch(row)
+        return _convert_swe_bench_row(row)
     fields = _drop_nulls({**row, **_drop_nulls(row.get("inputs"))})
     reference = _normalise_reference(fields.get("reference", fields.get("outputs")))
     imported: dict[str, Any] = {key: fields[key] for key in ISSUE_KEYS[:4] if key in fields}
@@ -68,7 +68,7 @@ def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _build_row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_swe_bench_row(row: Mapping[str, Any]) -> dict[str, Any]:
     text, files = str(row["problem_statement"] or ""), _list_patched_files(str(row.get("patch") or ""))
     title, _, body = text.partition("\n")
     return {
@@ -101,7 +101,7 @@ def _build_case_fields(
     fields: dict[str, Any] = {
         "id": _make_issue_case_id(issue.get("url"), issue.get("title")),
         "turns": [question],
-        "gold": format_reference(reference),
+        "gold": format_reference_as_report(reference),
         "type": TRIAGE_TYPE,
         "language": (language if language.is_english_or_hindi else Language.ENGLISH).value,
         "provenance": {"pipeline": Pipeline.TRIAGE.value},
@@ -135,7 +135,7 @@ def _drop_nulls(value: object) -> dict[str, Any]:
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
-def format_reference(reference: Mapping[str, Any]) -> str:
+def format_reference_as_report(reference: Mapping[str, Any]) -> str:
     """Format a reference as the text of a report. People and the judge compare an agent's report with it."""
     files: object = reference.get("relevant_files")
     names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []

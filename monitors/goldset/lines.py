@@ -16,7 +16,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_case_language
-from monitors.goldset.issues import ISSUE_KEYS, build_case_fields_from_issue, build_issue_keys, is_issue_row
+from monitors.goldset.issues import (
+    ISSUE_KEYS,
+    build_case_fields_from_issue,
+    flatten_issue_to_line_keys,
+    is_issue_row,
+)
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
     NEEDS_REVIEW,
@@ -208,7 +213,7 @@ def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     from_issue = is_issue_row(fields)
     if from_issue:
         fields = build_case_fields_from_issue(fields)
-    problems, prepared = _prepare_case_fields(fields)
+    problems, prepared = _check_and_prepare_case_fields(fields)
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:
@@ -225,7 +230,7 @@ def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     return Unusable(tuple(problems), case_id, from_issue) if problems else case
 
 
-def _prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def _check_and_prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Return the problems that pydantic would not describe well, and the fields of `GoldCase`."""
     problems: list[str] = []
     prepared = {**DEFAULT_FIELDS, **fields}
@@ -304,7 +309,7 @@ def format_case_line(case: GoldCase) -> str:
     question_fields = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
     ordered = {"id": plain.pop("id"), **question_fields, "gold": plain.pop("gold")}
     source = plain.pop("provenance")
-    plain |= build_issue_keys(case.triage) if case.triage else {}
+    plain |= flatten_issue_to_line_keys(case.triage) if case.triage else {}
     plain.pop("triage", None)
     refusal = {"expected_refusal": plain.pop("expected_refusal", False)}
     return json.dumps({**ordered, **refusal, **plain, "provenance": source}, ensure_ascii=False, allow_nan=False)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
 from monitors.goldset.lines import ID_ACCEPTED, Unusable, format_value, parse_case_line, refine_guessed_languages
-from monitors.problems import suggest_nearest
+from monitors.problems import format_did_you_mean_hint
 from monitors.records.cases import GoldCase, Suite
 
 
@@ -142,7 +142,7 @@ def read_text(path: Path) -> str:
 
 def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-        hint = suggest_nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
+        hint = format_did_you_mean_hint(path.name, [file.name for file in path.parent.glob("*.jsonl")])
         return f"file not found{hint or '; give the path of a suite'}"
     return f"{error.strerror}; give the path of a suite"
 

@@ -220,13 +220,13 @@ def build_draft_from_proposal(
     reason = (
         _describe_quote_problem(proposed)
         if span is None
-        else _explain_bad_proposal(proposed, defaults, document.text[slice(*span)])
+        else _find_reason_to_reject_proposal(proposed, defaults, document.text[slice(*span)])
     )
     if span is None or reason:
         return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
     quote = _build_quote(document, span)
     case = _build_case_from_proposal(proposed, document, defaults, quote)
-    duplicate = next((existing for existing in existing_cases if _is_same_question(existing, case)), None)
+    duplicate = next((existing for existing in existing_cases if _is_nearly_same_question(existing, case)), None)
     if duplicate is not None:
         return RejectedProposal(
             about=shorten_to_one_line(proposed.question), reason=(f"{duplicate.id} already asks this question")
@@ -261,7 +261,7 @@ def _describe_quote_problem(proposed: ProposedDraft) -> str:
     return f'the quote is not in the document: "{shorten_to_one_line(proposed.quote)}"'
 
 
-def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
+def _find_reason_to_reject_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
     unfounded = find_missing_quantities(proposed.gold, clause)
     if unfounded:
         return f"the gold states {', '.join(unfounded)}, but the quoted clause does not"
@@ -290,7 +290,7 @@ def _build_case_from_proposal(
     )
 
 
-def _is_same_question(first: GoldCase, second: GoldCase) -> bool:
+def _is_nearly_same_question(first: GoldCase, second: GoldCase) -> bool:
     """Whether two cases ask nearly the same question about the same document."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
@@ -302,13 +302,13 @@ def build_case_from_translation(
 ) -> GoldCase | RejectedProposal:
     """Build the translated case from a proposal, or reject the proposal."""
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
-    reason = explain_bad_translation(question, gold, original, language)
+    reason = find_reason_to_reject_translation(question, gold, original, language)
     if reason:
         return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
     return original.derive_translation(question, gold, language)
 
 
-def explain_bad_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
+def find_reason_to_reject_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
     """Return why the texts are not a translation of the original into ``language``. Empty if they are."""
     changed = [
         *list_quantity_differences(original.question, question),

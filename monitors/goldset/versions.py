@@ -32,7 +32,7 @@ def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
     return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
 
 
-def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
+def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
     """Append ``case`` to the suite. Return false if the suite already has it.
 
     If ``case`` is a translation, ``paired_with`` is the id of its original, which gets the same ``pair``. Raises
@@ -87,7 +87,7 @@ class SuiteEdit(Record):
     removed: tuple[Identifier, ...] = ()
 
 
-def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
+def edit_suite_if_unchanged(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     """Change, remove and append cases in a suite's file. All other lines stay unchanged.
 
     ``known_sha256`` is the hash of the cases that the edit is based on. If the file has other cases now, raises
@@ -222,7 +222,9 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
     return suite
 
 
-def freeze_suite(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
+def freeze_suite_if_changed(
+    suite: Suite, folder: Path, *, at: UtcTime, note: str = ""
+) -> tuple[SuiteManifest, bool]:
     """Freeze ``suite`` as the next version, and return its manifest and true.
 
     If the newest version has the same cases, write nothing, and return its manifest and false.

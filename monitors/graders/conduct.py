@@ -75,14 +75,14 @@ class CitationGrader:
             for citation in find_citations(text, self._patterns):
                 named.append(citation.source)
                 spans.append(Span(where=channel, start=citation.start, end=citation.end, label="citation"))
-        listed = exchange.listed_citations
+        listed = exchange.separately_sent_citations
         return (*named, *(source for source in listed if source.strip())), tuple(spans)
 
 
 def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
     shown: tuple[tuple[TextPlace, str], ...] = ((Channel.VISIBLE, exchange.visible_text),)
     if exchange.evidence.parts:
-        shown = (*shown, ("beside", exchange.beside_text))
+        shown = (*shown, ("beside", exchange.text_outside_answer))
     return (*shown, (Channel.WIRE, exchange.wire.text)) if exchange.wire else shown
 
 
@@ -193,12 +193,16 @@ def _is_refusal_readable(case: GoldCase, text: str) -> bool:
         case LanguageEvidence.UNREAD:
             return False
         case LanguageEvidence.NONE:
-            is_short = (
+            has_too_few_verdicts = (
                 sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _MAX_SHORT_REPLY_WORDS + 1))
                 <= _MAX_SHORT_REPLY_WORDS
             )
             is_question_read = classify_language_evidence(case.question) is LanguageEvidence.READ
-            return (is_short and is_question_read) if case.expected_refusal else (is_short or is_question_read)
+            return (
+                (has_too_few_verdicts and is_question_read)
+                if case.expected_refusal
+                else (has_too_few_verdicts or is_question_read)
+            )
 
 
 def _is_needless_refusal(case: GoldCase) -> bool:

@@ -120,7 +120,7 @@ class DisclosureGrader:
 def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
     shown: tuple[tuple[TextPlace, str], ...] = ((Channel.VISIBLE, exchange.visible_text),)
     if exchange.evidence.parts:
-        shown = (*shown, ("beside", exchange.beside_text))
+        shown = (*shown, ("beside", exchange.text_outside_answer))
     if exchange.wire is None or exchange.wire.text == exchange.visible_text:
         return shown
     return (*shown, (Channel.WIRE, exchange.wire.text))

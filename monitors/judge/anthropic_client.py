@@ -79,11 +79,11 @@ def _parse_usage(message: Any) -> Usage:
     used = getattr(message, "usage", None)
     written = getattr(used, "cache_creation_input_tokens", None) or 0
     hour = getattr(getattr(used, "cache_creation", None), "ephemeral_1h_input_tokens", None) or 0
-    is_counted = isinstance(written, int) and isinstance(hour, int)
+    is_counted_not_estimated = isinstance(written, int) and isinstance(hour, int)
     return read_usage(
         input_tokens=getattr(used, "input_tokens", None),
         output_tokens=getattr(used, "output_tokens", None),
-        cache_write_5m_tokens=max(0, written - hour) if is_counted else None,
+        cache_write_5m_tokens=max(0, written - hour) if is_counted_not_estimated else None,
         cache_write_1h_tokens=hour,
         cache_read_tokens=getattr(used, "cache_read_input_tokens", None) or 0,
         batch=getattr(used, "service_tier", None) == "batch",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from monitors.errors import ConfigError
 from monitors.platforms.langsmith.client import LangSmithAccess
-from monitors.problems import refuse_password, suggest_nearest
+from monitors.problems import format_did_you_mean_hint, refuse_password
 from monitors.records.targets import HttpUrl
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -47,7 +47,9 @@ def parse_dataset_address(written: str) -> DatasetAddress:
     schemes = [str(name) for name in PlatformScheme]
     accepted = ", ".join(f"{name}:DATASET" for name in schemes)
     if not colon or scheme not in schemes:
-        raise ConfigError(f"{written!r} is not a dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
+        raise ConfigError(
+            f"{written!r} is not a dataset{format_did_you_mean_hint(scheme, schemes)}; accepted: {accepted}"
+        )
     if not dataset.strip():
         raise ConfigError(f"{written!r}: write the dataset's name after the colon; accepted: {accepted}")
     return DatasetAddress(PlatformScheme(scheme), dataset.strip())

@@ -25,7 +25,7 @@ class Answer(Record):
 
     def with_files(self, files: Evidence) -> Self:
         """Return the answer with the evidence that was stored in files after the answer was read."""
-        return self.model_copy(update={"evidence": files.with_reading(self.evidence)})
+        return self.model_copy(update={"evidence": files.with_samples_and_texts_from(self.evidence)})
 
 
 class EvidenceFilter(Record):

@@ -20,13 +20,13 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
-def _convert_to_utc(value: datetime) -> datetime:
+def _convert_zoned_time_to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("a time must have a zone; write it in UTC, as 2026-01-31T02:00:00Z")
     return value.astimezone(UTC)
 
 
-UtcTime = Annotated[datetime, AfterValidator(_convert_to_utc)]
+UtcTime = Annotated[datetime, AfterValidator(_convert_zoned_time_to_utc)]
 """A point in time. A time in any zone is converted to UTC; a time without a zone is refused."""
 
 Identifier = Annotated[

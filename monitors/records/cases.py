@@ -185,11 +185,11 @@ class GoldCase(Record):
         """Return the case with other messages of the user, for example with fewer messages."""
         return self.model_copy(update={"turns": turns})
 
-    def replace_id_and_cluster(self, case_id: str, cluster: str | None) -> Self:
+    def replace_id_cluster_remove_pair(self, case_id: str, cluster: str | None) -> Self:
         """Return the case with another id and cluster, and without its pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
-    def without_gold(self) -> Self:
+    def reduce_to_question(self) -> Self:
         """Return the case without its gold and its cluster.
 
         Two such cases can be compared by their questions only.
@@ -258,7 +258,7 @@ class GoldCase(Record):
         )
 
     @property
-    def right_answer_sha256(self) -> str:
+    def question_and_answer_sha256(self) -> str:
         """The hash of the question and of everything that decides which answer is right."""
         parts: tuple[object, ...] = (
             self.turns,
@@ -374,7 +374,7 @@ class GoldDraft(Record):
         )
 
     @model_validator(mode="after")
-    def _check_draft(self) -> Self:
+    def _require_source_and_review_fields(self) -> Self:
         if (self.quote is None) == (self.original is None):
             raise ValueError("a draft must have a `quote` of a document, or the `original` that it translates")
         decided = self.state is not DraftState.DRAFTED
@@ -398,7 +398,7 @@ class DraftOutcome(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _check_case_id_of_outcome(self) -> Self:
+    def _require_case_id_if_joined(self) -> Self:
         if self.joined != (self.case_id is not None):
             raise ValueError("an outcome must have a `case_id` if, and only if, the draft was added to a suite")
         return self

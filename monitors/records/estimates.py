@@ -30,7 +30,7 @@ class DriftCount(Record):
     graded: Share
 
     @model_validator(mode="after")
-    def _check_failures(self) -> Self:
+    def _require_failures_within_graded(self) -> Self:
         if self.failures > self.graded:
             raise ValueError("failures must not be more than the graded conversations")
         return self
@@ -198,12 +198,12 @@ class RateEstimate(Record):
         return self.model_copy(update={"graded": graded})
 
     @property
-    def is_counted(self) -> bool:
+    def is_counted_not_estimated(self) -> bool:
         """Return whether the rate is a count of all conversations, and not an estimate from a sample."""
         return self.graded > self.sampled or (self.low == self.high and self.graded == self.conversations)
 
     @property
-    def is_uncorrected(self) -> bool:
+    def is_judged_but_uncorrected(self) -> bool:
         """Return whether a judge decided and the judge's errors were not corrected."""
         return self.judged and not self.corrected
 

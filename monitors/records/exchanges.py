@@ -189,7 +189,7 @@ class Evidence(Record):
     refused: tuple[str, ...] = ()
     page: PageInfo | None = None
 
-    def with_reading(self, reading: Evidence) -> Self:
+    def with_samples_and_texts_from(self, reading: Evidence) -> Self:
         """Return this evidence with the samples and the texts beside the answer that ``reading`` has."""
         return self.model_copy(
             update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
@@ -231,12 +231,12 @@ class Exchange(Record):
     concurrency: Annotated[int, Field(ge=1)] = 1
 
     @property
-    def listed_citations(self) -> tuple[str, ...]:
+    def separately_sent_citations(self) -> tuple[str, ...]:
         """The sources that the application sent separately from its text."""
         return self.wire.citations if self.wire is not None else ()
 
     @property
-    def beside_text(self) -> str:
+    def text_outside_answer(self) -> str:
         """The parts of the message that are not the answer, as one text."""
         return "\n".join(part.text for part in self.evidence.parts)
 

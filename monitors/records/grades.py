@@ -123,7 +123,7 @@ _ASPECT_OF_KIND = {
 }
 
 
-def find_aspect(kind: FailureKind | None) -> Aspect | None:
+def find_aspect_of_failure_kind(kind: FailureKind | None) -> Aspect | None:
     """Return the aspect of an answer that a failure of this kind is about.
 
     Returns ``None`` for kinds that reviewers cannot name, and for ``None``. The view ``reviewed_grades`` has the
@@ -145,7 +145,7 @@ class Span(Record):
     label: str
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _require_end_after_start(self) -> Self:
         if self.end < self.start:
             raise ValueError(f"a span must end after it starts, got {self.start}..{self.end}")
         return self
@@ -296,7 +296,7 @@ class Assessment(Record):
         """Return the assessment with this value of ``unconfirmed``."""
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
-    def mark_ungraded_by_judge(self, judge: Judged | Abstained, reason: str) -> Self:
+    def add_judge_grade_as_ungraded(self, judge: Judged | Abstained, reason: str) -> Self:
         """Return the assessment as ungraded, with the judge's grade and this reason.
 
         This is used in two cases: the judge gave no verdict, or the judge fails an answer that rules pass.

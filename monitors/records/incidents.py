@@ -149,7 +149,7 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """The hash of each failed case's gold at its last failure (`GoldCase.right_answer_sha256`)."""
+    """The hash of each failed case's gold at its last failure (`GoldCase.question_and_answer_sha256`)."""
 
 
 class Observation(FaultIdentity):
@@ -267,16 +267,16 @@ class Incident(FaultIdentity):
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
-            is_same = not earlier.isdisjoint(observation.failed_cases)
+            has_same_result = not earlier.isdisjoint(observation.failed_cases)
         elif self.failed_cases or observation.failed_cases:
-            is_same = False
+            has_same_result = False
         else:
             reasons = set(self.verdict_reasons)
-            is_same = self.verdict_reasons == observation.verdict_reasons or not reasons.isdisjoint(
+            has_same_result = self.verdict_reasons == observation.verdict_reasons or not reasons.isdisjoint(
                 observation.verdict_reasons
             )
         opened = self.open(observation)
-        return opened.model_copy(update={"resolved_at": self.resolved_at}) if is_same else opened
+        return opened.model_copy(update={"resolved_at": self.resolved_at}) if has_same_result else opened
 
     def update_from(self, observation: Observation) -> Self:
         """Update the open incident with a new observation.
@@ -330,7 +330,7 @@ class Incident(FaultIdentity):
         """Acknowledge the incident. Lookout then sends no reminders unless the incident gets worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
-    def leave_alerts_to_original(self) -> Self:
+    def mute_in_copied_data_folder(self) -> Self:
         """Send no alerts about the incident unless it gets worse.
 
         This is used in a copied data folder, because the original folder sends the alerts.
@@ -477,7 +477,7 @@ class Alert(RunSummary):
         return self.reason.is_ending or self.items[0].incident.is_resolved
 
     @property
-    def is_continuation(self) -> bool:
+    def is_added_to_earlier_message(self) -> bool:
         """Return whether the run has already sent a message of this kind.
 
         The items are then added to that message.
@@ -492,7 +492,7 @@ class Alert(RunSummary):
         """Return the message with another summary of its run."""
         return self.model_copy(update={name: getattr(summary, name) for name in RunSummary.model_fields})
 
-    def with_items(self, items: Iterable[AlertItem]) -> Self:
+    def with_items_sorted_by_urgency(self, items: Iterable[AlertItem]) -> Self:
         """Return the message about other ``items``, sorted by urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity, reason = ordered[0].incident.severity, choose_alert_reason(ordered)
@@ -507,7 +507,7 @@ class Alert(RunSummary):
         summary: RunSummary = self
         for alert in later:
             summary = alert.fill_empty_fields_from(summary)
-        return self.with_items(newest.values()).with_summary(summary)
+        return self.with_items_sorted_by_urgency(newest.values()).with_summary(summary)
 
     def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
         """Return the message with the ids of the alerts about its cases."""

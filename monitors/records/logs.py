@@ -52,7 +52,7 @@ class LogCursor(Record):
         """Return whether the log has been empty so far."""
         return self.current.offset == 0 and not self.earlier
 
-    def is_history(self, generation: int, offset: int) -> bool:
+    def is_written_before_watching(self, generation: int, offset: int) -> bool:
         """Return whether the line at this position was written before Lookout began to watch the log."""
         return generation == 0 and offset < self.history_to
 

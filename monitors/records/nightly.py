@@ -75,7 +75,7 @@ class CensusRate(Record):
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
-    def _check_found(self) -> Self:
+    def _require_consistent_found_count(self) -> Self:
         if self.found > self.graded:
             raise ValueError("more conversations were found than graded")
         if (self.found > 0) != (self.first_at is not None and self.last_at is not None):
@@ -241,7 +241,7 @@ class NightlyReport(NightlyIntake):
         texts = [f"{plural(len(self.interrupted), 'source')} not read completely" if self.interrupted else ""]
         if judging.void_groups:
             texts.append(f"{plural(judging.void_grades, 'judge grade was', 'judge grades were')} discarded")
-        if judging.is_short:
+        if judging.has_too_few_verdicts:
             texts.append(f"the judge graded {judging.judged:,} of {plural(judging.needed_judge_count, 'answer')}")
         if judging.budget_reached:
             texts.append("the judge's budget was used up")

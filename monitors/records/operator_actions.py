@@ -51,7 +51,7 @@ class Silence(Record):
     scheduled: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
+    def _require_end_and_matcher(self) -> Self:
         if self.ends_at <= self.starts_at:
             raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
         if not self.list_matchers():
@@ -90,7 +90,7 @@ class Silence(Record):
             return False
         return self.recurrence is None or self.recurrence.is_active(now)
 
-    def is_planned(self, now: datetime) -> bool:
+    def can_mute_later(self, now: datetime) -> bool:
         """Return whether the silence will mute alerts later, because it recurs or has not started yet."""
         return not self.is_over(now) and (self.recurrence is not None or (self.scheduled and now < self.starts_at))
 
@@ -139,7 +139,7 @@ class OperatorAction(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _check_target(self) -> Self:
+    def _require_alert_or_fingerprints(self) -> Self:
         if self.alert_id is None and not self.fingerprints:
             raise ValueError("an action must have `alert_id` or `fingerprints`")
         return self
@@ -192,7 +192,7 @@ class HumanLabel(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="after")
-    def _check_verdict(self) -> Self:
+    def _require_finding_or_answer_label(self) -> Self:
         if self.finding_right is None and self.answer is None:
             raise ValueError("a label must have `finding_right` or `answer`")
         return self

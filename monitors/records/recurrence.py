@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator
 
-from monitors.problems import suggest_nearest
+from monitors.problems import format_did_you_mean_hint
 from monitors.records.base import Record
 
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -116,7 +116,7 @@ def _require_zone_name(name: str) -> str:
     if name not in _list_zone_names():
         raise ValueError(
             "the full name of a zone of the tz database, such as Europe/Berlin, or UTC"
-            f"{suggest_nearest(name, sorted(_list_zone_names()))}"
+            f"{format_did_you_mean_hint(name, sorted(_list_zone_names()))}"
         )
     return name
 

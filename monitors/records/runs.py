@@ -112,7 +112,7 @@ class Judging(Record):
         return self.left_open - self.by_rule - self.unaskable
 
     @property
-    def is_short(self) -> bool:
+    def has_too_few_verdicts(self) -> bool:
         """Return whether the judge gave too few verdicts, although its budget was not used up."""
         asked = self.needed_judge_count - self.void_grades
         return (

@@ -159,7 +159,7 @@ class WhatChanged(Record):
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
-    def changed_sides(self) -> frozenset[ChangeKind]:
+    def primary_change_kinds(self) -> frozenset[ChangeKind]:
         """The kinds of the changes. Changed limits, and possible effects of other changes, are ignored."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
@@ -168,4 +168,4 @@ class WhatChanged(Record):
     @property
     def has_changes_on_both_sides(self) -> bool:
         """Return whether both Lookout and the application changed. Then the cause is unknown."""
-        return bool(self.changed_sides & OURS) and bool(self.changed_sides - OURS)
+        return bool(self.primary_change_kinds & OURS) and bool(self.primary_change_kinds - OURS)

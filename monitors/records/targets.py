@@ -37,7 +37,7 @@ class Target(Record):
     model_family: str | None = None
 
     @model_validator(mode="after")
-    def _check_address(self) -> Self:
+    def _require_url_or_space(self) -> Self:
         if self.space is None and self.url is None:
             raise ValueError("a target must have `url` (the page) or `space` (owner/name)")
         return self

@@ -31,7 +31,7 @@ from monitors.records.grades import (
 from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
 from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, format_moment, format_seconds
-from monitors.reports.marked_text import Pieces, Redact, TextMarker, collect_secrets
+from monitors.reports.marked_text import Pieces, Redact, TextMarker, collect_disclosed_personal_data
 from monitors.reports.triage_view import TriageView, build_triage_view
 from monitors.request_headers import HIDDEN
 
@@ -39,7 +39,7 @@ _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 
 
-def select_cases_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
+def select_by_outcome_worst_first(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
     """Select the cases with ``outcome``, the worst first.
 
     Cases are sorted by severity, then in this order: disputed cases, disclosures and unsafe actions, confirmed
@@ -126,14 +126,14 @@ class PictureAlbum:
         self._max_each_bytes = max_each_bytes
         self._remaining_bytes = max_total_bytes
 
-    def build_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
+    def embed_or_link_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
         """Build the picture for the screenshot at ``relative``. If ``withheld`` is set, it is only linked.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
-        path = self._resolve_file(relative)
+        path = self._resolve_file_in_folder(relative)
         media_type = path and _detect_media_type(path)
         if path is None or not media_type:
             return Picture(PictureMode.MISSING)
@@ -147,12 +147,12 @@ class PictureAlbum:
         encoded = base64.b64encode(path.read_bytes()).decode("ascii")
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
-    def build_link(self, relative: str | None) -> str:
+    def build_link_if_file_exists(self, relative: str | None) -> str:
         """Build a link to a file in the run's folder. Empty if the file does not exist."""
-        path = self._resolve_file(relative) if relative else None
+        path = self._resolve_file_in_folder(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
-    def _resolve_file(self, relative: str) -> Path | None:
+    def _resolve_file_in_folder(self, relative: str) -> Path | None:
         try:
             path = (self._folder / relative).resolve()
             return path if path.is_relative_to(self._folder) and path.is_file() else None
@@ -265,7 +265,7 @@ class CaseViewer:
     def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
         case, response, assessment = result.case, result.result, result.assessment
-        marker = TextMarker(self.redact, collect_secrets(result), self.limit)
+        marker = TextMarker(self.redact, collect_disclosed_personal_data(result), self.limit)
         views = (_build_grade_view(grade, marker) for grade in assessment.grades)
         withheld = self._choose_withheld_mode(response, assessment)
         return CaseView(
@@ -306,8 +306,8 @@ class CaseViewer:
             refused=tuple(
                 marker.build_pieces_without_evidence(text, 400) for text in response.evidence.refused[:20]
             ),
-            picture=self.album.build_picture(response.evidence.screenshot, withheld=withheld),
-            trace_href=self.album.build_link(response.evidence.trace) if withheld is None else "",
+            picture=self.album.embed_or_link_picture(response.evidence.screenshot, withheld=withheld),
+            trace_href=self.album.build_link_if_file_exists(response.evidence.trace) if withheld is None else "",
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
@@ -335,7 +335,7 @@ def _build_answers(
 ) -> tuple[AnswerView, ...]:
     match response:
         case Exchange():
-            beside = marker.build_evidence_pieces(response.beside_text, "beside", grades)
+            beside = marker.build_evidence_pieces(response.text_outside_answer, "beside", grades)
             parts = (AnswerView("Beside the answer", beside, graded=False),) if beside else ()
             return (*_build_exchange_answers(response, grades, marker), *parts)
         case NoAnswer():
@@ -423,7 +423,11 @@ def _list_answer_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
         f"{format_seconds(settling)} to see that the answer was complete" if settling is not None else ""
     )
     version = f"app version {response.app_version}" if response.app_version else ""
-    cited = f"wire citations: {', '.join(response.listed_citations)}" if response.listed_citations else ""
+    cited = (
+        f"wire citations: {', '.join(response.separately_sent_citations)}"
+        if response.separately_sent_citations
+        else ""
+    )
     return tuple(
         fact
         for fact in (

@@ -26,10 +26,10 @@ from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered_cases
-from monitors.reports.case_view import select_cases_by_outcome
+from monitors.reports.case_view import select_by_outcome_worst_first
 from monitors.reports.figures import (
-    build_tally_rows,
-    format_changes_briefly,
+    build_score_calculation_rows,
+    format_changes_since_pass_briefly,
     format_common_causes,
     format_severity_rises,
 )
@@ -49,8 +49,13 @@ from monitors.reports.format import (
 from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import format_changes_since_unaccepted_run
 from monitors.reports.rechecks import format_recheck_briefly
-from monitors.reports.triage_summary import format_dimension_table
-from monitors.reports.triage_view import choose_case_labels, extract_asked_text, extract_reply_text, has_only_issues
+from monitors.reports.triage_summary import format_triage_dimension_table
+from monitors.reports.triage_view import (
+    choose_case_labels,
+    extract_asked_text,
+    extract_reply_or_root_cause,
+    has_only_issues,
+)
 
 CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report has the rest.*"
 
@@ -172,7 +177,7 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
         [
             f"- **severity {assessment.severity}**{raised}, {case_id}: {format_failure_briefly(result)}",
             f"  - {labels.asked} {format_code_span(safe(extract_asked_text(result)), 200)}",
-            f"  - {labels.answered} {format_code_span(safe(extract_reply_text(result)), 300)}",
+            f"  - {labels.answered} {format_code_span(safe(extract_reply_or_root_cause(result)), 300)}",
             f"  - {labels.expected} {format_code_span(safe(result.case.gold), 200)}",
             f"  - {escape_markdown(safe(assessment.reason), 300)}",
         ]
@@ -213,7 +218,7 @@ def build_folded_calculation(report: RunReport) -> Block:
     scores = report.scores
     rows = [
         f"| {row.severity} (weight {row.weight}) | {row.cases} | {row.failed} | {row.no_answer} |"
-        for row in build_tally_rows(report)
+        for row in build_score_calculation_rows(report)
     ]
     head = ["| severity | cases | failed | no answer |", "| --- | ---: | ---: | ---: |"]
     raised = [format_severity_rises(report), ""] if format_severity_rises(report) else []
@@ -268,7 +273,7 @@ def _build_comment_blocks(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, name: str
 ) -> Iterator[Block]:
     failed, unanswered, ungraded = (
-        _remove_repeats(select_cases_by_outcome(cases, outcome)) for outcome in _OUTCOMES
+        _select_first_result_per_case(select_by_outcome_worst_first(cases, outcome)) for outcome in _OUTCOMES
     )
     title = f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(name)}"
     yield Block(head=[title, *_format_verdict_lines(report, len(failed), len(unanswered), len(ungraded), redact)])
@@ -286,7 +291,7 @@ def _build_comment_blocks(
 _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED)
 
 
-def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
+def _select_first_result_per_case(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return only the first result of each case.
 
     This is the worst repeat, because ``results`` begins with the worst.
@@ -312,13 +317,13 @@ def _format_verdict_lines(
     for cause in format_common_causes(report.first_look) if report.first_look and report.first_look.causes else ():
         yield ""
         yield f"In common: {escape_markdown(redact(cause))}"
-    for change in format_changes_briefly(report.what_changed, limit=_MAX_CHANGES_SHOWN):
+    for change in format_changes_since_pass_briefly(report.what_changed, limit=_MAX_CHANGES_SHOWN):
         yield ""
         yield escape_markdown(redact(change))
     decisive = [reason for reason in report.reasons if reason.decisive]
     if report.triage is not None:
         yield ""
-        yield from format_dimension_table(report)
+        yield from format_triage_dimension_table(report)
     uncovered = format_uncovered_cases(report.reasons)
     if decisive or report.interrupted or uncovered:
         yield ""

@@ -133,7 +133,7 @@ class StepBox(NamedTuple):
     repeats: int | None = None
 
 
-def render_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
+def render_agent_step_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
     """Draw an agent's steps as a row of boxes. An arc leads from each repeated step to its first occurrence."""
     steps = max(len(boxes), lines.shortest or 0, lines.limit or 0)
     width = min(_BOX, (_WIDTH - 2 * _EDGE) / steps)
@@ -215,7 +215,7 @@ class BreakdownGroup:
     rows: tuple[Breakdown, ...]
 
 
-def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
+def build_score_calculation_rows(report: RunReport) -> tuple[TallyRow, ...]:
     """Build the rows of the score calculation, the highest severity first."""
     rows = sorted(report.scores.tallies, key=lambda tally: -tally.severity)
     return tuple(
@@ -304,7 +304,7 @@ OUR_SIDE: Final = "Only Lookout changed; no change of the application is recorde
 _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
-def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
+def format_changes_since_last_pass(what_changed: WhatChanged | None) -> tuple[str, ...]:
     """Return one line for each change since the last PASS. Empty if nothing was compared."""
     if what_changed is None:
         return ()
@@ -316,19 +316,19 @@ def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
         [BOTH_SIDES]
         if what_changed.has_changes_on_both_sides
         else [OUR_SIDE]
-        if what_changed.changed_sides and what_changed.changed_sides <= OURS
+        if what_changed.primary_change_kinds and what_changed.primary_change_kinds <= OURS
         else []
     )
     return (*sides, *(f"{_format_side(change)}: {_shorten_evidence(change)}" for change in what_changed.changes))
 
 
-def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
+def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
     """Return the changes in at most ``limit`` lines. Each line can be understood without a heading."""
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
         return (f"Changed: {f'unknown ({what_changed.missing})' if what_changed.missing else NOTHING_CHANGED}",)
-    first = _select_first_of_both_sides(what_changed)
+    first = _select_first_change_per_side(what_changed)
     lines = [
         f"Changed, {_format_side(change).lower()}: {_shorten_evidence(change)}"
         for change in what_changed.changes
@@ -343,7 +343,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
     return (*lines[: limit - 1], f"{lines[limit - 1]} (and {more:,} more in the report)")
 
 
-def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
+def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange, ...]:
     """Return the first change of Lookout and of the application. Empty if not both have changed."""
     if not what_changed.has_changes_on_both_sides:
         return ()

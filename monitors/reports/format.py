@@ -15,7 +15,7 @@ from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict, format_uncovered_cases
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
 """A sign for each verdict, for readers who cannot see colours."""
@@ -170,7 +170,7 @@ def format_code_span(text: str, limit: int) -> str:
 
     A pipe becomes a similar character, because some programs end the cell even at an escaped pipe.
     """
-    line = shorten(write_invisible_as_code_points(text), limit).replace("|", "¦")
+    line = shorten(replace_invisible_by_code_points(text), limit).replace("|", "¦")
     if not line:
         return "(empty)"
     longest = max((len(run) for run in _TICKS.findall(line)), default=0)
@@ -181,6 +181,6 @@ def format_code_span(text: str, limit: int) -> str:
 
 def escape_markdown(text: str, limit: int = 600) -> str:
     """Escape a sentence that may quote other people's text: no markup, HTML, link, mention or reference remains."""
-    line = shorten(write_invisible_as_code_points(text), limit)
+    line = shorten(replace_invisible_by_code_points(text), limit)
     unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
     return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

@@ -21,7 +21,7 @@ _VISIBLE_FORMATS: Final = frozenset(
 _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), range(0x180B, 0x1810))
 
 
-def is_invisible(character: str, before: str) -> bool:
+def is_suspicious_invisible_character(character: str, before: str) -> bool:
     """Return whether ``character`` is invisible and has no proper use after the character ``before``.
 
     Joiners are needed in Indic and Arabic words and in emoji. Variation selectors are needed after a symbol.
@@ -31,7 +31,7 @@ def is_invisible(character: str, before: str) -> bool:
     if character in _BLANK_LETTERS:
         return True
     if character in _JOINERS:
-        return not _can_join(before)
+        return not _can_precede_joiner(before)
     if any(ord(character) in selectors for selectors in _VARIATION_SELECTORS):
         return not _is_symbol(before)
     category = unicodedata.category(character)
@@ -44,7 +44,7 @@ def _is_symbol(character: str) -> bool:
     return bool(character) and (unicodedata.category(character)[0] == "S" or character in "0123456789#*")
 
 
-def _can_join(before: str) -> bool:
+def _can_precede_joiner(before: str) -> bool:
     if not before:
         return False
     name = unicodedata.name(before, "")
@@ -67,7 +67,9 @@ def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
     start = 0
     before = ""
     for place, character in enumerate(text):
-        if not (character.isascii() and character.isprintable()) and is_invisible(character, before):
+        if not (character.isascii() and character.isprintable()) and is_suspicious_invisible_character(
+            character, before
+        ):
             if place > start:
                 yield text[start:place], False
             yield character, True
@@ -77,7 +79,7 @@ def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start:], False
 
 
-def write_invisible_as_code_points(text: str) -> str:
+def replace_invisible_by_code_points(text: str) -> str:
     """Replace each invisible character with its code point, such as ``[U+202E]``."""
     return "".join(
         f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_at_invisible_characters(text)

@@ -12,9 +12,9 @@ from typing import assert_never
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import extract_answer_text, select_cases_by_outcome
+from monitors.reports.case_view import extract_answer_text, select_by_outcome_worst_first
 from monitors.reports.format import NO_ANSWER_WORDS, format_score
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.triage_view import choose_case_labels, extract_asked_text
 
@@ -44,7 +44,7 @@ def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: R
 
 def _build_suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[str, str]:
     def count(outcome: CaseOutcome) -> str:
-        return str(len(select_cases_by_outcome(cases, outcome)))
+        return str(len(select_by_outcome_worst_first(cases, outcome)))
 
     return {
         "name": report.suite_name,
@@ -115,5 +115,5 @@ def _escape_xml(text: str) -> str:
     """Write invisible characters as code points. Replace other characters that XML forbids."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
-        for character in write_invisible_as_code_points(text)
+        for character in replace_invisible_by_code_points(text)
     )

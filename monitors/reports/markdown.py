@@ -12,10 +12,14 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, Criterion
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric_name
-from monitors.reports.case_view import format_failing_since, map_open_incidents_by_case, select_cases_by_outcome
+from monitors.reports.case_view import (
+    format_failing_since,
+    map_open_incidents_by_case,
+    select_by_outcome_worst_first,
+)
 from monitors.reports.figures import (
-    build_tally_rows,
-    format_changes,
+    build_score_calculation_rows,
+    format_changes_since_last_pass,
     format_common_causes,
     format_last_pass_run,
     format_severity_rises,
@@ -39,10 +43,10 @@ from monitors.reports.format import (
 from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import (
     build_balance_rows,
-    build_change_rows,
-    build_drop_rows,
+    build_detectable_drop_rows,
     build_mutation_view,
     build_score_rows,
+    build_severity_change_rows,
     format_baseline_run,
     format_best_path,
     format_changes_since_unaccepted_run,
@@ -51,11 +55,11 @@ from monitors.reports.proof_rows import (
     format_no_baseline,
 )
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
-from monitors.reports.triage_summary import format_criteria, format_dimension_table
+from monitors.reports.triage_summary import format_criteria, format_triage_dimension_table
 from monitors.reports.triage_view import (
-    choose_labels,
+    choose_labels_for_cases,
     extract_asked_text,
-    extract_reply_text,
+    extract_reply_or_root_cause,
     has_only_issues,
     list_criteria_answers,
 )
@@ -90,7 +94,7 @@ def _format_comparison_tables(compared: Comparison) -> Iterator[str]:
     yield ""
     yield "| severity | shared | newly failing | fixed | exact McNemar |"
     yield "| --- | ---: | --- | --- | ---: |"
-    for row in build_change_rows(compared):
+    for row in build_severity_change_rows(compared):
         name = f"{row.severity} {row.text}"
         failing, fixed = _format_case_ids(row.failing), _format_case_ids(row.fixed)
         yield f"| {name} | {row.shared} | {failing} | {fixed} | {row.p_value} |"
@@ -118,7 +122,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
     yield ""
     yield "| severity | graded | not correct | may fail (95 %) | shared cases | smallest detectable drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-    for row in build_drop_rows(report.sights):
+    for row in build_detectable_drop_rows(report.sights):
         name = f"{row.severity} {row.text}"
         yield f"| {name} | {row.graded} | {row.not_correct} | {row.may_fail} | {row.pairs} | {row.drop} |"
     if report.flaky:
@@ -187,9 +191,9 @@ def build_markdown_report(
     Further cases are counted.
     """
     open_incidents = map_open_incidents_by_case(incidents)
-    failed = select_cases_by_outcome(cases, CaseOutcome.FAILED)
-    unanswered = select_cases_by_outcome(cases, CaseOutcome.NO_ANSWER)
-    ungraded = select_cases_by_outcome(cases, CaseOutcome.UNGRADED)
+    failed = select_by_outcome_worst_first(cases, CaseOutcome.FAILED)
+    unanswered = select_by_outcome_worst_first(cases, CaseOutcome.NO_ANSWER)
+    ungraded = select_by_outcome_worst_first(cases, CaseOutcome.UNGRADED)
     sections = [
         _format_verdict_lines(report, previous, redact, (len(failed), len(unanswered), len(ungraded))),
         _format_calculation(report),
@@ -230,7 +234,7 @@ def _format_verdict_lines(
     )
     yield ""
     if report.triage is not None:
-        yield from format_dimension_table(report)
+        yield from format_triage_dimension_table(report)
         yield ""
     if not report.reasons:
         yield f"- {escape_markdown(format_headline(report))}"
@@ -295,7 +299,7 @@ def _format_causes(report: RunReport, redact: Redact) -> Iterator[str]:
 
 
 def _format_changes(report: RunReport, redact: Redact) -> Iterator[str]:
-    changes = format_changes(report.what_changed)
+    changes = format_changes_since_last_pass(report.what_changed)
     if report.what_changed is not None and changes:
         yield "## What changed since the last PASS"
         yield ""
@@ -309,7 +313,7 @@ def _format_calculation(report: RunReport) -> Iterator[str]:
     scores = report.scores
     yield "| severity | cases | failed | no answer | weight | earned | of |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for row in build_tally_rows(report):
+    for row in build_score_calculation_rows(report):
         yield (
             f"| {row.severity} {row.text} | {row.cases} | {row.failed} | {row.no_answer} | {row.weight} "
             f"| {row.earned} | {row.total} |"
@@ -342,7 +346,7 @@ def format_failures(
         return
     yield f"## Failed cases: {len(failed)}"
     yield ""
-    labels = choose_labels(failed)
+    labels = choose_labels_for_cases(failed)
     yield f"| sev | what | case | {labels.asked} | {labels.answered} | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
     notes_of = {case.case_id: f"flaky, {case.text}" for case in flaky}
@@ -361,7 +365,7 @@ def format_failures(
             f"| {assessment.severity} | {kinds}{row}{f'; {note_text}' if note_text else ''} "
             f"| {format_code_span(result.case.id, 80)} "
             f"| {format_code_span(safe(extract_asked_text(result)), _MAX_ASKED_CHARACTERS)} "
-            f"| {format_code_span(safe(extract_reply_text(result)), _MAX_ANSWERED_CHARACTERS)} "
+            f"| {format_code_span(safe(extract_reply_or_root_cause(result)), _MAX_ANSWERED_CHARACTERS)} "
             f"| {escape_markdown(safe(assessment.reason), 200)} |"
         )
     if len(failed) > limit:

@@ -22,8 +22,8 @@ from monitors.reports.format import shorten
 from monitors.reports.invisible import (
     format_character_name,
     format_code_point,
+    replace_invisible_by_code_points,
     split_at_invisible_characters,
-    write_invisible_as_code_points,
 )
 
 Redact = Callable[[str], str]
@@ -55,12 +55,12 @@ class Secret:
     label: str
 
 
-def collect_secrets(result: CaseResult) -> tuple[Secret, ...]:
+def collect_disclosed_personal_data(result: CaseResult) -> tuple[Secret, ...]:
     """Collect the words that graders found to be personal data, the longest first.
 
     Other texts may contain the same words, so these words are masked in all texts.
     """
-    texts = _list_texts(result.result)
+    texts = _map_channels_to_texts(result.result)
     secrets = {
         Secret(texts[span.where][span.start : span.end].strip(), span.label)
         for grade in result.assessment.grades
@@ -76,12 +76,12 @@ def collect_secrets(result: CaseResult) -> tuple[Secret, ...]:
     )
 
 
-def _list_texts(response: ProbeResult) -> dict[str, str]:
+def _map_channels_to_texts(response: ProbeResult) -> dict[str, str]:
     match response:
         case Exchange():
             return {
                 Channel.VISIBLE: response.visible_text,
-                "beside": response.beside_text,
+                "beside": response.text_outside_answer,
                 Channel.WIRE: response.wire.text if response.wire else "",
             }
         case NoAnswer():
@@ -97,7 +97,7 @@ def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> st
 
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
     """Build the redaction function for all texts of one case."""
-    return partial(redact_case_text, secrets=collect_secrets(result), redact=redact)
+    return partial(redact_case_text, secrets=collect_disclosed_personal_data(result), redact=redact)
 
 
 def find_masks(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Mask, ...]:
@@ -248,7 +248,7 @@ def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> t
         EvidenceMark(
             span.start,
             span.end,
-            shorten(write_invisible_as_code_points(span.label), _MAX_LABEL_CHARACTERS)
+            shorten(replace_invisible_by_code_points(span.label), _MAX_LABEL_CHARACTERS)
             or grade.aspect.replace("_", " "),
             _choose_piece_kind(span, grade),
         )
@@ -272,7 +272,7 @@ def _choose_piece_kind(span: Span, grade: Judged) -> PieceKind:
     return PieceKind.SUPPORTING if grade.passed else PieceKind.AGAINST
 
 
-def split_into_pieces(
+def split_and_cut_into_pieces(
     text: str, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> tuple[Piece, ...]:
     """Split the text into pieces: its first ``limit`` characters, and the text around later evidence.
@@ -281,7 +281,7 @@ def split_into_pieces(
     """
     pieces: list[Piece] = []
     at = 0
-    for start, end in _choose_windows(len(text), marks, masks, limit):
+    for start, end in _choose_shown_windows(len(text), marks, masks, limit):
         if start > at:
             pieces.append(_build_left_out_piece(start - at))
         pieces += _split_window(text, start, end, marks, masks)
@@ -295,7 +295,7 @@ def _build_left_out_piece(count: int) -> Piece:
     return Piece(PieceKind.LEFT_OUT, f"… {plural(count, 'character')} not shown; results.json has them …")
 
 
-def _choose_windows(
+def _choose_shown_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
     """Choose the parts that are shown: the beginning, and text around later evidence. No part cuts a mask."""
@@ -390,12 +390,12 @@ class TextMarker:
 
     def build_pieces_without_evidence(self, text: str, limit: int | None = None) -> Pieces:
         """Return the pieces of a text without evidence."""
-        return split_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
+        return split_and_cut_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 
     def build_evidence_pieces(self, text: str, channel: Channel | str, grades: Sequence[Grade]) -> Pieces:
         """Return the pieces of a text with the evidence of its grades."""
         masks = find_masks(text, self.secrets, self.redact)
-        return split_into_pieces(text, collect_evidence_marks(grades, channel), masks, self.limit)
+        return split_and_cut_into_pieces(text, collect_evidence_marks(grades, channel), masks, self.limit)
 
     def build_part_pieces(
         self, text: str, channel: Channel | str, grades: Sequence[Grade], start: int, end: int
@@ -419,7 +419,7 @@ class TextMarker:
             for mark in collect_evidence_marks(grades, channel)
             if mark.start < end and start < mark.end
         ]
-        return split_into_pieces(part, marks, _merge_masks((*inside, *own)), self.limit)
+        return split_and_cut_into_pieces(part, marks, _merge_masks((*inside, *own)), self.limit)
 
 
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:

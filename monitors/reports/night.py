@@ -9,14 +9,14 @@ from pathlib import Path
 from monitors.records.grades import CaseOutcome
 from monitors.records.nightly import NightlyReport
 from monitors.records.runs import CaseResult
-from monitors.reports.case_view import CaseView, CaseViewer, PictureAlbum, select_cases_by_outcome
+from monitors.reports.case_view import CaseView, CaseViewer, PictureAlbum, select_by_outcome_worst_first
 from monitors.reports.format import escape_markdown, format_code_span, format_moment
 from monitors.reports.markdown import format_failures
 from monitors.reports.marked_text import Redact
 from monitors.reports.page import FailedRow, KindCount, build_failed_row, count_failure_kinds
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.templating import render_document
-from monitors.reports.triage_view import CaseLabels, choose_labels
+from monitors.reports.triage_view import CaseLabels, choose_labels_for_cases
 from monitors.reports.write import build_report_paths
 from monitors.storage import write_atomically
 
@@ -81,7 +81,7 @@ def write_night_reports(
     ``redact`` masks personal data. If the folder cannot be written, raises ``WarehouseUnwritable`` with the file's
     name.
     """
-    failed, paths = select_cases_by_outcome(cases, CaseOutcome.FAILED), build_report_paths(folder)
+    failed, paths = select_by_outcome_worst_first(cases, CaseOutcome.FAILED), build_report_paths(folder)
     markdown = _build_night_markdown(report, failed, text, redact, settings.max_markdown_failures)
     write_atomically(paths.markdown, markdown)
     album = PictureAlbum(folder, max_each_bytes=0, max_total_bytes=0)  # real conversations have no screenshots
@@ -100,7 +100,7 @@ def _build_night_page(
         failed=tuple(build_failed_row(case, viewer.redact, {}, commit=None, shown=True) for case in failed[:limit]),
         failed_total=len(failed),
         kinds=count_failure_kinds(failed),
-        labels=choose_labels(failed),
+        labels=choose_labels_for_cases(failed),
         transcripts=tuple(viewer.build_case_view(case) for case in failed[:limit]),
     )
 

@@ -30,15 +30,15 @@ from monitors.reports.case_view import (
     build_case_links,
     format_failing_since,
     map_open_incidents_by_case,
-    select_cases_by_outcome,
+    select_by_outcome_worst_first,
 )
 from monitors.reports.figures import (
     BreakdownGroup,
     MetricRow,
     TallyRow,
     build_metric_rows,
-    build_tally_rows,
-    format_changes,
+    build_score_calculation_rows,
+    format_changes_since_last_pass,
     format_common_causes,
     format_last_pass_run,
     format_severity_rises,
@@ -49,7 +49,7 @@ from monitors.reports.format import (
     format_headline,
     shorten,
 )
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import (
     BalanceRow,
@@ -58,10 +58,10 @@ from monitors.reports.proof_rows import (
     MutationScoreView,
     ScoreRow,
     build_balance_rows,
-    build_change_rows,
-    build_drop_rows,
+    build_detectable_drop_rows,
     build_mutation_view,
     build_score_rows,
+    build_severity_change_rows,
     format_baseline_run,
     format_best_path,
     format_changes_since_unaccepted_run,
@@ -72,12 +72,17 @@ from monitors.reports.proof_rows import (
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.templating import render_document
-from monitors.reports.triage_summary import Dimension, build_dimensions, format_criteria, list_criteria_shares
+from monitors.reports.triage_summary import (
+    Dimension,
+    build_triage_dimensions,
+    format_criteria,
+    list_criteria_shares,
+)
 from monitors.reports.triage_view import (
     CaseLabels,
     ReportRow,
     build_report_row,
-    choose_labels,
+    choose_labels_for_cases,
     extract_asked_text,
     has_only_issues,
 )
@@ -136,7 +141,7 @@ class Proof:
     beside_metrics: tuple[str, ...]
 
 
-def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
+def build_verdict_evidence_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """Build the sections with the facts behind the verdict. ``anchors`` maps case ids to anchors on the page."""
     sentences = [f"On the same questions, {format_language_gap(gap)}." for gap in report.parity]
     best = format_best_path(report.metrics)
@@ -145,7 +150,7 @@ def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof
         if report.comparison
         else None,
         no_baseline=format_no_baseline(report),
-        sights=build_drop_rows(report.sights),
+        sights=build_detectable_drop_rows(report.sights),
         flaky=tuple(
             FlakyView(build_case_links([case.case_id], anchors)[0], case.text) for case in report.flaky[:_MAX_LINKS]
         ),
@@ -159,20 +164,22 @@ def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof
 def _build_comparison_view(
     compared: Comparison, recheck: Recheck | None, anchors: Mapping[str, str]
 ) -> ComparisonView:
-    rows = build_change_rows(compared)
+    rows = build_severity_change_rows(compared)
     return ComparisonView(
         baseline=format_baseline_run(compared),
         refused=(*compared.refused, *format_changes_since_unaccepted_run(compared, max_ids=_MAX_LINKS)),
         outcome=format_comparison_outcome(compared, recheck),
         scores=build_score_rows(compared),
         changes=tuple(
-            ChangeView(row, _build_named_cases(row.failing, anchors), _build_named_cases(row.fixed, anchors))
+            ChangeView(
+                row, _build_first_case_links(row.failing, anchors), _build_first_case_links(row.fixed, anchors)
+            )
             for row in rows
         ),
     )
 
 
-def _build_named_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
+def _build_first_case_links(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
     shown = build_case_links(case_ids[:_MAX_LINKS], anchors)
     return NamedCases(shown, len(case_ids) - len(shown), len(case_ids))
 
@@ -307,10 +314,10 @@ def build_report_page(
     open_incidents = map_open_incidents_by_case(incidents)
     rated = {rating.case_id: rating.rating for rating in report.rubric.ratings} if report.rubric else {}
     viewer = CaseViewer(album, redact, open_incidents, report.commit, settings.max_text_characters, rated)
-    failed, no_answers, ungraded, correct = (select_cases_by_outcome(cases, outcome) for outcome in _OUTCOMES)
+    failed, no_answers, ungraded, correct = (select_by_outcome_worst_first(cases, outcome) for outcome in _OUTCOMES)
     not_asked, unanswered = _separate_not_asked(no_answers)
-    reports, rest = _separate_issue_reports(correct, limit)
-    anchors = _build_anchors(failed[:limit], unanswered[:limit], not_asked, ungraded[:limit], reports)
+    reports, rest = _separate_first_issue_reports(correct, limit)
+    anchors = _map_case_ids_to_anchors(failed[:limit], unanswered[:limit], not_asked, ungraded[:limit], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     return ReportPage(
         report=report,
@@ -318,7 +325,7 @@ def build_report_page(
         address=_SECRETS_IN_URL.sub("", report.target.address),
         headline=redact(format_headline(report)),
         reasons=tuple(_build_reason_view(reason, anchors, redact) for reason in report.reasons),
-        tallies=build_tally_rows(report),
+        tallies=build_score_calculation_rows(report),
         raised=format_severity_rises(report),
         metrics=build_metric_rows(
             [metric for metric in report.metrics if metric.total or not has_only_issues(cases)]
@@ -340,7 +347,7 @@ def build_report_page(
         ungraded_total=len(ungraded),
         correct=tuple(_build_brief_row(result) for result in rest),
         issues=_build_issues_section(report, [*failed, *no_answers, *ungraded, *correct], anchors, viewer, reports),
-        proof=build_proof_sections(report, anchors),
+        proof=build_verdict_evidence_sections(report, anchors),
         mutation_score=build_mutation_view(report),
         histogram=render_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0,
@@ -353,7 +360,7 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
         in_common=tuple(redact(cause) for cause in format_common_causes(report.first_look)),
         asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
         asked_again_title=RECHECK_HEADING,
-        changes=tuple(redact(change) for change in format_changes(report.what_changed)),
+        changes=tuple(redact(change) for change in format_changes_since_last_pass(report.what_changed)),
         last_pass=redact(format_last_pass_run(report.what_changed)) if report.what_changed else "",
     )
 
@@ -369,14 +376,16 @@ def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResu
     return not_asked, unanswered
 
 
-def _separate_issue_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
+def _separate_first_issue_reports(
+    correct: Sequence[CaseResult], limit: int
+) -> tuple[list[CaseResult], list[CaseResult]]:
     """Return at most ``limit`` correct reports on issues, which are shown in full, then the other correct cases."""
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
-def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
+def _map_case_ids_to_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
     """Map case ids to anchors on the page. If a case has several results, the first one counts: the worst."""
     anchors: dict[str, str] = {}
     for results in lists:
@@ -407,8 +416,8 @@ def build_failed_row(
         anchor=build_case_anchor(result) if shown else "",
         severity=assessment.severity,
         kinds=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds),
-        reason=shorten(write_invisible_as_code_points(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
-        asked=shorten(write_invisible_as_code_points(safe(extract_asked_text(result))), _MAX_BRIEF_CHARACTERS),
+        reason=shorten(replace_invisible_by_code_points(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
+        asked=shorten(replace_invisible_by_code_points(safe(extract_asked_text(result))), _MAX_BRIEF_CHARACTERS),
         since=format_failing_since(open_incidents.get(result.case.id), commit),
         unconfirmed=assessment.unconfirmed,
         flaky=next((case.text for case in flaky if case.case_id == result.case.id), ""),
@@ -423,8 +432,8 @@ def _build_issues_section(
     correct: Sequence[CaseResult],
 ) -> IssuesSection:
     return IssuesSection(
-        build_dimensions(report),
-        choose_labels(worst_first),
+        build_triage_dimensions(report),
+        choose_labels_for_cases(worst_first),
         list_criteria_shares(report),
         format_criteria(report),
         tuple(_build_report_rows(worst_first, anchors, viewer)),

@@ -131,7 +131,9 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
         f"{shared} {failing:,} newly {'fails' if failing == 1 else 'fail'} and {fixed:,} "
         f"{'is' if fixed == 1 else 'are'} fixed"
     )
-    if comparison.p_value >= _SIGNIFICANCE_LEVEL and (always_failing := _count_always_failing(comparison, recheck)):
+    if comparison.p_value >= _SIGNIFICANCE_LEVEL and (
+        always_failing := _count_always_failing_or_zero(comparison, recheck)
+    ):
         subject = "that case fails" if always_failing == 1 else "the cases asked again fail"
         return f"{changes}: too few cases to prove a drop of the whole suite; {subject} every time."
     by_policy = (
@@ -143,7 +145,7 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
     )
 
 
-def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
+def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | None) -> int:
     """Count the newly failing cases that failed in every recheck. 0 if one of them was right at least once."""
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
@@ -228,7 +230,7 @@ def _format_three_decimals(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
+def build_severity_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
     """Build the rows of changes by severity, the highest first."""
     return tuple(
         ChangeRow(
@@ -244,7 +246,7 @@ def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
     )
 
 
-def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow, ...]:
+def build_detectable_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow, ...]:
     """Build the rows of detectable drops, the highest severity first."""
     return tuple(
         DetectableDropRow(

@@ -18,12 +18,12 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import CaseOutcome, FailureKind, Judged
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import extract_answer_text, select_cases_by_outcome
+from monitors.reports.case_view import extract_answer_text, select_by_outcome_worst_first
 from monitors.reports.marked_text import (
     Redact,
     apply_masks_to_part,
     build_case_redactor,
-    collect_secrets,
+    collect_disclosed_personal_data,
     find_masks,
 )
 
@@ -54,9 +54,11 @@ class HallucinationLine(Record):
     failure_kinds: tuple[FailureKind, ...]
 
 
-def format_hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> Iterator[str]:
+def format_failures_as_hallucination_log(
+    report: RunReport, cases: Sequence[CaseResult], *, redact: Redact
+) -> Iterator[str]:
     """Yield the lines of ``hallucinations.jsonl``, the worst failure first. Each ends with a line break."""
-    for result in select_cases_by_outcome(cases, CaseOutcome.FAILED):
+    for result in select_by_outcome_worst_first(cases, CaseOutcome.FAILED):
         yield _build_hallucination_line(report, result, redact).model_dump_json() + "\n"
 
 
@@ -87,10 +89,10 @@ def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], r
         return ()
     texts: dict[str, str] = {
         Channel.VISIBLE: response.visible_text,
-        "beside": response.beside_text,
+        "beside": response.text_outside_answer,
         Channel.WIRE: response.wire.text if response.wire else "",
     }
-    secrets = collect_secrets(result)
+    secrets = collect_disclosed_personal_data(result)
     masks = {where: find_masks(text, secrets, redact) for where, text in texts.items()}
     claims = [
         apply_masks_to_part(texts[span.where], masks[span.where], span.start, span.end)
@@ -146,7 +148,7 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
     return results.report, results.cases
 
 
-def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
+def read_all_but_correct_cases(path: Path) -> Sequence[CaseResult]:
     """Read the cases that are not correct, one line at a time.
 
     This version of Lookout must have written the file. Raises `OSError` and `ValidationError` for other files.

@@ -24,7 +24,7 @@ from monitors.reports.format import (
     format_seconds,
     format_zoned_moment,
 )
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 _PACKAGE: Final = "monitors.reports"
 _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
@@ -36,7 +36,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
     "quantity": format_quantity,
     "score": format_score,
     "seconds": format_seconds,
-    "shown": write_invisible_as_code_points,
+    "shown": replace_invisible_by_code_points,
     "zoned_moment": format_zoned_moment,
 }
 

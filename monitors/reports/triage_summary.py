@@ -70,7 +70,7 @@ class Dimension:
         return f"{figures} on {plural(self.moved.shared, 'shared issue')}"
 
 
-def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
+def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
     """Build the four figures. Empty for a run without issues."""
     if report.triage is None:
         return ()
@@ -82,21 +82,21 @@ def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
     )
 
 
-def format_dimensions(report: RunReport) -> str:
+def format_triage_changes_or_figures(report: RunReport) -> str:
     """Format the changes since the baseline: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``.
 
     If no figure has a change, the figures of this run are formatted instead.
     """
-    available = [dimension for dimension in build_dimensions(report) if dimension.known]
+    available = [dimension for dimension in build_triage_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]
     unchanged = [dimension.moved.text for dimension in available if dimension.moved and not dimension.moved.changed]
     text = ", ".join([*changed, *unchanged] or [f"{dimension.name} {dimension.value}" for dimension in available])
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def format_dimension_table(report: RunReport) -> Iterator[str]:
+def format_triage_dimension_table(report: RunReport) -> Iterator[str]:
     """Format the four figures as a Markdown table. Empty for a run without issues."""
-    rows = build_dimensions(report)
+    rows = build_triage_dimensions(report)
     compared = any(row.moved for row in rows)
     if rows:
         yield f"| dimension | now |{' against the baseline |' if compared else ''}"
@@ -128,7 +128,7 @@ def _build_accuracy_dimension(triage: TriageSummary, compared: Comparison | None
     ungraded = f"; {left:,} could not be graded" if left > 0 else ""
     detail = f"{counted}, 95 % CI {100 * accuracy.low:.0f} to {100 * accuracy.high:.0f} %{ungraded}"
     change = compared.triage.accuracy if compared and compared.triage else None
-    moved = _build_movement(ACCURACY, change, format_percent, more_is_better=True)
+    moved = _build_figure_change(ACCURACY, change, format_percent, more_is_better=True)
     return Dimension(ACCURACY, format_percent(accuracy.passed / accuracy.total), detail, moved)
 
 
@@ -140,7 +140,7 @@ def _build_usefulness_dimension(report: RunReport) -> Dimension:
     detail = f"{counted}; {bound}" if bound else counted
     rated = report.comparison.rubric if report.comparison else None
     change = DimensionChange(shared=rated.shared, before=rated.before, now=rated.now) if rated else None
-    moved = _build_movement(USEFULNESS, change, _format_one_decimal, more_is_better=True)
+    moved = _build_figure_change(USEFULNESS, change, _format_one_decimal, more_is_better=True)
     return Dimension(USEFULNESS, f"{rubric.mean:.1f} of 5", detail, moved)
 
 
@@ -172,11 +172,11 @@ def _build_efficiency_dimension(paths: Sequence[IssuePath], compared: Comparison
     )
     value = f"{steps / shortest:.1f} × shortest path" if shortest else average
     change = compared.triage.steps if compared and compared.triage else None
-    moved = _build_movement(STEPS, change, _format_one_decimal, more_is_better=False)
-    return Dimension(EFFICIENCY, value, f"{against}; {_format_repeats(paths)}", moved)
+    moved = _build_figure_change(STEPS, change, _format_one_decimal, more_is_better=False)
+    return Dimension(EFFICIENCY, value, f"{against}; {_format_repeated_calls(paths)}", moved)
 
 
-def _format_repeats(paths: Sequence[IssuePath]) -> str:
+def _format_repeated_calls(paths: Sequence[IssuePath]) -> str:
     counted = [path.repeated for path in paths if path.repeated is not None]
     if not counted:
         return "calls cannot be distinguished"
@@ -194,7 +194,7 @@ def _format_one_decimal(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _build_movement(
+def _build_figure_change(
     name: str, change: DimensionChange | None, format_value: Callable[[float], str], *, more_is_better: bool
 ) -> Movement | None:
     if change is None:

@@ -29,9 +29,9 @@ from monitors.records.grades import (
 )
 from monitors.records.runs import CaseResult
 from monitors.records.triage import IssueSeverity, TriageReference, TriageReport, TriageTask
-from monitors.reports.figures import StepBox, StepLines, render_path_strip
+from monitors.reports.figures import StepBox, StepLines, render_agent_step_strip
 from monitors.reports.format import format_percent, format_seconds, shorten
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_case_redactor
 
 MAX_FILES_SHOWN: Final = 12
@@ -190,7 +190,8 @@ def build_report_row(
         id=result.case.id,
         anchor=anchor,
         title=shorten(
-            write_invisible_as_code_points(build_case_redactor(result, redact)(task.issue.title)), _TITLE_CHARACTERS
+            replace_invisible_by_code_points(build_case_redactor(result, redact)(task.issue.title)),
+            _TITLE_CHARACTERS,
         ),
         outcome=assessment.outcome,
         result=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
@@ -282,7 +283,7 @@ def extract_asked_text(result: CaseResult) -> str:
     return task.issue.title if task is not None else result.case.question
 
 
-def extract_reply_text(result: CaseResult) -> str:
+def extract_reply_or_root_cause(result: CaseResult) -> str:
     """Return the reply, or for a report its root cause. The text is not redacted."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
@@ -313,7 +314,7 @@ def has_only_issues(cases: Iterable[CaseResult]) -> bool:
     return {case.case.triage is not None for case in cases} == {True}
 
 
-def choose_labels(cases: Iterable[CaseResult]) -> CaseLabels:
+def choose_labels_for_cases(cases: Iterable[CaseResult]) -> CaseLabels:
     """Return the words for a list of cases. If it has both questions and issues, the words cover both."""
     kinds = {case.case.triage is not None for case in cases}
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
@@ -336,11 +337,11 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         address=marker.build_pieces_without_evidence(task.issue.url or "", _PATH_CHARACTERS),
         body=marker.build_pieces_without_evidence(task.issue.body),
         report=_build_report_pieces(text, response, grades, marker),
-        parts=_build_part_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
+        parts=_build_report_comparison_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
         files=_build_file_groups(agreed, task, report, marker),
-        files_text=_format_files(agreed, report, task.reference),
+        files_text=_format_file_agreement(agreed, report, task.reference),
         rating=_build_rating(result, marker, counted),
-        path=build_path_view(result, task.reference, marker),
+        path=build_agent_steps_view(result, task.reference, marker),
         questions=tuple(
             QuestionView(
                 marker.build_pieces_without_evidence(question.question),
@@ -385,7 +386,7 @@ class _QuoteMarker:
         return self.marker.build_part_pieces(self.text, where, rated, start, start + len(text))
 
 
-def _build_part_rows(
+def _build_report_comparison_rows(
     report: TriageReport, reference: TriageReference, quoting: _QuoteMarker
 ) -> tuple[PartRow, ...]:
     plain = quoting.marker.build_pieces_without_evidence
@@ -438,7 +439,7 @@ def _build_file_group(
     return FileGroup(kind, title, rows[:MAX_FILES_SHOWN], rows[MAX_FILES_SHOWN:], max(0, len(paths) - MAX_FILES))
 
 
-def _format_files(agreed: FileAgreement, report: TriageReport, reference: TriageReference) -> str:
+def _format_file_agreement(agreed: FileAgreement, report: TriageReport, reference: TriageReference) -> str:
     if not reference.relevant_files:
         return (
             "the reference names no file" if report.files else "neither the report nor the reference names a file"
@@ -480,7 +481,7 @@ def _build_criterion(
     )
 
 
-def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
+def build_agent_steps_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
     """Build the view of the steps. Each repeated step has the number of the step that it repeats."""
     evidence = result.result.evidence
     repeats = find_repeated_steps(evidence.steps)
@@ -494,12 +495,12 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     )
     boxes = tuple(StepBox(step.kind is StepKind.AGENT, repeats.get(at)) for at, step in enumerate(evidence.steps))
     views = tuple(_build_step_view(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
-    is_short = len(views) <= MAX_STEPS_SHOWN + 2  # folding only two rows is not worth a click
+    has_too_few_verdicts = len(views) <= MAX_STEPS_SHOWN + 2  # folding only two rows is not worth a click
     return PathView(
         text=text,
-        drawing=render_path_strip(boxes, lines),
-        steps=views if is_short else views[:MAX_STEPS_SHOWN],
-        folded=() if is_short else views[MAX_STEPS_SHOWN:],
+        drawing=render_agent_step_strip(boxes, lines),
+        steps=views if has_too_few_verdicts else views[:MAX_STEPS_SHOWN],
+        folded=() if has_too_few_verdicts else views[MAX_STEPS_SHOWN:],
         legend=tuple(_list_legend(boxes, lines)),
     )
 

@@ -14,7 +14,7 @@ from monitors.reports.junit import build_junit_xml
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.marked_text import Redact
 from monitors.reports.page import build_report_page, render_report_html
-from monitors.reports.results_json import format_hallucination_lines, format_results_json
+from monitors.reports.results_json import format_failures_as_hallucination_log, format_results_json
 from monitors.reports.settings import ReportsSettings
 from monitors.storage import write_atomically
 
@@ -64,7 +64,9 @@ def write_reports(
     cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports contain the same texts
     paths = build_report_paths(folder)
     write_atomically(paths.json, format_results_json(report, cases))
-    write_atomically(paths.hallucinations, format_hallucination_lines(report, cases, redact=cached_redact))
+    write_atomically(
+        paths.hallucinations, format_failures_as_hallucination_log(report, cases, redact=cached_redact)
+    )
     write_atomically(paths.junit, build_junit_xml(report, cases, redact=cached_redact))
     summary = build_markdown_report(
         report,

@@ -63,8 +63,12 @@ from monitors.records.reconciliation import (
     Unknown,
 )
 from monitors.stats.agreement import Confusion, compute_false_pass_rate
-from monitors.stats.intervals import compute_binomial_limits, compute_finite_limits, compute_wilson_interval
-from monitors.stats.stratified import estimate_rate
+from monitors.stats.intervals import (
+    compute_binomial_limits,
+    compute_finite_population_limits,
+    compute_wilson_interval,
+)
+from monitors.stats.stratified import estimate_failure_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
 """Minimum number of replies that both detectors found. With fewer, no total is estimated (Robson, Regier, 1964)."""
@@ -86,21 +90,21 @@ def reconcile_counts(
     """
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
-    served, corrected = estimate_served_bad(nightly, confusion, confidence=confidence)
+    served, corrected = estimate_bad_served_replies(nightly, confusion, confidence=confidence)
     surely_held = estimate_rightly_held_back(counts.guard, confidence=half_confidence)
-    surely_served, _ = estimate_served_bad(nightly, confusion, confidence=half_confidence)
+    surely_served, _ = estimate_bad_served_replies(nightly, confusion, confidence=half_confidence)
     return Reconciliation(
         counts=counts,
         confidence=confidence,
         reviewed_wrong=confusion.passed_wrong + confusion.failed_wrong,
         reviewed_right=confusion.passed_right + confusion.failed_right,
-        precision=compute_precision(counts.guard, confidence=confidence),
+        precision=compute_guard_precision(counts.guard, confidence=confidence),
         held_back_rightly=held,
-        flagged=_estimate_flagged(nightly, confidence),
+        flagged=_estimate_flagged_rate(nightly, confidence),
         served_bad=served,
         corrected=corrected,
-        recall=_estimate_recall(held, served),
-        missed=_estimate_missed(nightly, served, confusion, corrected=corrected),
+        recall=_estimate_guard_recall(held, served),
+        missed=_estimate_bad_unflagged_replies(nightly, served, confusion, corrected=corrected),
         judge_blind=_estimate_missed_by_judge(
             surely_served, confusion, corrected=corrected, confidence=half_confidence
         ),
@@ -108,7 +112,7 @@ def reconcile_counts(
     )
 
 
-def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
+def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """Return the share of blocked entries that were rightly blocked, with Wilson's interval.
 
     The share is that of the labelled entries. It is unknown if no entry was labelled as rightly blocked, even if
@@ -129,14 +133,14 @@ def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) 
     """
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
-    share = compute_precision(guard, confidence=confidence)
+    share = compute_guard_precision(guard, confidence=confidence)
     if isinstance(share, Unknown):
         return share
-    low, high = compute_finite_limits(guard.right, guard.labelled, guard.entries, confidence=confidence)
+    low, high = compute_finite_population_limits(guard.right, guard.labelled, guard.entries, confidence=confidence)
     return _build_interval(share.value * guard.entries, low * guard.entries, high * guard.entries)
 
 
-def estimate_served_bad(
+def estimate_bad_served_replies(
     nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
 ) -> tuple[Figure, bool]:
     """Estimate the number of conversations with a bad served reply.
@@ -145,7 +149,7 @@ def estimate_served_bad(
     """
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
-    rate = estimate_rate(nightly.strata, confusion=confusion, confidence=confidence)
+    rate = estimate_failure_rate(nightly.strata, confusion=confusion, confidence=confidence)
     if isinstance(rate, RateUnknown):
         return Unknown(why=rate.why), False
     size = nightly.conversations
@@ -207,14 +211,14 @@ def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, flo
     return size, min(size, both * scale)
 
 
-def _estimate_flagged(nightly: TrafficCounts, confidence: float) -> RateEstimate | RateUnknown:
+def _estimate_flagged_rate(nightly: TrafficCounts, confidence: float) -> RateEstimate | RateUnknown:
     if nightly.why_none:
         sampled = sum(stratum.sampled for stratum in nightly.strata)
         return RateUnknown(conversations=nightly.conversations, sampled=sampled, why=nightly.why_none)
-    return estimate_rate(nightly.strata, confidence=confidence)
+    return estimate_failure_rate(nightly.strata, confidence=confidence)
 
 
-def _estimate_recall(held: Figure, served: Figure) -> Figure:
+def _estimate_guard_recall(held: Figure, served: Figure) -> Figure:
     if isinstance(held, Unknown):
         return held
     if isinstance(served, Unknown):
@@ -223,7 +227,7 @@ def _estimate_recall(held: Figure, served: Figure) -> Figure:
         return Unknown(why="neither of them found a bad reply")
     if not (held.value and served.value):
         value, low, high = (
-            _compute_share(*corner)
+            _compute_held_share(*corner)
             for corner in ((held.value, served.value), (held.low, served.high), (held.high, served.low))
         )
         return _build_interval(value, low, high)
@@ -231,9 +235,9 @@ def _estimate_recall(held: Figure, served: Figure) -> Figure:
     above = hypot(_compute_log_ratio(held.high, held.value), _compute_log_ratio(served.value, served.low))
     ratio = held.value / served.value
     return _build_interval(
-        _compute_share(ratio, 1),
-        _compute_share(ratio * exp(-below), 1),
-        _compute_share(_scale_ratio(ratio, above), 1),
+        _compute_held_share(ratio, 1),
+        _compute_held_share(ratio * exp(-below), 1),
+        _compute_held_share(_scale_ratio(ratio, above), 1),
     )
 
 
@@ -245,13 +249,15 @@ def _scale_ratio(ratio: float, log_factor: float) -> float:
     return ratio * exp(log_factor) if log_factor < _MAX_LOG_FACTOR else inf
 
 
-def _compute_share(held: float, served: float) -> float:
+def _compute_held_share(held: float, served: float) -> float:
     if held == inf:
         return 1.0
     return held / (held + served) if held else 0.0
 
 
-def _estimate_missed(nightly: TrafficCounts, served: Figure, confusion: Confusion, *, corrected: bool) -> Figure:
+def _estimate_bad_unflagged_replies(
+    nightly: TrafficCounts, served: Figure, confusion: Confusion, *, corrected: bool
+) -> Figure:
     if isinstance(served, Unknown):
         return served
     if not corrected:

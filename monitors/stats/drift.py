@@ -16,7 +16,7 @@ optional stopping" (2021) give such a test for two parallel streams. Here one pa
 that separates them is unknown.
 
 The counts of a run are numbers of conversations of equal weight, from
-`monitors.stats.stratified.compute_sequential_counts`. The last ``window_runs`` runs are stored separately, because
+`monitors.stats.stratified.compute_counts_for_sequential_test`. The last ``window_runs`` runs are stored separately, because
 the change may have begun at any of them. Older runs are stored as one sum, and still count as runs before a change.
 A run that leaves the window is no longer a possible start of a change, which can only lower the evidence.
 """
@@ -106,7 +106,8 @@ def add_nightly_run(
     alarm = longer.alarm
     if alarm is None and evidence >= -log(alpha):
         alarm = DriftAlarm(
-            raised=count.due_at, since=max(_list_changes(longer), key=lambda change: change.log_weight).at.due_at
+            raised=count.due_at,
+            since=max(_list_possible_changes(longer), key=lambda change: change.log_weight).at.due_at,
         )
     return longer.with_evidence(evidence, alarm)
 
@@ -176,7 +177,7 @@ def _smooth_rate(sums: _Sums) -> float:
 def summarise_drift(state: DriftState) -> DriftReading:
     """Summarise the state: whether the rate drifted, the evidence, the start of the drift, and both rates."""
     before, after, since = _sum_runs(state), _Sums(0.0, 0.0), None
-    if change := _find_change(state):
+    if change := _find_alarm_or_likeliest_change(state):
         before, after, since = change.before, change.after, change.at.due_at
     (before_low, before_high), (after_low, after_high) = (
         compute_binomial_limits(*before),
@@ -201,24 +202,24 @@ def summarise_drift(state: DriftState) -> DriftReading:
 def compute_log_evidence(state: DriftState) -> float:
     """Return the natural logarithm of the e-value after the last run. Earlier e-values may have been larger."""
     total = _sum_runs(state)
-    changes = [change.log_weight for change in _list_changes(state)]
-    later = log(_compute_later_probability(max(0, state.older_runs + len(state.nightly_runs) - 1)))
+    changes = [change.log_weight for change in _list_possible_changes(state)]
+    later = log(_compute_prior_of_later_change(max(0, state.older_runs + len(state.nightly_runs) - 1)))
     return _compute_log_sum_exp([*changes, later + _compute_log_mixture(total)]) - _compute_max_log_likelihood(
         total
     )
 
 
-def _find_change(state: DriftState) -> _Change | None:
+def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
     """Return the change that raised the alarm, if its run is still in the window.
 
     Otherwise return the likeliest one. Returns ``None`` if no change is possible yet.
     """
-    changes = list(_list_changes(state))
+    changes = list(_list_possible_changes(state))
     alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
     return next(iter(alarm_changes), max(changes, key=lambda change: change.log_weight, default=None))
 
 
-def _list_changes(state: DriftState) -> Iterator[_Change]:
+def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
     """Yield a possible change at each run in the window, except at the first run of the test."""
     total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
@@ -228,14 +229,14 @@ def _list_changes(state: DriftState) -> Iterator[_Change]:
         if before.graded and number:
             after = _Sums(max(0.0, total.failures - before.failures), total.graded - before.graded)
             weight = (
-                log(_compute_later_probability(number - 1) - _compute_later_probability(number))
+                log(_compute_prior_of_later_change(number - 1) - _compute_prior_of_later_change(number))
                 + _compute_log_mixture(before)
                 + _compute_log_mixture(after)
             )
             yield _Change(count, before, after, weight)
 
 
-def _compute_later_probability(number: int) -> float:
+def _compute_prior_of_later_change(number: int) -> float:
     """Return the prior probability that the change happens after more than this number of runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 

@@ -97,7 +97,7 @@ def compute_binomial_limits(failures: float, graded: float, *, confidence: float
     ``failures`` of ``graded`` cases failed. The result is (0, 1) if ``graded`` is 0. The cases are a sample of a
     population without a limit. The counts may be fractions, such as an effective sample size.
     """
-    _check_counts(failures, graded)
+    _require_failures_within_total(failures, graded)
     if graded == 0:
         return 0.0, 1.0
     tail = (1 - confidence) / 2
@@ -107,7 +107,7 @@ def compute_binomial_limits(failures: float, graded: float, *, confidence: float
 
 
 @lru_cache(_CACHE_SIZE)
-def compute_finite_limits(
+def compute_finite_population_limits(
     failures: int, graded: int, population: int, *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Return exact limits for the share of failures among the ``population`` cases.
@@ -115,19 +115,19 @@ def compute_finite_limits(
     ``graded`` of these cases were sampled without replacement, and ``failures`` of the graded cases failed. If
     nothing was graded, the result is (0, 1). If everything was graded, both limits are the observed share.
     """
-    _check_counts(failures, graded)
+    _require_failures_within_total(failures, graded)
     if graded > population:
         raise ValueError(f"more cases are graded than exist: {graded} of {population}")
     if graded == 0:
         return 0.0, 1.0
     tail = (1 - confidence) / 2 + _TIE_TOLERANCE
     lowest, highest = failures, population - (graded - failures)
-    low = _find_first(
+    low = _find_smallest_true_number(
         lowest,
         highest,
         lambda all_failures: _compute_probability_of_at_least(failures, graded, all_failures, population) > tail,
     )
-    beyond = _find_first(
+    beyond = _find_smallest_true_number(
         low,
         highest + 1,
         lambda all_failures: _compute_probability_of_at_most(failures, graded, all_failures, population) <= tail,
@@ -234,7 +234,7 @@ def _compute_log_combinations(among: int, chosen: int) -> float:
     return lgamma(among + 1) - lgamma(chosen + 1) - lgamma(among - chosen + 1)
 
 
-def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
+def _find_smallest_true_number(low: int, high: int, predicate: Callable[[int], bool]) -> int:
     """Return the smallest number from ``low`` to ``high`` for which the predicate is true, or ``high`` if none is.
 
     The predicate must stay true for all larger numbers.
@@ -245,7 +245,7 @@ def _find_first(low: int, high: int, predicate: Callable[[int], bool]) -> int:
     return low
 
 
-def _check_counts(failures: float, graded: float) -> None:
+def _require_failures_within_total(failures: float, graded: float) -> None:
     if not 0 <= failures <= graded:
         raise ValueError(f"failures must be between 0 and the number graded, got {failures} of {graded}")
 

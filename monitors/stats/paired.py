@@ -63,11 +63,11 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
         return compute_mcnemar_p_value(broken, sizes[size] - broken)
     sums = {0: 1.0}
     for size, clusters in sorted(sizes.items()):
-        sums = _add_clusters(sums, size, clusters)
+        sums = _convolve_sums_with_fair_coins(sums, size, clusters)
     return min(1.0, sum(weight for total, weight in sums.items() if abs(total) >= observed))
 
 
-def _add_clusters(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
+def _convolve_sums_with_fair_coins(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
     """Return the distribution of a sum after ``clusters`` more coins are tossed. Each adds or subtracts ``size``.
 
     The keys are the possible sums, and the values are their probabilities.
@@ -144,7 +144,7 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
     first_share, second_share = first / total, second / total
     low, high = compute_wilson_interval(first, total, confidence=confidence)
     other_low, other_high = compute_wilson_interval(second, total, confidence=confidence)
-    phi = _compute_correlation(table)
+    phi = _compute_newcombe_phi(table)
     down, other_up = first_share - low, other_high - second_share
     up, other_down = high - first_share, second_share - other_low
     gap = first_share - second_share
@@ -153,7 +153,7 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
     return gap, max(-1.0, gap - below), min(1.0, gap + above)
 
 
-def _compute_correlation(table: PairedCounts) -> float:
+def _compute_newcombe_phi(table: PairedCounts) -> float:
     """Return Newcombe's phi: how strongly the two answers of a pair tend to be right or wrong together.
 
     If the cross product is positive, half the number of pairs is subtracted from it, but not below 0.

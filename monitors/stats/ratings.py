@@ -69,12 +69,12 @@ def compute_rating_mean(
     value = fsum(rating.weight * rating.value for rating in rated) / fsum(rating.weight for rating in rated)
     clusters = len({rating.cluster for rating in rated})
     units = clusters if clusters > 1 else len(rated)
-    error = _compute_standard_error(rated)
+    error = _compute_largest_standard_error(rated)
     reach = compute_t_quantile(confidence, units - 1) * error if units > 1 else inf
     return RatingMean(value, max(lowest, value - reach), min(highest, value + reach), len(rated), units, error)
 
 
-def _compute_standard_error(rated: Sequence[Rated]) -> float:
+def _compute_largest_standard_error(rated: Sequence[Rated]) -> float:
     """Return the largest of three standard errors: by clusters, by cases, and from the minimum spread."""
     if len(rated) == 1:
         return inf
@@ -109,7 +109,7 @@ def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
     return sqrt((len(all_units) - 1) / len(all_units) * squares)
 
 
-def compute_mean_bound(
+def compute_mean_lower_bound(
     mean: float, count: int, *, lowest: float, highest: float, confidence: float = 0.95
 ) -> float:
     """Return a lower limit for the true mean. With this ``confidence``, the true mean is at least the limit.

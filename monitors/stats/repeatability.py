@@ -128,7 +128,7 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
     Returns ``None`` if there is no such group. A group of only one repeat is ignored, because it cannot show
     whether a failure is a fault or noise.
     """
-    group_counts = Counter(tuple(sorted(filter(_is_informative, groups))) for groups in cases)
+    group_counts = Counter(tuple(sorted(filter(_has_repeats_without_fault, groups))) for groups in cases)
     del group_counts[()]
     if not group_counts:
         return None
@@ -142,18 +142,18 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
         mean=best if failed else 0.0,
         low=_find_quantile(posterior, tail * total) if failed else 0.0,
         high=_find_quantile(posterior, (1 - tail) * total),
-        likeliest=_normalise_odds(
+        likeliest=_normalise_and_cumulate_odds(
             {(best, concentration): likelihoods[best, concentration] for concentration in _CONCENTRATIONS}
         )
         if failed
         else NO_ODDS,
-        posterior=_normalise_odds(
+        posterior=_normalise_and_cumulate_odds(
             {(mean, concentration): weight * mean**0.5 for (mean, concentration), weight in likelihoods.items()}
         ),
     )
 
 
-def _normalise_odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
+def _normalise_and_cumulate_odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
     total = sum(weights.values())
     cumulated = list(accumulate(weight / total for weight in weights.values()))
     return NoiseOdds(tuple(weights), (*cumulated[:-1], 1.0))
@@ -162,7 +162,7 @@ def _normalise_odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
 NO_ODDS: Final = NoiseOdds(((0.0, _CONCENTRATIONS[0]),), (1.0,))
 
 
-def _is_informative(group: Group) -> bool:
+def _has_repeats_without_fault(group: Group) -> bool:
     return group[1] > 1 and not has_consistent_failure(group)
 
 
@@ -251,7 +251,7 @@ def compute_case_noise(groups: Iterable[Group], mean: float, concentration: floa
 
     ``groups`` has the repeats of the case. ``mean`` and ``concentration`` describe the noise over all cases.
     """
-    return _compute_posterior(tuple(sorted(filter(_is_informative, groups))), mean, concentration)
+    return _compute_posterior(tuple(sorted(filter(_has_repeats_without_fault, groups))), mean, concentration)
 
 
 @lru_cache(_CACHE_SIZE)

@@ -27,7 +27,7 @@ everything is sampled. If a judge decided, there is therefore no finite populati
 for the judge's errors, each limit of the interval is converted to the sample size for which Wilson's formula gives
 this limit. `monitors.stats.agreement` computes the correction with this sample size.
 
-`join_rates` adds the rate that rules found and the rate that a judge found in the remaining conversations: G. Y.
+`add_rule_and_part_rates` adds the rate that rules found and the rate that a judge found in the remaining conversations: G. Y.
 Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in
 Medicine 27 (2008).
 """
@@ -41,7 +41,11 @@ from typing import NamedTuple
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
 from monitors.stats.agreement import Confusion, Estimate, compute_corrected_pass_rate
-from monitors.stats.intervals import compute_beta_quantile, compute_binomial_limits, compute_finite_limits
+from monitors.stats.intervals import (
+    compute_beta_quantile,
+    compute_binomial_limits,
+    compute_finite_population_limits,
+)
 
 EXACT = "exact hypergeometric limits"
 WEIGHTED = "Fay-Feuer limits with Beta distributions over the strata"
@@ -78,7 +82,7 @@ class _StratumShare(NamedTuple):
         return self._replace(failures=self.graded - self.failures)
 
 
-def estimate_rate(
+def estimate_failure_rate(
     strata: Sequence[GradedStratum],
     *,
     confusion: Confusion | None = None,
@@ -102,8 +106,8 @@ def estimate_rate(
         reason = ALL_UNGRADED if sampled else NOTHING_SAMPLED if conversations else NO_CONVERSATIONS
         return RateUnknown(conversations=conversations, sampled=sampled, why=reason)
     judged = judged or confusion is not None
-    estimate, method = _estimate_graded(strata, confusion, confidence, finite=finite and not judged)
-    widened = _widen_by_ungraded(estimate, _compute_known_share(strata))
+    estimate, method = _estimate_rate_with_method(strata, confusion, confidence, finite=finite and not judged)
+    widened = _widen_by_ungraded(estimate, _compute_share_of_graded_strata(strata))
     coverage = _compute_coverage(strata)
     bounds = _widen_by_ungraded(estimate, coverage)
     return RateEstimate(
@@ -147,7 +151,7 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
     )
 
 
-def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
+def add_rule_and_part_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
     """Add the failure rate that rules found and the failure rates in the conversations that rules passed.
 
     Each of ``parts`` is a share of all conversations and the rate in this part. The shares add up to the share of
@@ -190,7 +194,7 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
         ),
         confidence=by_rule.confidence,
         corrected=any(part_rate.corrected for part_rate in rates)
-        and not any(part_rate.is_uncorrected for part_rate in rates),
+        and not any(part_rate.is_judged_but_uncorrected for part_rate in rates),
         judged=any(part_rate.judged for part_rate in rates),
         method=JOINED if rates else by_rule.method,
     )
@@ -199,21 +203,21 @@ def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]
 _COUNT_FIELDS = ("conversations", "sampled", "graded")
 
 
-def compute_rate_interval(
+def compute_failure_rate_interval(
     strata: Sequence[GradedStratum],
     *,
     confusion: Confusion | None = None,
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the rate and its limits as `estimate_rate` computes them. Raises ``ValueError`` without grades."""
+    """Return the rate and its limits as `estimate_failure_rate` computes them. Raises ``ValueError`` without grades."""
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")
-    estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
-    return _widen_by_ungraded(estimate, _compute_known_share(strata))
+    estimate, _ = _estimate_rate_with_method(strata, confusion, confidence, finite=not judged and confusion is None)
+    return _widen_by_ungraded(estimate, _compute_share_of_graded_strata(strata))
 
 
-def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, float]:
+def compute_counts_for_sequential_test(strata: Sequence[GradedStratum]) -> tuple[float, float]:
     """Return the numbers of failures and of graded conversations of a nightly run, for the drift test.
 
     The drift test needs conversations of equal weight. The counts have the same failure rate as the run. The graded
@@ -235,7 +239,7 @@ def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, f
     return min(size, rate * size), size
 
 
-def _compute_known_share(strata: Sequence[GradedStratum]) -> float:
+def _compute_share_of_graded_strata(strata: Sequence[GradedStratum]) -> float:
     """Return the share of conversations that are in strata with at least one grade."""
     return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
         stratum.conversations for stratum in strata
@@ -257,23 +261,24 @@ def _widen_by_ungraded(estimate: Estimate, share: float) -> Estimate:
     return Estimate(estimate.value, estimate.low * share, _clip_share(estimate.high * share + 1 - share))
 
 
-def _estimate_graded(
+def _estimate_rate_with_method(
     strata: Sequence[GradedStratum], confusion: Confusion | None, confidence: float, *, finite: bool
 ) -> tuple[Estimate, str]:
     conversations = sum(stratum.conversations for stratum in strata if stratum.graded)
     if confusion is not None:
         judged_estimate = _estimate_by_design(
-            [_build_share(stratum, conversations, finite=False) for stratum in strata if stratum.graded], confidence
+            [_build_stratum_share(stratum, conversations, finite=False) for stratum in strata if stratum.graded],
+            confidence,
         )
         corrected = _correct_estimate(judged_estimate, confusion, confidence)
         if corrected is not None:
             return corrected, CORRECTED
-    parts = [_build_share(stratum, conversations, finite=finite) for stratum in strata if stratum.graded]
+    parts = [_build_stratum_share(stratum, conversations, finite=finite) for stratum in strata if stratum.graded]
     method = EXACT if len(parts) == 1 else WEIGHTED
     return _estimate_by_design(parts, confidence), method if confusion is None else NOT_CORRECTED
 
 
-def _build_share(stratum: GradedStratum, conversations: int, *, finite: bool) -> _StratumShare:
+def _build_stratum_share(stratum: GradedStratum, conversations: int, *, finite: bool) -> _StratumShare:
     unseen = 1 - stratum.graded / stratum.conversations if finite else 1.0
     return _StratumShare(
         stratum.conversations,
@@ -305,7 +310,7 @@ def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Es
 def _compute_single_stratum_limits(stratum: _StratumShare, confidence: float) -> tuple[float, float]:
     share = stratum.item_weight * stratum.graded
     if stratum.ungraded_share < 1:
-        low, high = compute_finite_limits(
+        low, high = compute_finite_population_limits(
             stratum.failures, stratum.graded, stratum.conversations, confidence=confidence
         )
     else:

@@ -17,7 +17,7 @@ from deployments.cli.pipes import commands as pipes
 from flows.server.schedules import plan_deployments
 from monitors.config.file import RENAMED_KEYS, Config, parse_config
 from monitors.errors import ConfigError
-from monitors.problems import find_new_key
+from monitors.problems import find_new_name_of_key
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.reports.results_json import HallucinationLine, Results
@@ -168,8 +168,8 @@ def test_a_renamed_key_is_an_error_that_names_the_new_one(values, old, new, tmp_
 
 
 def test_a_key_that_is_like_a_renamed_one_is_just_unknown():
-    assert find_new_key("targets.bot.probe.patience.more", {"targets.*.probe.patience": "x"}) is None
-    assert find_new_key("targets.patience", {"targets.*.patience": "x"}) is None
+    assert find_new_name_of_key("targets.bot.probe.patience.more", {"targets.*.probe.patience": "x"}) is None
+    assert find_new_name_of_key("targets.patience", {"targets.*.patience": "x"}) is None
 
 
 def test_the_new_name_of_a_renamed_key_exists_and_the_old_one_does_not():

@@ -28,7 +28,7 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
             alerts = [Alert.model_validate_json(str(record)) for (record,) in waiting.fetchall()]
             current = connection.execute("select record from incidents where state <> 'resolved'").fetchall()
             incidents = [
-                Incident.model_validate_json(str(record)).leave_alerts_to_original() for (record,) in current
+                Incident.model_validate_json(str(record)).mute_in_copied_data_folder() for (record,) in current
             ]
             versions = enumerate(incidents, start=compute_next_sequence(connection))
             rows: list[OutboxRow] = [

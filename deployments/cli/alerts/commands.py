@@ -70,7 +70,7 @@ def list_command(
         make_terminal_console().print(build_incident_table(incidents, messages, silences, now))
     elif not losses:
         print_text("No incidents." if everything else "No open incidents.")
-    planned = [silence for silence in silences if silence.is_planned(now)]
+    planned = [silence for silence in silences if silence.can_mute_later(now)]
     if planned and not as_json:
         print_text("\nPlanned silences:")
         make_terminal_console().print(build_silence_table(planned, now))

@@ -24,7 +24,7 @@ from monitors.alerts.message import format_utc
 from monitors.alerts.redact import redact, remove_invisible_characters
 from monitors.alerts.settings import CONFIGURED_PREFIX
 from monitors.errors import ConfigError, WarehouseBusy
-from monitors.problems import explain_error
+from monitors.problems import explain_validation_error
 from monitors.records.base import Record
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind
@@ -72,7 +72,7 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
     try:
         times = SilenceTimes.model_validate(options)
     except ValidationError as error:
-        lines = (f"--{explain_error(SilenceTimes, dict(detail))}" for detail in error.errors())
+        lines = (f"--{explain_validation_error(SilenceTimes, dict(detail))}" for detail in error.errors())
         raise ConfigError("\n".join(lines)) from None
     if times.every and not times.zone:
         raise ConfigError("--every needs --zone, the time zone of its times, such as --zone Europe/Berlin")

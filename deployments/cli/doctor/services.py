@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import (
     find_experiment_settings,
+    iterate_judge_key_conflicts,
     iterate_production_conflicts,
-    iterate_production_judge_keys,
     refuse_production_settings,
 )
 from monitors.errors import (
@@ -221,7 +221,9 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
     config = context.config
     if config is None:
         return []
-    own = [(f"targets.{name}.langsmith", config.find_tracing_settings(name)) for name in config.targets]
+    own = [
+        (f"targets.{name}.langsmith", config.find_tracing_settings_with_defaults(name)) for name in config.targets
+    ]
     written = [find_experiment_settings(config, name) for name in config.targets]
     common = config.langsmith or next((settings for settings in written if settings is not None), None)
     checks = [
@@ -395,7 +397,7 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
     if config.judge is None:
         state = "no judge is configured, so answers that rules cannot grade stay ungraded"
         return [HealthCheck(name="judge", health=Health.GOOD, found=state)]
-    if shared := "; ".join(iterate_production_judge_keys(config.judge, context.environment)):
+    if shared := "; ".join(iterate_judge_key_conflicts(config.judge, context.environment)):
         to_do = "give the judge its own key. Until then, Lookout refuses every run"
         return [HealthCheck(name="judge", health=Health.BROKEN, found=shared, to_do=to_do)]
     return list(_check_judges(context, config))

@@ -173,7 +173,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
     configured = config.require_target(target)
     notes: dict[str, None] = {}
     for address in addresses:
-        moved_config = config.with_target(target, configured.with_address(address))
+        moved_config = config.with_target(target, configured.with_address_instead_of_space(address))
         refuse_production_settings(moved_config, target, get_environment())
         if note := refuse_production_in_ci(moved_config, target, get_environment(), allowed=allowed):
             notes[note] = None

@@ -50,7 +50,7 @@ from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
-from monitors.github.actions import WorkflowJob, is_actions, parse_job
+from monitors.github.actions import WorkflowJob, is_github_actions, parse_job
 from monitors.github.pull_requests import MAX_NAME_CHARACTERS, build_gate_name
 from monitors.goldset.load import load_suite
 from monitors.records.runs import Baseline, CaseResult, RunReport
@@ -117,7 +117,7 @@ def apply_gate_flags(
     if math.isfinite(min_score) and 0 <= min_score <= MAX_SHARE:
         return settings.with_min_weighted_score(min_score)
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
-        return settings.with_min_rating(min_score)
+        return settings.with_required_min_rating(min_score)
     raise ConfigError(
         f"--min-score {min_score:g} is out of range. For a minimum weighted score, give 0 to 1, such as 0.98. For "
         "a minimum average rating of reports, give more than 1 and at most 5, such as 4.0."
@@ -277,7 +277,7 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
             f"--name {options.name!r} is not valid. Give 1 to {MAX_NAME_CHARACTERS} letters, digits, spaces and "
             "._/-, such as staging/checkout"
         )
-    job = parse_job(environment) if options.github or is_actions(environment) else None
+    job = parse_job(environment) if options.github or is_github_actions(environment) else None
     with disable_workflow_commands(environment):
         posts, result = (_verify_target if options.target is not None else _reevaluate_stored_run)(
             options, environment, job
@@ -377,7 +377,7 @@ def _load_target_config(options: GateOptions) -> tuple[str, Config]:
     path = options.config or DEFAULT_CONFIG
     has_config = path.exists() or options.config is not None or not is_web_address(options.target or "")
     name, config = resolve_target(options.target or "", load_config(path) if has_config else None, options.suite)
-    return name, config.with_gate_of_job(_apply_gate_options(options, config.gate))
+    return name, config.with_gate_without_github_posts(_apply_gate_options(options, config.gate))
 
 
 def _apply_gate_options(options: GateOptions, settings: GateSettings) -> GateSettings:

@@ -30,16 +30,16 @@ from monitors.github.actions import (
     Annotation,
     AnnotationLevel,
     WorkflowJob,
-    add_summary,
-    format_commands,
+    append_job_summary,
+    format_first_commands_per_level,
     format_resume_commands,
     format_stop_commands,
-    is_actions,
+    is_github_actions,
 )
 from monitors.github.pull_requests import State
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport, Verdict
-from monitors.reports.case_view import select_cases_by_outcome
+from monitors.reports.case_view import select_by_outcome_worst_first
 from monitors.reports.comment import build_pull_request_comment, format_failure_briefly
 from monitors.reports.marked_text import Redact, build_case_redactor
 
@@ -100,7 +100,7 @@ class JobResults:
             )
         self._job = job
         self.change = job.change
-        self._has_annotations = is_actions(environment)
+        self._has_annotations = is_github_actions(environment)
         self._place = GitHubDestination(
             api_url=job.api_url,
             token=token,
@@ -162,7 +162,7 @@ class JobResults:
                 ),
                 *_iterate_annotations(report, cases, redact, suite, self._job.workspace),
             ]
-            write_notes(f"{line}\n" for line in format_commands(notes))
+            write_notes(f"{line}\n" for line in format_first_commands_per_level(notes))
 
     def _write_job_summary(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
@@ -170,7 +170,7 @@ class JobResults:
         if self._job.summary is not None:
             try:
                 markdown = build_pull_request_comment(report, cases, redact=redact, name=self._place.name)
-                add_summary(self._job.summary, markdown)
+                append_job_summary(self._job.summary, markdown)
             except NotifyError as error:
                 yield error
 
@@ -178,7 +178,7 @@ class JobResults:
 @contextmanager
 def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]:
     """Prevent GitHub's runner from executing workflow commands that the output contains."""
-    if not is_actions(environment):
+    if not is_github_actions(environment):
         yield
         return
     word = generate_nonce()
@@ -201,7 +201,7 @@ def _iterate_annotations(
     for outcome, failed_level in LEVELS.items():
         passes = report.verdict is Verdict.PASS and failed_level is AnnotationLevel.ERROR
         level = AnnotationLevel.WARNING if passes else failed_level
-        for result in select_cases_by_outcome(cases, outcome):
+        for result in select_by_outcome_worst_first(cases, outcome):
             line = lines.get(result.case.id)
             assessment = result.assessment
             yield Annotation(

@@ -35,12 +35,17 @@ from monitors.records.runs import (
     format_metric_name,
     format_uncovered_cases,
 )
-from monitors.reports.figures import build_tally_rows, format_changes, format_common_causes, format_severity_rises
+from monitors.reports.figures import (
+    build_score_calculation_rows,
+    format_changes_since_last_pass,
+    format_common_causes,
+    format_severity_rises,
+)
 from monitors.reports.format import format_agent_questions, format_experiment_problems, format_headline
 from monitors.reports.proof_rows import (
-    build_change_rows,
-    build_drop_rows,
+    build_detectable_drop_rows,
     build_score_rows,
+    build_severity_change_rows,
     format_baseline_run,
     format_best_path,
     format_changes_since_unaccepted_run,
@@ -82,7 +87,7 @@ def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) ->
     yield scores
     yield escape(format_comparison_outcome(compared, report.recheck))
     yield from _iterate_new_failures(compared, cases)
-    for row in build_change_rows(compared):
+    for row in build_severity_change_rows(compared):
         if row.fixed:
             yield f"[green]fixed[/], severity {row.severity}: {escape(_format_ids(row.fixed))}"
 
@@ -111,7 +116,7 @@ def _build_drop_table(report: RunReport) -> Table:
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
     for name in ("severity", "graded", "not correct", "may still fail", "shared", "smallest drop"):
         table.add_column(name, justify="right")
-    for row in build_drop_rows(report.sights):
+    for row in build_detectable_drop_rows(report.sights):
         cells = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
         table.add_row(*map(escape, cells))
     return table
@@ -276,7 +281,7 @@ def _print_failure_explanation(console: Console, report: RunReport) -> None:
     """Print the results of asking again, what failed cases have in common, and what changed since the last PASS."""
     print_named_lines(console, "Again", map(escape, format_recheck(report.recheck)))
     print_named_lines(console, "In common", map(escape, format_common_causes(report.first_look)))
-    print_named_lines(console, "Changed", map(escape, format_changes(report.what_changed)))
+    print_named_lines(console, "Changed", map(escape, format_changes_since_last_pass(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
@@ -319,7 +324,7 @@ def _build_arithmetic_table(report: RunReport) -> Table:
     )
     for name in ("severity", "weight", "cases", "failed", "no answer", "earned", "of"):
         table.add_column(name, justify="right")
-    for row in reversed(build_tally_rows(report)):
+    for row in reversed(build_score_calculation_rows(report)):
         cells = (row.weight, row.cases, row.failed, row.no_answer, row.earned, row.total)
         table.add_row(str(row.severity), *cells)
     return table

@@ -43,7 +43,7 @@ from monitors.config.file import Config, TargetConfig, load_config
 from monitors.errors import ConfigError
 from monitors.goldset.changes import ChangedBy, DatasetDiff, format_dataset_diff
 from monitors.goldset.load import hash_cases, load_suite
-from monitors.goldset.versions import SuiteEdit, edit_suite, read_suite_cases
+from monitors.goldset.versions import SuiteEdit, edit_suite_if_unchanged, read_suite_cases
 from monitors.platforms.platform import Dataset, OpenPlatform, Platform
 from monitors.platforms.settings import DatasetAddress, PlatformScheme, parse_dataset_address
 from monitors.plural import plural
@@ -358,7 +358,7 @@ def _write_pulled_changes(
     """Write the suite, then the drafts. If the process is killed in between, the next pull creates the drafts."""
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
-        edit_suite(request.suite, edit, known_sha256=hash_cases(cases))
+        edit_suite_if_unchanged(request.suite, edit, known_sha256=hash_cases(cases))
     for draft in drafts:
         append_draft(store.journal, draft)
     if drafts:

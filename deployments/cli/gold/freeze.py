@@ -23,7 +23,7 @@ from monitors.goldset.versions import (
     SuiteManifest,
     compare_suites,
     format_suite_diff,
-    freeze_suite,
+    freeze_suite_if_changed,
     list_frozen_versions,
     load_cases_of_suite_or_version,
     load_frozen_suite,
@@ -53,7 +53,7 @@ def freeze_command(
         return _verify_newest_frozen_version(loaded, suite, folder)
     if not unchecked and _print_findings_to_fix(suite, as_json=as_json):
         return ExitCode.FAIL
-    manifest, is_new = freeze_suite(loaded, folder, at=utc_now(), note=note)
+    manifest, is_new = freeze_suite_if_changed(loaded, folder, at=utc_now(), note=note)
     if as_json:
         write_json(json.dumps({"new": is_new, **manifest.model_dump(mode="json")}, ensure_ascii=False) + "\n")
         return ExitCode.PASS

@@ -47,7 +47,7 @@ from monitors.goldset.drafts import (
     merge_drafts_by_question,
     replace_masks_by_invented_data,
 )
-from monitors.goldset.versions import append_case, read_suite_cases
+from monitors.goldset.versions import append_case_if_new, read_suite_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.plural import plural
@@ -270,7 +270,7 @@ def add_draft_case_to_suite(
 
     If the process is killed between the two steps, the next session finds the case in the suite.
     """
-    append_case(suite, case.mark_reviewed(by, at))
+    append_case_if_new(suite, case.mark_reviewed(by, at))
     detected = outcome.detection is MutationVerdict.DETECTED
     store_draft_decision(store, suite, candidate, joined=True, by=by, at=at, note="" if detected else "undecidable")
 

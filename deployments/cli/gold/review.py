@@ -38,12 +38,12 @@ from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 from monitors.goldset.drafts import read_drafts, store_draft_decision
-from monitors.goldset.versions import append_case, read_suite_cases
+from monitors.goldset.versions import append_case_if_new, read_suite_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.records.base import Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip  [q]uit"
@@ -105,7 +105,9 @@ class DraftReview:
         """Ask for a new question, gold and type. An empty line does not change the text."""
         case = draft.case
         question, gold, kind = (
-            self.screen.ask_line(f"{label} (Enter keeps: {write_invisible_as_code_points(self.redact_text(now))})")
+            self.screen.ask_line(
+                f"{label} (Enter keeps: {replace_invisible_by_code_points(self.redact_text(now))})"
+            )
             or now
             for label, now in (("question", case.question), ("gold", case.gold), ("type", case.type))
         )
@@ -160,7 +162,7 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
     Returns false if another person has decided about the draft in the meantime.
     """
     case = draft.case.mark_reviewed(by, at)
-    append_case(suite, case, paired_with=draft.original.id if draft.original else None)
+    append_case_if_new(suite, case, paired_with=draft.original.id if draft.original else None)
     return store_draft_decision(drafts, draft.accept(case, by=by, at=at))
 
 

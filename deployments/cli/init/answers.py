@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ValidationError
 
-from monitors.domains.pack import DEFAULT_DOMAINS, list_packs
+from monitors.domains.pack import DEFAULT_DOMAINS, list_shipped_packs
 from monitors.errors import ConfigError
 from monitors.judge.families import list_families, resolve_family
 from monitors.problems import URL_CREDENTIALS
@@ -124,8 +124,8 @@ def parse_domains(answer: str) -> tuple[str, ...]:
     if answer.lower() == NOWHERE:
         return ()
     packs = tuple(dict.fromkeys(name.strip() for name in answer.split(",")))
-    if unknown := [name for name in packs if name not in list_packs()]:
-        raise ConfigError(f"{unknown[0]!r} is not a domain pack. Accepted: {', '.join(list_packs())}")
+    if unknown := [name for name in packs if name not in list_shipped_packs()]:
+        raise ConfigError(f"{unknown[0]!r} is not a domain pack. Accepted: {', '.join(list_shipped_packs())}")
     return packs
 
 

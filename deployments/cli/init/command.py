@@ -27,7 +27,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console, print_wrapped
 from flows.waiting import show_waiting
 from monitors.config.file import load_config
-from monitors.domains.pack import list_packs
+from monitors.domains.pack import list_shipped_packs
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
@@ -141,7 +141,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
     target = next((target for target in config.targets.values() if address in {target.url, target.space}), None)
     if target is None:
         return {}
-    own_packs = set(target.domains) - set(list_packs())
+    own_packs = set(target.domains) - set(list_shipped_packs())
     return {
         "--environment": target.environment.value,
         "--model-family": target.model_family or UNKNOWN,

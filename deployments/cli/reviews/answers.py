@@ -41,7 +41,14 @@ from monitors.judge.calibration import calibrate, calibrate_ratings, check_grade
 from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.plural import plural
 from monitors.records.exchanges import Origin
-from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
+from monitors.records.grades import (
+    CRITERION_LABELS,
+    FAILURE_WORDS,
+    CaseOutcome,
+    FailureKind,
+    Judged,
+    find_aspect_of_failure_kind,
+)
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from monitors.records.reviews import AnswerId, AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
@@ -104,7 +111,7 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
         return False
     if label.answer is AnswerVerdict.RIGHT:
         return any(not grade.passed for grade in answer.grades)
-    aspect = find_aspect(label.failure_kind)
+    aspect = find_aspect_of_failure_kind(label.failure_kind)
     grades = [grade for grade in answer.grades if grade.aspect is aspect]
     if grades:
         return all(grade.passed for grade in grades)

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from flows.terminal_console import make_terminal_console
 from monitors.errors import ConfigError
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.storage import write_atomically
 
 REVIEWER_FILE: Final = "reviewer"
@@ -138,7 +138,7 @@ def build_label_table(
     table.add_column(overflow="fold")
     for label, text in rows:
         style = "" if not strong else "bold" if label == strong else "dim"
-        table.add_row(label, Text(write_invisible_as_code_points(redact_text(text)), style=style))
+        table.add_row(label, Text(replace_invisible_by_code_points(redact_text(text)), style=style))
     return table
 
 

@@ -103,7 +103,7 @@ def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> Dr
     # A suite that cannot be read must not hide the draft.
     with suppress(GoldSetError):
         candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
-        return candidate.with_asked_by(candidates[0].asked_by)
+        return candidate.with_existing_suite_case_id(candidates[0].asked_by)
     return candidate
 
 

@@ -163,7 +163,7 @@ def build_incidents_list_page(request: PageRequest) -> Page:
         planned=tuple(
             request.redact_text(_format_planned(silence, site.now()), silence.target or "")
             for silence in site.actions.list_silences()
-            if silence.is_planned(site.now())
+            if silence.can_mute_later(site.now())
         ),
         paging=paging.with_total(total),
         kind_texts={kind.value: word for kind, word in KIND_WORDS.items()},

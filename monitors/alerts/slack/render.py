@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from monitors.alerts.digest import Digest, format_digest_headline, format_open_incidents
+from monitors.alerts.digest import Digest, format_digest_headline, format_worst_open_incidents
 from monitors.alerts.message import (
     TO_DO_LABEL,
     MessageSection,
@@ -139,12 +139,12 @@ def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
         case ActionKind.ACKNOWLEDGE:
             return button | {"style": "primary"}
         case ActionKind.FALSE_ALARM:
-            return button | {"confirm": _build_confirmation()}
+            return button | {"confirm": _build_false_alarm_confirmation()}
         case _:
             return button
 
 
-def _build_confirmation() -> Block:
+def _build_false_alarm_confirmation() -> Block:
     """Build the question that is asked before a false alarm, because a single tap must not mute a leak."""
     return {
         "title": _build_plain_text("False alarm?"),
@@ -235,7 +235,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     if content.to_do:
         blocks.append(build_section(f"*{TO_DO_LABEL}* {disable_slack_markup(content.to_do)}"))
     if content.links:
-        blocks.append(build_section(format_links(content.links)))
+        blocks.append(build_section(format_links_that_fit(content.links)))
     if offers_actions and (row := build_buttons(alert)):
         blocks.append(row)
     blocks.append(build_context(f"`{content.id}` · run `{disable_slack_markup(content.run_id)}` · {content.at}"))
@@ -304,7 +304,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
     return "\n".join(line for line in lines if line)
 
 
-def format_links(links: Sequence[Link]) -> str:
+def format_links_that_fit(links: Sequence[Link]) -> str:
     """Format as many complete links as fit. No link is cut, because a cut link leads to another page.
 
     A local path is shown as code.
@@ -334,11 +334,11 @@ def render_digest(digest: Digest) -> SlackText:
                 )
             )
         )
-    if lines := format_open_incidents(digest):
+    if lines := format_worst_open_incidents(digest):
         case_ids = [incident.case_id for incident in digest.open_incidents if incident.case_id]
         blocks.append(build_section("\n".join(disable_slack_markup_except(line, ids=case_ids) for line in lines)))
     if digest.links:
-        blocks.append(build_section(format_links(digest.links)))
+        blocks.append(build_section(format_links_that_fit(digest.links)))
     blocks.append(
         build_context(f"`{digest.id}` · run `{disable_slack_markup(digest.run_id)}` · {format_utc(digest.made_at)}")
     )
@@ -352,7 +352,9 @@ def format_digest_as_plain_text(digest: Digest) -> str:
     figures = [f"{label}: {value}" for label, value in _list_figures(digest)]
     links = [f"{link.label}: {link.href}" for link in digest.links]
     foot = f"{digest.id} · run {digest.run_id} · {format_utc(digest.made_at)}"
-    return "\n".join([format_digest_headline(digest), *figures, *format_open_incidents(digest), *links, foot, ""])
+    return "\n".join(
+        [format_digest_headline(digest), *figures, *format_worst_open_incidents(digest), *links, foot, ""]
+    )
 
 
 def _list_figures(digest: Digest) -> tuple[tuple[str, str], ...]:

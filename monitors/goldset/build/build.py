@@ -113,7 +113,7 @@ class Template(Record):
                 return None
 
     @model_validator(mode="after")
-    def _require_name_in_question(self) -> Self:
+    def _require_name_placeholder_in_question(self) -> Self:
         for language in PHRASED_LANGUAGES:
             phrasing = self.find_phrasing(language)
             if phrasing is not None and "{name}" not in phrasing.question:
@@ -343,7 +343,7 @@ def _build_policy_cases(
     *,
     ambiguous: bool,
 ) -> list[GoldCase | NotAsked]:
-    readings = _read_field_values(policy, template.field, schema, book.accept)
+    readings = _parse_field_values_of_policy(policy, template.field, schema, book.accept)
     left_out = [
         NotAsked(sheet.id, template.field, value.reason)
         for sheet, _, value in readings
@@ -366,7 +366,7 @@ def _build_policy_cases(
 Reading = tuple[FactSheet, GivenFact, Value | UnusableFact]
 
 
-def _read_field_values(
+def _parse_field_values_of_policy(
     policy: list[FactSheet], field: str, schema: FactSchema, accept: AcceptPolicy
 ) -> list[Reading]:
     return [

@@ -105,7 +105,7 @@ class FactSchema(Record):
                 fields_by_name[alias] = name
         return self
 
-    def find_field(self, name: str) -> str | None:
+    def find_field_by_alias(self, name: str) -> str | None:
         """Return the name of the field with this name or alias, or ``None``."""
         if name in self.fields:
             return name
@@ -308,7 +308,7 @@ def _parse_fact_sheet(value: object, path: Path) -> FactSheet:
 def _replace_field_aliases(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
     facts: list[GivenFact] = []
     for fact in sheet.facts:
-        field = schema.find_field(fact.field)
+        field = schema.find_field_by_alias(fact.field)
         if field is None:
             where = f" ({fact.place})" if fact.place else ""
             raise GoldSetError(

@@ -26,8 +26,8 @@ from monitors.records.traffic import StratumCount
 from monitors.sources.sampling.sample import DEFAULT_PRIOR, ExpectedRate, compute_judged_rate
 from monitors.sources.sampling.settings import SamplingSettings
 from monitors.stats.agreement import Confusion, Estimate, compute_corrected_pass_rate
-from monitors.stats.intervals import compute_finite_limits
-from monitors.stats.stratified import compute_rate_interval
+from monitors.stats.intervals import compute_finite_population_limits
+from monitors.stats.stratified import compute_failure_rate_interval
 
 POINT_COUNT = 256
 """Number of points. With 256 points, the width for five strata was within 1 % of the mean of 20,000 random runs."""
@@ -54,7 +54,7 @@ def compute_expected_interval(
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
     estimates = [
-        compute_rate_interval(
+        compute_failure_rate_interval(
             _build_graded_counts(strata, distributions, point), confusion=confusion, confidence=confidence
         )
         for point in _build_points(len(strata))
@@ -272,4 +272,4 @@ def format_sample_limit(sampled: int, conversations: int) -> str:
 
 def _compute_hidden_share(sampled: int, conversations: int) -> float:
     """Return how large the share of failures may still be if the sample has no failure, with 95 % confidence."""
-    return compute_finite_limits(0, sampled, conversations, confidence=0.9)[1]
+    return compute_finite_population_limits(0, sampled, conversations, confidence=0.9)[1]

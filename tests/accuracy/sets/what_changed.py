@@ -180,7 +180,7 @@ def _compare(folder: Path, one: Planted, seed: int) -> WhatChanged:
 
 
 def _list_causes(changed: WhatChanged) -> str:
-    return ", ".join(sorted(changed.changed_sides)) or "unknown"
+    return ", ".join(sorted(changed.primary_change_kinds)) or "unknown"
 
 
 def _format_lines(changed: WhatChanged) -> list[str]:
@@ -194,7 +194,7 @@ def _is_right(one: Planted, changed: WhatChanged) -> bool:
 
 def _is_wrong(one: Planted, changed: WhatChanged) -> bool:
     """Whether any other side is named."""
-    return bool(changed.changed_sides - {one.expected, ChangeKind.UNKNOWN})
+    return bool(changed.primary_change_kinds - {one.expected, ChangeKind.UNKNOWN})
 
 
 def _build_figures(found: list[tuple[Planted, WhatChanged]]) -> Iterator[Figure]:

@@ -116,7 +116,7 @@ def test_census_counts_are_not_estimated_from_the_sample():
     """Every second one of the sample discloses something, some with an error besides: it is 3 % all the same."""
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
-    assert found.is_counted
+    assert found.is_counted_not_estimated
     assert (found.low, found.rate, found.high) == (0.03, 0.03, 0.03)
 
 
@@ -125,7 +125,7 @@ def test_grave_facts_come_on_top_of_what_was_counted():
     right, wrong = "You have 30 days.", "You have 45 days."
     found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))
     assert isinstance(found, RateEstimate)
-    assert not found.is_counted
+    assert not found.is_counted_not_estimated
     assert found.rate == pytest.approx(0.03 + 0.97 * 0.1)
     assert 0.03 < found.low < 0.08
     assert 0.18 < found.high < 0.3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.digest import Digest, DigestFigure, format_digest_headline, format_open_incidents
+from monitors.alerts.digest import Digest, DigestFigure, format_digest_headline, format_worst_open_incidents
 from monitors.alerts.slack.render import format_digest_as_plain_text, render_digest
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState
@@ -34,12 +34,12 @@ def digest(**changes: object) -> Digest:
 def test_a_quiet_night_says_so(snapshot):
     assert all(part in format_digest_headline(digest()) for part in ("✅", "demo", "2026-03-04"))
     assert format_digest_headline(digest()) == snapshot
-    assert format_open_incidents(digest()) == ()
+    assert format_worst_open_incidents(digest()) == ()
 
 
 def test_the_worst_is_named_first_and_the_rest_is_counted(snapshot):
     known = (*opened(12, severity=Severity.MAJOR), *opened(1))
-    shown = format_open_incidents(digest(incidents=known))
+    shown = format_worst_open_incidents(digest(incidents=known))
     assert shown[0] == snapshot
     assert all("🔴" in line for line in shown[:1])
     assert (len(shown), shown[-1]) == (11, "… and 3 more")
@@ -51,7 +51,7 @@ def test_resolved_incidents_are_not_open_and_acknowledged_ones_say_so():
         one.model_copy(update={"state": IncidentState.RESOLVED}),
         two.model_copy(update={"state": IncidentState.ACKNOWLEDGED}),
     )
-    (line,) = format_open_incidents(digest(incidents=known))
+    (line,) = format_worst_open_incidents(digest(incidents=known))
     assert line.endswith("acknowledged")
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.liveness import LogSilence, find_log_silence, format_log_silence
+from monitors.alerts.liveness import LogSilence, find_log_silence, name_and_describe_log_silence
 from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.base import Blame
@@ -20,7 +20,7 @@ AT = ObservationContext(target="demo", run_id="follow-1", seen_at=NIGHT)
 
 
 def observe_silence(silence: LogSilence) -> Observation:
-    what, detail = format_log_silence(silence)
+    what, detail = name_and_describe_log_silence(silence)
     return build_monitor_fault_observation(AT, fault_name=what, detail=detail)
 
 

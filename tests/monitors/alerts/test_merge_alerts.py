@@ -47,8 +47,10 @@ def test_scores_and_links_are_the_newest_there_are():
 
 def test_only_news_of_a_run_that_has_a_message_continues_it():
     one = batch([1])
-    assert not one.is_continuation
-    assert one.with_items(item.place_in_thread("1.1", "C1") for item in one.items).is_continuation
+    assert not one.is_added_to_earlier_message
+    assert one.with_items_sorted_by_urgency(
+        item.place_in_thread("1.1", "C1") for item in one.items
+    ).is_added_to_earlier_message
 
 
 def test_the_newer_summary_counts_and_what_it_leaves_empty_stays():

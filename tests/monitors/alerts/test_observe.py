@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observe import build_case_observations, select_failed_cases
+from monitors.alerts.observe import build_severe_failure_observations, summarise_failed_cases_for_gate
 from monitors.alerts.settings import AlertSettings
 from monitors.gate.assess import assess_case
 from monitors.records.base import Blame, Severity
@@ -19,7 +19,7 @@ SETTINGS = AlertSettings()
 
 def seen(*results: CaseResult, **changes: object):
     values = {"target": "demo", "run_id": "run-1", "commit": "c0ffee1", "seen_at": NOON, "settings": SETTINGS}
-    return build_case_observations(results, **(values | changes))
+    return build_severe_failure_observations(results, **(values | changes))
 
 
 def page_case(case_id: str = "case-1", **changes: object):
@@ -128,7 +128,7 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     right = case_result(gold_case("right"))
-    failed = select_failed_cases([*trifles, *leaks, price, right, price], settings=SETTINGS)
+    failed = summarise_failed_cases_for_gate([*trifles, *leaks, price, right, price], settings=SETTINGS)
     assert [one.case_id for one in failed.examples] == ["price-1", "tone-0", "tone-1"]
     first = failed.examples[0]
     assert (first.asked, first.expected, first.answered) == (
@@ -153,7 +153,9 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
     """A trifle that is new stands above a wrong price that is known."""
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
-    failed = select_failed_cases([price, *trifles], settings=SETTINGS, named_before={"price-1", "tone-0", "tone-1"})
+    failed = summarise_failed_cases_for_gate(
+        [price, *trifles], settings=SETTINGS, named_before={"price-1", "tone-0", "tone-1"}
+    )
     assert [one.case_id for one in failed.examples] == ["tone-2", "tone-3", "price-1"]
     assert "tone-0, tone-1" in failed.others
     assert failed.others == snapshot
@@ -161,7 +163,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
 
 def test_texts_of_a_failed_gate_are_redacted():
     case = gold_case("price-1", severity=Severity.MAJOR, gold="Write to asha.rao@example.com")
-    failed = select_failed_cases([case_result(case, WRONG)], settings=SETTINGS)
+    failed = summarise_failed_cases_for_gate([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in failed.examples[0].model_dump_json()
     assert failed.others == ""
 
@@ -205,6 +207,8 @@ def test_personal_data_of_a_report_is_shown_where_it_stands():
 def test_a_failed_gate_names_reports_as_reports():
     mild = reported('{"root_cause": "The mail queue is full."}', POOR)
     assessment = mild.assessment.model_copy(update={"severity": Severity.MAJOR})
-    (named,) = select_failed_cases([mild.model_copy(update={"assessment": assessment})], settings=SETTINGS).examples
+    (named,) = summarise_failed_cases_for_gate(
+        [mild.model_copy(update={"assessment": assessment})], settings=SETTINGS
+    ).examples
     (alone,) = seen(mild)
     assert (named.is_report, named.asked, named.answered) == (True, alone.asked, alone.answered)

@@ -108,7 +108,10 @@ def test_a_target_s_table_says_only_what_differs() -> None:
     targets = {"agent": STAGING | {"langsmith": {"project": "own"}}, "other": STAGING | {"langsmith": {}}}
     first = parse_config({"targets": targets, "langsmith": common}, "here")
     for read in (first, Config.model_validate_json(first.model_dump_json())):
-        own, other = read.find_tracing_settings("agent"), read.find_tracing_settings("other")
+        own, other = (
+            read.find_tracing_settings_with_defaults("agent"),
+            read.find_tracing_settings_with_defaults("other"),
+        )
         assert own is not None
         assert other is not None
         assert (own.project, other.project) == ("own", "shared")

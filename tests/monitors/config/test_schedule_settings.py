@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from pydantic import ValidationError
 
-from monitors.config.sections import ScheduleSettings, is_daily
+from monitors.config.sections import ScheduleSettings, is_due_every_day
 from tests.tiers import scale_examples
 
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
@@ -76,7 +76,7 @@ def test_off_is_empty_and_spaces_do_not_matter(line, parsed):
     [("0 1 * * *", True), ("*/5 1-3 * * *", True), ("0 1 * * 1-5", False), ("0 1 1 * *", False), ("", False)],
 )
 def test_only_what_fires_every_day_is_daily(line, daily):
-    assert is_daily(line) is daily
+    assert is_due_every_day(line) is daily
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../UTC", "/etc/passwd"])

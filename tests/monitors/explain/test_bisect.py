@@ -61,7 +61,7 @@ def test_unreachable_builds_are_reported_together():
     search = BuildSearch(6, 2)
     for build in (2, 3):
         search.exclude_build(build)
-    assert search.group_hypotheses() == ((0,), (1,), (2, 3, 4), (5,), (6,))
+    assert search.group_indistinguishable_hypotheses() == ((0,), (1,), (2, 3, 4), (5,), (6,))
     asked = set()
     while not search.is_settled():
         question = search.choose_question()

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from monitors.explain.recheck import (
     build_previous_address,
-    count_rechecks,
+    count_recheck_outcomes_by_case,
     identify_previous_build,
-    list_named_builds,
+    list_build_names_in_answer,
     plan_recheck,
     select_severe_failures,
 )
@@ -79,10 +79,10 @@ def test_each_outcome_is_counted_apart_and_by_place():
         answer("a", HERE, CaseOutcome.UNGRADED),
         answer("a", THERE, CaseOutcome.CORRECT),
     ]
-    (found,) = count_rechecks(failed, answers, with_previous=True)
+    (found,) = count_recheck_outcomes_by_case(failed, answers, with_previous=True)
     assert found.here == RecheckCount(asked=4, failed=2, in_another_way=1, no_answer=1, ungraded=1)
     assert found.previous == RecheckCount(asked=1, right=1)
-    (alone,) = count_rechecks(failed, answers, with_previous=False)
+    (alone,) = count_recheck_outcomes_by_case(failed, answers, with_previous=False)
     assert alone.previous is None
 
 
@@ -144,4 +144,4 @@ def test_the_build_named_in_an_answer_is_read():
     wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
     evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))
     said = exchange(gold_case(), wire=wire, evidence=evidence, app_version="v9")
-    assert list_named_builds(said) == ("v9", BEFORE, "1.4")
+    assert list_build_names_in_answer(said) == ("v9", BEFORE, "1.4")

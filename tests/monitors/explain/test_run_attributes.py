@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from monitors.alerts.redact import redact
-from monitors.explain.run_attributes import collect_attributes, find_run_causes
+from monitors.explain.run_attributes import collect_attributes, find_causes_of_failed_cases
 from monitors.records.base import Severity
 from monitors.records.exchanges import WirePayload
 from monitors.records.runs import CaseResult
@@ -34,7 +34,7 @@ def test_run_attributes_of_a_case_are_compared():
 
 
 def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
-    found = find_run_causes([*results(), *results()], redact)
+    found = find_causes_of_failed_cases([*results(), *results()], redact)
     (cause,) = found.causes
     assert cause.conditions == {"type": "claim"}
     assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
@@ -49,7 +49,7 @@ def test_shared_properties_of_failed_cases_are_redacted_before_storage():
         else one
         for one in results()
     ]
-    found = find_run_causes(
+    found = find_causes_of_failed_cases(
         [case.model_copy(update={"case": gold_case(id=case.case.id)}) for case in shared], redact
     )
     (cause,) = found.causes
@@ -62,4 +62,4 @@ def _listing(source: str) -> WirePayload:
 
 
 def test_a_run_without_failures_has_nothing_in_common():
-    assert find_run_causes([one for one in results() if one.case.type != "claim"], redact).causes == ()
+    assert find_causes_of_failed_cases([one for one in results() if one.case.type != "claim"], redact).causes == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from monitors.explain.what_changed import find_run_changes
 from monitors.records.grades import JudgeLineage
 from monitors.records.snapshots import AnswerMark, ChangeKind, RunSnapshot
-from monitors.reports.figures import BOTH_SIDES, OUR_SIDE, format_changes
+from monitors.reports.figures import BOTH_SIDES, OUR_SIDE, format_changes_since_last_pass
 from tests.builders import NOON
 from tests.monitors.reports.example_run import example_run
 
@@ -178,7 +178,7 @@ def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
         (ChangeKind.MODEL, False),
         (ChangeKind.MODEL, True),
     ]
-    assert format_changes(found) == snapshot
+    assert format_changes_since_last_pass(found) == snapshot
 
 
 def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
@@ -195,18 +195,19 @@ def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
 def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause(snapshot):
     """The application is not blamed for a stricter grader."""
     ours = run_snapshot(graders={"factual": "4", "language": "1"})
-    assert format_changes(changed(ours))[0] == OUR_SIDE
+    assert format_changes_since_last_pass(changed(ours))[0] == OUR_SIDE
     both = changed(ours.model_copy(update={"commit": "bbb"}))
     assert both.has_changes_on_both_sides
     assert {one.kind for one in both.changes} == {ChangeKind.MONITOR, ChangeKind.APPLICATION}
-    assert format_changes(both)[0] == BOTH_SIDES
-    assert format_changes(both) == snapshot
+    assert format_changes_since_last_pass(both)[0] == BOTH_SIDES
+    assert format_changes_since_last_pass(both) == snapshot
 
 
 def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
     """No data is its own state."""
     assert [
-        format_changes(found) for found in (find_run_changes(run_snapshot(), None), changed(run_snapshot()))
+        format_changes_since_last_pass(found)
+        for found in (find_run_changes(run_snapshot(), None), changed(run_snapshot()))
     ] == snapshot
     old = find_run_changes(run_snapshot(), REPORT.model_copy(update={"snapshot": None}))
     assert (old.since_run_id, bool(old.missing)) == (REPORT.run_id, True)

@@ -11,7 +11,7 @@ from monitors.gate.false_fails import (
     GateSimulator,
     build_right_answer,
     build_wrong_answer,
-    count_failed_answers_by_build,
+    count_failures_per_case_build,
 )
 from monitors.gate.settings import GateSettings, Targets
 from monitors.records.base import Language, Severity
@@ -95,7 +95,7 @@ def noisy_suite(
 
 def fitted(noisy: NoisySuite):
     """The noise as it is estimated from what was recorded."""
-    found = fit_noise(count_failed_answers_by_build(noisy.repeats).values())
+    found = fit_noise(count_failures_per_case_build(noisy.repeats).values())
     assert found is not None
     return found
 

@@ -8,7 +8,13 @@ import pytest
 
 from monitors.errors import NotifyRejected, NotifyTransient
 from monitors.github.api import open_github_api
-from monitors.github.pull_requests import CommentStatus, PullComment, format_body, format_gate_mark, post_comment
+from monitors.github.pull_requests import (
+    CommentStatus,
+    PullComment,
+    format_body,
+    format_hidden_gate_mark,
+    post_or_update_comment,
+)
 from monitors.records.targets import PullRequest
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
@@ -42,7 +48,7 @@ def github():
 
 async def post(github, comment, token=WORKFLOW_TOKEN):
     async with open_github_api(github.url, token, Waits().patience) as api:
-        return await post_comment(api, PULL_REQUEST, comment)
+        return await post_or_update_comment(api, PULL_REQUEST, comment)
 
 
 @pytest.mark.parametrize(("token", "author"), [(WORKFLOW_TOKEN, BOT), (PERSON_TOKEN, PERSON)])
@@ -191,11 +197,11 @@ async def test_a_read_only_token_names_the_missing_permission(github):
 
 @pytest.mark.parametrize("target", ["demo", "a--b", "a-.-b", "x-", "a@b:c+d"])
 def test_a_mark_is_one_html_comment_and_each_target_s_own(target):
-    mark = format_gate_mark(target)
+    mark = format_hidden_gate_mark(target)
     assert mark.startswith("<!-- ")
     assert "--" not in mark.removeprefix("<!--").removesuffix("-->")
 
 
 def test_no_two_targets_share_a_mark():
     names = ["a--b", "a-.-b", "a-b", "a---b", "a-", "a"]
-    assert len({format_gate_mark(name) for name in names}) == len(names)
+    assert len({format_hidden_gate_mark(name) for name in names}) == len(names)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from monitors.errors import NotifyRejected
-from monitors.github.actions import CUT_NOTE, MAX_SUMMARY_BYTES, add_summary
+from monitors.github.actions import CUT_NOTE, MAX_SUMMARY_BYTES, append_job_summary
 
 
 def test_the_summary_is_appended(tmp_path):
     file = tmp_path / "summary.md"
     file.write_text("before\n", encoding="utf-8")
-    add_summary(file, "# PASS")
+    append_job_summary(file, "# PASS")
     assert file.read_text(encoding="utf-8") == "before\n# PASS\n"
 
 
@@ -19,7 +19,7 @@ def test_the_summary_is_appended(tmp_path):
 def test_one_too_large_is_cut_at_a_line(tmp_path, there):
     file = tmp_path / "summary.md"
     file.write_bytes(b"x" * there)
-    add_summary(file, "हिन्दी line\n" * 100_000)
+    append_job_summary(file, "हिन्दी line\n" * 100_000)
     raw = file.read_bytes()
     assert len(raw) <= MAX_SUMMARY_BYTES
     added = raw[there:].decode()
@@ -31,4 +31,4 @@ def test_one_too_large_is_cut_at_a_line(tmp_path, there):
 
 def test_an_unwritable_file_is_reported(tmp_path):
     with pytest.raises(NotifyRejected, match="summary"):
-        add_summary(tmp_path / "missing" / "summary.md", "text")
+        append_job_summary(tmp_path / "missing" / "summary.md", "text")

@@ -7,7 +7,13 @@ from pydantic import ValidationError
 
 from monitors.errors import NotifyRejected
 from monitors.github.api import open_github_api
-from monitors.github.pull_requests import CommitStatus, State, is_git_commit, set_final_status, set_pending_status
+from monitors.github.pull_requests import (
+    CommitStatus,
+    State,
+    is_git_commit,
+    set_final_status_unless_newer,
+    set_pending_status,
+)
 from tests.monitors.github.waits import Waits
 from tests.servers.github import HEAD, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 
@@ -32,7 +38,7 @@ async def say(github, one, token=WORKFLOW_TOKEN):
 
 async def settle(github, verdict):
     async with open_github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
-        await set_final_status(api, verdict)
+        await set_final_status_unless_newer(api, verdict)
 
 
 async def test_every_state_is_taken_under_the_gate_s_name(github):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from monitors.errors import ConfigError
-from monitors.github.actions import is_actions, is_ci, parse_job
+from monitors.github.actions import is_ci, is_github_actions, parse_job
 from monitors.records.targets import PullRequest
 from tests.servers.github import HEAD, REPOSITORY
 
@@ -126,4 +126,4 @@ def test_missing_parts_are_named(tmp_path, variables, named):
 )
 def test_ci_is_known_by_what_everybody_sets(environment, ci, actions):
     assert is_ci(environment) is ci
-    assert is_actions(environment) is actions
+    assert is_github_actions(environment) is actions

@@ -12,7 +12,7 @@ from monitors.github.actions import (
     Annotation,
     AnnotationLevel,
     format_command,
-    format_commands,
+    format_first_commands_per_level,
     format_resume_commands,
     format_stop_commands,
 )
@@ -54,7 +54,9 @@ def test_any_text_is_one_line_and_reads_back(title, text, file, line):
 @pytest.mark.parametrize(("count", "lines"), [(0, 0), (9, 9), (10, 10), (11, 10), (500, 10)])
 def test_more_than_ten_of_a_level_are_counted_and_not_dropped(count, lines):
     notes = [Annotation(level=AnnotationLevel.ERROR, title=f"{n}", text="x") for n in range(count)]
-    said = list(format_commands([*notes, Annotation(level=AnnotationLevel.NOTICE, title="n", text="y")]))
+    said = list(
+        format_first_commands_per_level([*notes, Annotation(level=AnnotationLevel.NOTICE, title="n", text="y")])
+    )
     errors = [line for line in said if line.startswith("::error ")]
     assert len(errors) == lines
     assert len(said) == lines + 1

@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import GoldSetError
 from monitors.goldset.load import build_suite
 from monitors.goldset.versions import (
-    freeze_suite,
+    freeze_suite_if_changed,
     list_frozen_versions,
     load_cases_of_suite_or_version,
     load_frozen_suite,
@@ -25,7 +25,9 @@ def suite(*cases):
 
 def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
     """What a result was measured with can be read years later."""
-    frozen, is_new = freeze_suite(suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first")
+    frozen, is_new = freeze_suite_if_changed(
+        suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first"
+    )
     assert (is_new, frozen.version, frozen.cases, frozen.note) == (True, 1, 2, "first")
     assert frozen.severities == {"2": 1, "3": 1}
     assert load_frozen_suite(tmp_path, frozen).sha256 == frozen.sha256
@@ -36,22 +38,22 @@ def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
 
 def test_the_same_cases_are_the_same_version(tmp_path):
     """Freezing twice is freezing once; the order of lines is no change."""
-    freeze_suite(suite(case_of(id="a"), case_of(id="b")), tmp_path, at=NOON)
-    again, is_new = freeze_suite(suite(case_of(id="b"), case_of(id="a")), tmp_path, at=NOON)
+    freeze_suite_if_changed(suite(case_of(id="a"), case_of(id="b")), tmp_path, at=NOON)
+    again, is_new = freeze_suite_if_changed(suite(case_of(id="b"), case_of(id="a")), tmp_path, at=NOON)
     assert (is_new, again.version) == (False, 1)
 
 
 def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
     """Ten comes after nine, and core-extra is another suite."""
     for number in range(11):
-        freeze_suite(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
-    freeze_suite(build_suite([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)
+        freeze_suite_if_changed(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
+    freeze_suite_if_changed(build_suite([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)
     assert [one.version for one in list_frozen_versions(tmp_path, "core")] == list(range(1, 12))
 
 
 def test_a_frozen_file_that_was_changed_is_not_believed(tmp_path):
     """The hash tells; the message names the file."""
-    frozen, _ = freeze_suite(suite(case_of()), tmp_path, at=NOON)
+    frozen, _ = freeze_suite_if_changed(suite(case_of()), tmp_path, at=NOON)
     path = tmp_path / "core-v1.jsonl"
     path.write_text(path.read_text().replace("24 months", "36 months"))
     with pytest.raises(GoldSetError, match=r"core-v1\.jsonl was changed"):
@@ -62,4 +64,4 @@ def test_a_broken_manifest_is_named(tmp_path):
     """Rather than starting again at one."""
     (tmp_path / "core-v3.json").write_text("{}")
     with pytest.raises(GoldSetError, match=r"core-v3\.json is not the manifest"):
-        freeze_suite(suite(case_of()), tmp_path, at=NOON)
+        freeze_suite_if_changed(suite(case_of()), tmp_path, at=NOON)

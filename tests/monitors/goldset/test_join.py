@@ -14,7 +14,7 @@ from monitors.errors import GoldSetError
 from monitors.goldset.drafts import append_new_drafts, read_drafts, store_draft_decision
 from monitors.goldset.lines import format_case_line, parse_case_line
 from monitors.goldset.load import load_suite
-from monitors.goldset.versions import append_case, read_suite_cases
+from monitors.goldset.versions import append_case_if_new, read_suite_cases
 from monitors.records.base import Language, Severity
 from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests.builders import NOON, gold_case
@@ -29,7 +29,7 @@ def test_existing_content_stays_byte_for_byte(tmp_path):
     path = tmp_path / "suite.jsonl"
     before = format_case_line(gold_case("first")).replace('": ', '":  ')
     path.write_text(before, encoding="utf-8")
-    assert append_case(path, draft_gold_case(provenance=REVIEWED))
+    assert append_case_if_new(path, draft_gold_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8").split("\n")[0] == before
     assert [case.id for case in load_suite(path).cases] == ["first", "draft-1"]
 
@@ -37,16 +37,16 @@ def test_existing_content_stays_byte_for_byte(tmp_path):
 def test_joining_again_changes_nothing(tmp_path):
     path = tmp_path / "new" / "suite.jsonl"
     case = draft_gold_case(provenance=REVIEWED)
-    assert append_case(path, case)
+    assert append_case_if_new(path, case)
     text = path.read_bytes()
-    assert not append_case(path, case)
+    assert not append_case_if_new(path, case)
     assert path.read_bytes() == text
     assert [one.name for one in path.parent.iterdir()] == ["suite.jsonl"]
 
 
 def test_an_anonymous_acceptance_joins_nothing(tmp_path):
     with pytest.raises(GoldSetError, match="was not reviewed"):
-        append_case(tmp_path / "suite.jsonl", draft_gold_case())
+        append_case_if_new(tmp_path / "suite.jsonl", draft_gold_case())
     assert not (tmp_path / "suite.jsonl").exists()
 
 
@@ -54,14 +54,14 @@ def test_a_suite_that_does_not_load_is_left_as_it_is(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text('{"id": "broken"}\n', encoding="utf-8")
     with pytest.raises(GoldSetError, match="line 1"):
-        append_case(path, draft_gold_case(provenance=REVIEWED))
+        append_case_if_new(path, draft_gold_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8") == '{"id": "broken"}\n'
 
 
 def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text(format_case_line(gold_case("first", pair="old")) + "\n", encoding="utf-8")
-    append_case(
+    append_case_if_new(
         path, draft_gold_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first"
     )
     assert [case.pair for case in read_suite_cases(path)] == ["old", "old"]
@@ -75,12 +75,12 @@ def test_four_processes_at_once_lose_nothing(tmp_path):
     program = f"""
 from pathlib import Path
 from monitors.goldset.drafts import read_drafts, store_draft_decision
-from monitors.goldset.versions import append_case
+from monitors.goldset.versions import append_case_if_new
 from tests.monitors.goldset.test_join import REVIEWED; from tests.builders import NOON
 import sys
 for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
     case = draft.case.model_copy(update={{"provenance": REVIEWED}})
-    append_case(Path({str(suite)!r}), case)
+    append_case_if_new(Path({str(suite)!r}), case)
     store_draft_decision(Path({str(drafts)!r}), draft.model_copy(
         update={{"case": case, "state": "accepted", "reviewed_by": "asha", "reviewed_at": NOON}}))
 """

@@ -114,7 +114,7 @@ def test_the_problem_of_a_pattern_reads_as_a_person_sees_it(snapshot: object) ->
 
 def test_a_case_keeps_its_hash_until_it_has_sayings() -> None:
     plain, empty, full = gold_case(), gold_case(must_say=()), gold_case(must_say=("24",))
-    assert plain.right_answer_sha256 == empty.right_answer_sha256 != full.right_answer_sha256
+    assert plain.question_and_answer_sha256 == empty.question_and_answer_sha256 != full.question_and_answer_sha256
     assert GoldCase.model_validate_json(full.model_dump_json()) == full
 
 

@@ -22,26 +22,27 @@ def album(folder: Path, *, each: int = 10**6, together: int = 10**6) -> PictureA
 
 
 def test_a_small_picture_is_embedded_and_linked_by_a_safe_address(folder):
-    picture = album(folder).build_picture("screenshots/a b.png", withheld=None)
+    picture = album(folder).embed_or_link_picture("screenshots/a b.png", withheld=None)
     assert picture.shown is PictureMode.EMBEDDED
     assert picture.href == "screenshots/a%20b.png"
     assert picture.data_uri.startswith("data:image/png;base64,")
 
 
 def test_f90_a_picture_of_personal_data_is_only_linked(folder):
-    picture = album(folder).build_picture("screenshots/a b.png", withheld=PictureMode.LINKED_PERSONAL)
+    picture = album(folder).embed_or_link_picture("screenshots/a b.png", withheld=PictureMode.LINKED_PERSONAL)
     assert (picture.shown, picture.data_uri) == (PictureMode.LINKED_PERSONAL, "")
 
 
 def test_the_budget_goes_to_who_asks_first(folder):
     book = album(folder, together=len(PNG) + 10)
-    shown = [book.build_picture("screenshots/a b.png", withheld=None).shown for _ in range(2)]
+    shown = [book.embed_or_link_picture("screenshots/a b.png", withheld=None).shown for _ in range(2)]
     assert shown == [PictureMode.EMBEDDED, PictureMode.LINKED_LARGE]
 
 
 def test_a_picture_beyond_its_own_limit_is_linked(folder):
     assert (
-        album(folder, each=10).build_picture("screenshots/a b.png", withheld=None).shown is PictureMode.LINKED_LARGE
+        album(folder, each=10).embed_or_link_picture("screenshots/a b.png", withheld=None).shown
+        is PictureMode.LINKED_LARGE
     )
 
 
@@ -51,20 +52,20 @@ def test_a_picture_beyond_its_own_limit_is_linked(folder):
     ids=lambda path: repr(path[:20]),
 )
 def test_f85_a_path_that_leads_elsewhere_is_missing(folder, path):
-    assert album(folder).build_picture(path, withheld=None).shown is PictureMode.MISSING
-    assert album(folder).build_link(path) == ""
+    assert album(folder).embed_or_link_picture(path, withheld=None).shown is PictureMode.MISSING
+    assert album(folder).build_link_if_file_exists(path) == ""
 
 
 def test_f85_a_link_that_leads_out_of_the_folder_is_missing(folder):
     (folder / "out.png").symlink_to(folder.parent / "secret.png")
-    assert album(folder).build_picture("out.png", withheld=None).shown is PictureMode.MISSING
+    assert album(folder).embed_or_link_picture("out.png", withheld=None).shown is PictureMode.MISSING
 
 
 @pytest.mark.parametrize("content", [b"<svg onload=alert(1)>", b"", b"GIF89a", b"\x89PN"])
 def test_a_file_that_is_not_png_or_jpeg_is_not_shown(folder, content):
     (folder / "x.png").write_bytes(content)
-    assert album(folder).build_picture("x.png", withheld=None).shown is PictureMode.MISSING
+    assert album(folder).embed_or_link_picture("x.png", withheld=None).shown is PictureMode.MISSING
 
 
 def test_no_picture_was_taken(folder):
-    assert album(folder).build_picture(None, withheld=None).shown is PictureMode.NONE
+    assert album(folder).embed_or_link_picture(None, withheld=None).shown is PictureMode.NONE

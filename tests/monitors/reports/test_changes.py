@@ -11,7 +11,11 @@ from monitors.alerts.terminal import format_plain_text
 from monitors.records.explanations import Cause, FirstLook
 from monitors.records.snapshots import ChangeKind, RunChange, WhatChanged
 from monitors.reports.comment import build_pull_request_comment
-from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass_run
+from monitors.reports.figures import (
+    format_changes_since_last_pass,
+    format_changes_since_pass_briefly,
+    format_last_pass_run,
+)
 from monitors.reports.write import write_reports
 from tests.builders import NOON
 from tests.monitors.alerts.sample_observations import alert, observation
@@ -47,7 +51,7 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
 )
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
     """Where both sides changed, the first line has both."""
-    brief = format_changes_briefly(what, limit=most)
+    brief = format_changes_since_pass_briefly(what, limit=most)
     assert len(brief) == lines
     assert brief == snapshot
 
@@ -59,10 +63,10 @@ def test_each_report_says_it(tmp_path, what):
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)
     comment = build_pull_request_comment(report, run.cases, redact=redact)
-    assert f"\n{format_changes_briefly(what, limit=4)[0]}\n" in comment
+    assert f"\n{format_changes_since_pass_briefly(what, limit=4)[0]}\n" in comment
     markdown, page = (path.read_text(encoding="utf-8") for path in (paths.markdown, paths.html))
     assert "## What changed" in markdown
-    for line in format_changes(what):
+    for line in format_changes_since_last_pass(what):
         assert f"- {line}\n" in markdown
         assert f'<li dir="auto">{line.replace(chr(39), "&#39;")}</li>' in page
     assert format_last_pass_run(what) in markdown

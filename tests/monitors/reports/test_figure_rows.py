@@ -2,7 +2,7 @@ from decimal import Decimal
 
 from monitors.records.base import Severity
 from monitors.records.runs import Breakdown, SeverityTally
-from monitors.reports.figures import build_metric_rows, build_tally_rows, group_breakdowns
+from monitors.reports.figures import build_metric_rows, build_score_calculation_rows, group_breakdowns
 from tests.monitors.reports.example_run import report_of, right
 
 
@@ -12,7 +12,7 @@ def test_the_known_case_adds_up_row_by_row():
     tallies = tuple(SeverityTally(severity=s, weight=Decimal(w), cases=c, not_correct=n) for s, w, c, n in rows)
     report = report_of((), ())
     scores = report.scores.model_copy(update={"tallies": tallies})
-    found = build_tally_rows(report.model_copy(update={"scores": scores}))
+    found = build_score_calculation_rows(report.model_copy(update={"scores": scores}))
     assert [(row.severity, row.earned, row.total) for row in found] == [
         (3, "100", "220"),
         (2, "224", "244"),

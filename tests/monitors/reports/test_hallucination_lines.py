@@ -1,12 +1,12 @@
 import json
 
-from monitors.reports.results_json import format_hallucination_lines
+from monitors.reports.results_json import format_failures_as_hallucination_log
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 
 RUN = example_run(correct=5)
-TEXT = "".join(format_hallucination_lines(RUN.report, RUN.cases, redact=redact))
+TEXT = "".join(format_failures_as_hallucination_log(RUN.report, RUN.cases, redact=redact))
 LINES = [json.loads(line) for line in TEXT.splitlines()]
 
 

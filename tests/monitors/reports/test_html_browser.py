@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from monitors.records.grades import CaseOutcome
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_failures import leak, wrong_sub_limit
 from tests.monitors.reports.example_run import FAIL_REASONS, draw_screenshots, example_run, report_of, right
@@ -241,7 +241,7 @@ async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
     html = write_reports(tmp_path, report_of(cases, ()), cases, redact=str).html
     async with opened(chromium, html) as (page, _):
         shown = await page.locator(".answer .text").evaluate_all("all => all.map(one => one.textContent)")
-    assert [bare(text) for text in shown] == [bare(write_invisible_as_code_points(row)) for row in rows]
+    assert [bare(text) for text in shown] == [bare(replace_invisible_by_code_points(row)) for row in rows]
 
 
 async def test_a_large_run_stays_small(chromium, tmp_path):

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from monitors.reports.invisible import (
     format_character_name,
+    replace_invisible_by_code_points,
     split_at_invisible_characters,
-    write_invisible_as_code_points,
 )
 
 
@@ -17,8 +17,8 @@ def test_runs_joined_are_the_text(text):
 
 @given(st.text())
 def test_showing_twice_is_showing_once(text):
-    shown = write_invisible_as_code_points(text)
-    assert write_invisible_as_code_points(shown) == shown
+    shown = replace_invisible_by_code_points(text)
+    assert replace_invisible_by_code_points(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_showing_twice_is_showing_once(text):
     ],
 )
 def test_invisible_characters_are_written_out(text, shown):
-    assert write_invisible_as_code_points(text) == shown
+    assert replace_invisible_by_code_points(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_invisible_characters_are_written_out(text, shown):
     ],
 )
 def test_honest_text_stays(text):
-    assert write_invisible_as_code_points(text) == text
+    assert replace_invisible_by_code_points(text) == text
 
 
 def test_a_control_character_has_a_name_too():

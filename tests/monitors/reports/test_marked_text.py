@@ -3,14 +3,14 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel
 from monitors.records.grades import Aspect, FailureKind, Span
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.marked_text import (
     EvidenceMark,
     Mask,
     PieceKind,
     collect_evidence_marks,
     find_masks,
-    split_into_pieces,
+    split_and_cut_into_pieces,
 )
 from tests.monitors.reports.parts import failed, passed, redact
 
@@ -29,9 +29,9 @@ EDGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda p:
 @given(st.text(max_size=40), EDGES)
 def test_marking_changes_no_character(text, edges):
     grade = failed("g", Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT, "r", *spans(*edges))
-    pieces = split_into_pieces(text, collect_evidence_marks([grade], Channel.VISIBLE), (), 1_000)
+    pieces = split_and_cut_into_pieces(text, collect_evidence_marks([grade], Channel.VISIBLE), (), 1_000)
     assert (
-        text_of(pieces) == write_invisible_as_code_points(text)
+        text_of(pieces) == replace_invisible_by_code_points(text)
         or "\u200c" in text
         or "\u200d" in text
         or "\ufe0f" in text
@@ -41,7 +41,7 @@ def test_marking_changes_no_character(text, edges):
 @given(st.text("ab ", max_size=400), EDGES, st.integers(1, 60))
 def test_omitted_items_are_counted(text, edges, limit):
     marks = collect_evidence_marks([passed("g", Aspect.CITATION, "r", *spans(*edges))], Channel.VISIBLE)
-    pieces = split_into_pieces(text, marks, (), limit)
+    pieces = split_and_cut_into_pieces(text, marks, (), limit)
     shown = sum(len(piece.text) for piece in pieces if piece.kind is not PieceKind.LEFT_OUT)
     left_out = sum(
         int(piece.text.split()[1].replace(",", "")) for piece in pieces if piece.kind is PieceKind.LEFT_OUT
@@ -63,14 +63,14 @@ def test_the_golds_marks_speak_against_nobody():
 
 
 def test_the_label_follows_the_last_visible_part_of_its_mark():
-    pieces = split_into_pieces("2\u200b4 h", [EvidenceMark(0, 4, "day", PieceKind.AGAINST)], (), 100)
+    pieces = split_and_cut_into_pieces("2\u200b4 h", [EvidenceMark(0, 4, "day", PieceKind.AGAINST)], (), 100)
     assert [(p.text, p.ends_mark) for p in pieces if p.kind is PieceKind.AGAINST] == [("2", False), ("4 ", True)]
 
 
 def test_evidence_far_down_a_long_answer_is_shown():
     text = "x" * 50_000 + " SECRET " + "y" * 50_000
     start = text.index("SECRET")
-    pieces = split_into_pieces(text, [EvidenceMark(start, start + 6, "here", PieceKind.AGAINST)], (), 1_000)
+    pieces = split_and_cut_into_pieces(text, [EvidenceMark(start, start + 6, "here", PieceKind.AGAINST)], (), 1_000)
     assert "SECRET" in [piece.text for piece in pieces if piece.kind is PieceKind.AGAINST]
     assert sum(len(piece.text) for piece in pieces) < 2_000
 
@@ -78,13 +78,15 @@ def test_evidence_far_down_a_long_answer_is_shown():
 def test_a_cut_never_goes_through_a_mask():
     """Half an identifier must not become visible because the text ends there."""
     text = "a" * 95 + " 4111 1111 1111 and on"
-    pieces = split_into_pieces(text, (), find_masks(text, (), redact), 100)
+    pieces = split_and_cut_into_pieces(text, (), find_masks(text, (), redact), 100)
     assert [piece.text for piece in pieces if piece.kind is PieceKind.MASKED] == ["[redacted]"]
     assert "4111" not in text_of(pieces)
 
 
 def test_a_mask_hides_the_evidence_below_it_and_keeps_its_label():
     text = "account 12345 here"
-    pieces = split_into_pieces(text, [EvidenceMark(8, 13, "policy", PieceKind.AGAINST)], [Mask(8, 13, "•••")], 100)
+    pieces = split_and_cut_into_pieces(
+        text, [EvidenceMark(8, 13, "policy", PieceKind.AGAINST)], [Mask(8, 13, "•••")], 100
+    )
     assert [(p.text, p.label) for p in pieces if p.kind is PieceKind.MASKED] == [("•••", "policy")]
     assert "12345" not in text_of(pieces)

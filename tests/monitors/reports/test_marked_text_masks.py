@@ -11,7 +11,7 @@ from monitors.reports.marked_text import (
     apply_masks,
     apply_masks_to_part,
     build_case_redactor,
-    collect_secrets,
+    collect_disclosed_personal_data,
     find_masks,
     redact_case_text,
 )
@@ -93,7 +93,7 @@ def leak_over_the_wire():
 
 def test_a_disclosure_found_in_one_text_is_masked_in_all():
     result = leak_over_the_wire()
-    assert collect_secrets(result) == (Secret("SH-407", "account number"),)
+    assert collect_disclosed_personal_data(result) == (Secret("SH-407", "account number"),)
     safe = build_case_redactor(result, redact)
     for text in (result.result.visible_text, result.assessment.reason):
         assert "SH-407" in text
@@ -111,7 +111,10 @@ def test_a_span_beyond_its_text_or_of_white_space_finds_nothing():
     beyond = Span(where=Channel.VISIBLE, start=90, end=99, label="x")
     blank = Span(where=Channel.VISIBLE, start=1, end=2, label="x")
     grade = failed("d", Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE, "r", beyond, blank)
-    assert collect_secrets(case_result(case, exchange(case, "a b"), CaseOutcome.FAILED, "r", grade)) == ()
+    assert (
+        collect_disclosed_personal_data(case_result(case, exchange(case, "a b"), CaseOutcome.FAILED, "r", grade))
+        == ()
+    )
 
 
 def test_a_part_of_a_text_never_cuts_a_mask():

@@ -11,9 +11,9 @@ from monitors.records.comparisons import DetectableDrop, ParityGap
 from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
     build_balance_rows,
-    build_change_rows,
-    build_drop_rows,
+    build_detectable_drop_rows,
     build_score_rows,
+    build_severity_change_rows,
     format_best_path,
     format_comparison_outcome,
     format_language_gap,
@@ -60,7 +60,7 @@ def test_an_ungraded_score_has_no_change():
 
 
 def test_changes_come_severest_first():
-    assert [row.severity for row in build_change_rows(COMPARISON)] == [3, 2, 1]
+    assert [row.severity for row in build_severity_change_rows(COMPARISON)] == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_changes_come_severest_first():
     ],
 )
 def test_a_sight_says_what_may_still_fail_and_what_could_be_seen(changes, may_fail, drop):
-    (row,) = build_drop_rows([sight(**changes)])
+    (row,) = build_detectable_drop_rows([sight(**changes)])
     assert (row.may_fail, row.drop) == (may_fail, drop)
 
 

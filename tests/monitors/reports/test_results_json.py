@@ -4,7 +4,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.records.grades import CaseOutcome
-from monitors.reports.results_json import format_results_json, read_incorrect_cases, read_results
+from monitors.reports.results_json import format_results_json, read_all_but_correct_cases, read_results
 from tests.monitors.reports.example_run import example_run
 
 RUN = example_run(correct=3)
@@ -128,4 +128,4 @@ def test_incorrect_cases_are_one_line_each(path):
     wanted = [case for case in RUN.cases if case.assessment.outcome is not CaseOutcome.CORRECT]
     assert wanted
     assert len(wanted) < len(RUN.cases)
-    assert read_incorrect_cases(path) == wanted
+    assert read_all_but_correct_cases(path) == wanted

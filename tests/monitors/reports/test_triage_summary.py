@@ -11,7 +11,7 @@ from monitors.records.runs import QuestionCounts
 from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.results_json import read_results
-from monitors.reports.triage_summary import build_dimensions, format_dimensions
+from monitors.reports.triage_summary import build_triage_dimensions, format_triage_changes_or_figures
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.example_triage import (
@@ -46,7 +46,7 @@ def usefulness(report) -> str:
 
 def test_a_chat_has_no_dimensions(tmp_path):
     run = example_run()
-    assert (build_dimensions(run.report), format_dimensions(run.report)) == ((), "")
+    assert (build_triage_dimensions(run.report), format_triage_changes_or_figures(run.report)) == ((), "")
     page = write_reports(tmp_path, run.report, run.cases, redact=redact).html.read_text()
     assert "triage accuracy" not in page
     assert '<dl class="figures dimensions">' not in page
@@ -54,44 +54,44 @@ def test_a_chat_has_no_dimensions(tmp_path):
 
 def test_each_of_the_four_is_said_with_what_it_rests_on(snapshot):
     report = triage_run().report
-    found = {one.name: one.value for one in build_dimensions(report)}
+    found = {one.name: one.value for one in build_triage_dimensions(report)}
     assert found == {
         "triage accuracy": "50.0 %",
         "usefulness": f"{report.rubric.mean:.1f} of 5",
         "question quality": "50.0 % useful",
         "efficiency": "4.1 × shortest path",
     }
-    assert {one.name: one.detail for one in build_dimensions(report)} == snapshot
+    assert {one.name: one.detail for one in build_triage_dimensions(report)} == snapshot
 
 
 def test_changed_scores_come_first_and_only_shared_ones(snapshot):
     run = triage_run()
-    assert format_dimensions(run.report) == snapshot
-    against = {one.name: one.against for one in build_dimensions(run.report)}
+    assert format_triage_changes_or_figures(run.report) == snapshot
+    against = {one.name: one.against for one in build_triage_dimensions(run.report)}
     assert against == snapshot
     assert against["question quality"] == ""
 
 
 def test_without_a_baseline_the_values_are_said_and_no_movement(snapshot):
     report = triage_run(with_baseline=False).report
-    assert format_dimensions(report) == snapshot
-    assert {one.moved for one in build_dimensions(report)} == {None}
+    assert format_triage_changes_or_figures(report) == snapshot
+    assert {one.moved for one in build_triage_dimensions(report)} == {None}
 
 
 def test_unknown_values_are_neither_zero_nor_good():
     report = evaluated([result_of(Written(LOCK, GOOD))])
-    unknown = {one.name: one.value for one in build_dimensions(report) if not one.known}
+    unknown = {one.name: one.value for one in build_triage_dimensions(report) if not one.known}
     assert unknown == {
         "usefulness": "not rated",
         "question quality": "no question asked",
         "efficiency": "not measured",
     }
-    assert format_dimensions(report) == "Triage accuracy 100.0 %"
+    assert format_triage_changes_or_figures(report) == "Triage accuracy 100.0 %"
 
 
 def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     bare = issue(1, "Title", "", files=(), severity=None, shortest_path=None)
-    (accuracy, *_) = build_dimensions(evaluated([result_of(Written(bare, GOOD))]))
+    (accuracy, *_) = build_triage_dimensions(evaluated([result_of(Written(bare, GOOD))]))
     assert (accuracy.known, accuracy.value, accuracy.detail) == (False, "nothing graded", "of 1 issue")
 
 
@@ -105,7 +105,7 @@ def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     ids=["none", "unknown", "known"],
 )
 def test_questions_are_rated_only_where_something_is_known_of_them(counts, value, known, snapshot):
-    found = build_dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
+    found = build_triage_dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
     assert (found.value, found.known) == (value, known)
     assert found.detail == snapshot
 
@@ -120,14 +120,14 @@ def test_questions_are_rated_only_where_something_is_known_of_them(counts, value
     ids=["repeated", "not repeated", "not known"],
 )
 def test_efficiency_says_how_many_calls_repeat_where_they_can_be_distinguished(steps, figures, snapshot):
-    detail = build_dimensions(evaluated([result_of(Written(MAIL, GOOD, steps))]))[3].detail
+    detail = build_triage_dimensions(evaluated([result_of(Written(MAIL, GOOD, steps))]))[3].detail
     assert re.findall(r"\d+", detail) == figures
     assert detail == snapshot
 
 
 def test_steps_without_a_shortest_path_are_an_average_of_steps(snapshot):
     case = issue(1, "Title", "", shortest_path=None, relevant_files=["shop/mail.py"])
-    found = build_dimensions(evaluated([result_of(Written(case, GOOD, calls(("a", "1"), ("b", "1"))))]))[3]
+    found = build_triage_dimensions(evaluated([result_of(Written(case, GOOD, calls(("a", "1"), ("b", "1"))))]))[3]
     assert found.value == "2.0 steps per issue"
     assert found.detail == snapshot
 

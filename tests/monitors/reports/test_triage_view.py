@@ -10,13 +10,13 @@ import pytest
 from monitors.records.exchanges import Evidence, Step
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
-from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, collect_secrets
+from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, collect_disclosed_personal_data
 from monitors.reports.triage_view import (
     TriageView,
     build_report_row,
     build_triage_view,
-    choose_labels,
-    extract_reply_text,
+    choose_labels_for_cases,
+    extract_reply_or_root_cause,
 )
 from tests.monitors.reports.example_triage import (
     API,
@@ -43,7 +43,7 @@ CAUSE = "The lock is taken before the charge and is never given back when the ch
 
 
 def view_of(result: CaseResult) -> TriageView:
-    view = build_triage_view(result, TextMarker(redact, collect_secrets(result), 4_000))
+    view = build_triage_view(result, TextMarker(redact, collect_disclosed_personal_data(result), 4_000))
     assert view is not None
     return view
 
@@ -263,7 +263,7 @@ def test_a_job_that_failed_shows_its_issue_and_what_came():
     (silent,) = (one for one in triage_run().cases if one.case is DOWN)
     view = view_of(silent)
     assert (plain(view.title), view.report) == ("Refund is booked twice", ())
-    assert extract_reply_text(silent) == ""
+    assert extract_reply_or_root_cause(silent) == ""
 
 
 def test_a_line_of_the_list_says_the_same_in_brief(snapshot):
@@ -280,5 +280,5 @@ def test_lists_speak_of_issues_questions_or_both():
     question = gold_case("q-1", "Is it covered?", "Yes.")
     answer = case_result(question, exchange(question, "Yes."), CaseOutcome.CORRECT, "")
     report = result_of(Written(LOCK, ""))
-    labels = [choose_labels(cases).asked for cases in ([answer], [report], [answer, report], [])]
+    labels = [choose_labels_for_cases(cases).asked for cases in ([answer], [report], [answer, report], [])]
     assert labels == ["asked", "issue", "asked, or issue", "asked"]

@@ -17,7 +17,7 @@ from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata,
 from monitors.sources.sampling.settings import RiskSign, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.stats.agreement import Confusion
-from monitors.stats.stratified import estimate_rate
+from monitors.stats.stratified import estimate_failure_rate
 from tests.monitors.sources.night_traffic import night, simple, stratified
 
 SIZES: Mapping[RiskSign | None, int] = {
@@ -141,7 +141,7 @@ def _night(design: Design, number: int, chance: random.Random) -> SimulatedNight
         GradedStratum(**one.model_dump(), graded=graded[one.stratum], failures=failed[one.stratum])
         for one in sampling.strata
     )
-    found = estimate_rate(strata, confusion=_calibration(chance) if design.judged else None)
+    found = estimate_failure_rate(strata, confusion=_calibration(chance) if design.judged else None)
     assert isinstance(found, RateEstimate)
     return SimulatedNight(found, len(failing) / len(CONVERSATIONS), strata)
 

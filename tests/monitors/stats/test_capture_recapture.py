@@ -29,13 +29,13 @@ from monitors.stats.capture_recapture import (
     NO_REVIEW,
     NOT_BETTER_THAN_CHANCE,
     ONLY_FALSE,
-    compute_precision,
+    compute_guard_precision,
     estimate_chapman_total,
     estimate_rightly_held_back,
     estimate_total_bad,
     reconcile_counts,
 )
-from monitors.stats.stratified import estimate_rate
+from monitors.stats.stratified import estimate_failure_rate
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOBODY = Confusion(0, 0, 0, 0)
@@ -152,7 +152,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
 
 def test_precision_is_wilsons():
     """17 of 20: 0.85 [0.640, 0.948], as any table of Wilson's interval has it."""
-    found = known(compute_precision(GuardCounts(entries=41, right=17, wrong=3)))
+    found = known(compute_guard_precision(GuardCounts(entries=41, right=17, wrong=3)))
     assert (round(found.value, 3), round(found.low, 3), round(found.high, 3)) == (0.85, 0.640, 0.948)
 
 
@@ -185,7 +185,7 @@ def test_a_guard_that_held_nothing_back_has_recall_nought_beside_bad_replies():
 
 def test_bad_served_is_the_estimators_rate_of_all_conversations():
     found = reconcile_counts(counts(), GOOD_JUDGE)
-    rate = estimate_rate(NIGHT.strata, confusion=GOOD_JUDGE)
+    rate = estimate_failure_rate(NIGHT.strata, confusion=GOOD_JUDGE)
     assert isinstance(rate, RateEstimate)
     assert found.corrected
     assert known(found.served_bad).value == pytest.approx(2000 * rate.rate)

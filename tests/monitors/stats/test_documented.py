@@ -10,7 +10,7 @@ import pytest
 
 from monitors.gate.settings import GateSettings
 from monitors.stats.paired import compute_mcnemar_p_value, compute_min_detectable_drop
-from monitors.stats.ratings import compute_mean_bound
+from monitors.stats.ratings import compute_mean_lower_bound
 from tests.builders import gold_case
 from tests.monitors.gate.runs import asked, report
 
@@ -35,7 +35,7 @@ def test_the_documented_p_values_are_mcnemars():
 
 
 def compute_bound(mean: float, count: int) -> float:
-    return compute_mean_bound(mean, count, lowest=1, highest=5)
+    return compute_mean_lower_bound(mean, count, lowest=1, highest=5)
 
 
 EXAMPLES = {"20 × 5": [5] * 20, "19 × 5 and a 1": [5] * 19 + [1], "20 × 4": [4] * 20}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from monitors.records.estimates import DriftCount, DriftState, GradedStratum
 from monitors.stats.drift import ALPHA, add_nightly_run, compute_log_evidence, start_drift_test, summarise_drift
-from monitors.stats.stratified import compute_sequential_counts
+from monitors.stats.stratified import compute_counts_for_sequential_test
 from tests.monitors import drift_streams
 from tests.tiers import scale_examples
 
@@ -69,7 +69,7 @@ def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
 
 def stratified_night(chance: random.Random, rates: dict[int, float]) -> tuple[float, float]:
     """A night of which each stratum (by size) gave ten conversations, with the strata's own rates."""
-    return compute_sequential_counts(
+    return compute_counts_for_sequential_test(
         [
             GradedStratum(
                 stratum=f"s{size}", conversations=size, sampled=10, graded=10, failures=sum(chance.random() < rate for _ in range(10))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, hypergeom
 
-from monitors.stats.intervals import compute_beta_cdf, compute_binomial_limits, compute_finite_limits
+from monitors.stats.intervals import compute_beta_cdf, compute_binomial_limits, compute_finite_population_limits
 
 
 @given(st.integers(1, 400).flatmap(lambda graded: st.tuples(st.integers(0, graded), st.just(graded))))
@@ -51,7 +51,7 @@ def test_finite_limits_are_the_numbers_that_neither_tail_rules_out(case):
         if hypergeom.cdf(failures, population, number, graded) > 0.025 + 1e-12
         and hypergeom.sf(failures - 1, population, number, graded) > 0.025 + 1e-12
     ]
-    assert compute_finite_limits(failures, graded, population) == (
+    assert compute_finite_population_limits(failures, graded, population) == (
         possible[0] / population,
         possible[-1] / population,
     )
@@ -64,9 +64,9 @@ def test_every_number_of_failures_is_covered_as_often_as_was_said(population, gr
         covered = sum(
             float(hypergeom.pmf(seen, population, failures, graded))
             for seen in range(max(0, graded - population + failures), min(graded, failures) + 1)
-            if compute_finite_limits(seen, graded, population)[0]
+            if compute_finite_population_limits(seen, graded, population)[0]
             <= failures / population
-            <= compute_finite_limits(seen, graded, population)[1]
+            <= compute_finite_population_limits(seen, graded, population)[1]
         )
         assert covered >= 0.95 - 1e-9, failures
 
@@ -74,24 +74,27 @@ def test_every_number_of_failures_is_covered_as_often_as_was_said(population, gr
 @given(st.integers(1, 300).flatmap(lambda size: st.tuples(st.integers(0, size), st.just(size))))
 def test_a_full_census_has_an_exact_rate(counts):
     failures, population = counts
-    assert compute_finite_limits(failures, population, population) == (failures / population, failures / population)
+    assert compute_finite_population_limits(failures, population, population) == (
+        failures / population,
+        failures / population,
+    )
 
 
 def test_a_finite_population_narrows_the_limits():
     endless, large, small = (
         compute_binomial_limits(0, 10)[1],
-        compute_finite_limits(0, 10, 2_000)[1],
-        compute_finite_limits(0, 10, 20)[1],
+        compute_finite_population_limits(0, 10, 2_000)[1],
+        compute_finite_population_limits(0, 10, 20)[1],
     )
     assert endless == pytest.approx(0.3085, abs=0.0001)  # 1 - 0.025 ** 0.1
     assert small < large <= endless
 
 
 def test_without_grades_the_interval_is_everything():
-    assert compute_binomial_limits(0, 0) == compute_finite_limits(0, 0, 7) == (0.0, 1.0)
+    assert compute_binomial_limits(0, 0) == compute_finite_population_limits(0, 0, 7) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(("failures", "graded", "population"), [(2, 1, 5), (-1, 3, 5), (0, 6, 5)])
 def test_impossible_counts_are_refused(failures, graded, population):
     with pytest.raises(ValueError, match=r"must be between|more cases are graded than exist"):
-        compute_finite_limits(failures, graded, population)
+        compute_finite_population_limits(failures, graded, population)

@@ -14,7 +14,7 @@ from monitors.stats.ratings import (
     MIN_SPREAD,
     Rated,
     RatingMean,
-    compute_mean_bound,
+    compute_mean_lower_bound,
     compute_rating_mean,
 )
 
@@ -123,7 +123,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(sizes, least):
 
 @pytest.mark.parametrize(("mean", "count", "bound"), [(5, 20, 4.44), (4.8, 20, 4.14), (4, 20, 3.18), (1, 20, 1)])
 def test_the_bound_is_that_of_ratings_which_are_all_1_or_5(mean, count, bound):
-    found = compute_mean_bound(mean, count, lowest=1, highest=5)
+    found = compute_mean_lower_bound(mean, count, lowest=1, highest=5)
     fives = (mean - 1) / 4 * count
     assert found == pytest.approx(bound, abs=0.005)
     assert found == pytest.approx(1 + 4 * beta.ppf(0.05, fives, count - fives + 1) if fives else 1)
@@ -133,7 +133,9 @@ def test_the_bound_is_that_of_ratings_which_are_all_1_or_5(mean, count, bound):
 def test_the_bound_is_above_the_truth_at_most_once_in_twenty(count):
     """Exactly, over every outcome, for 400 seeded ways in which an agent's ratings from 1 to 5 may be spread."""
     random = Random(count)
-    bounds = [compute_mean_bound(1 + total / count, count, lowest=1, highest=5) for total in range(4 * count + 1)]
+    bounds = [
+        compute_mean_lower_bound(1 + total / count, count, lowest=1, highest=5) for total in range(4 * count + 1)
+    ]
     for _ in range(400):
         weights = [random.random() ** random.choice((1, 3, 8)) * random.choice((0, 1, 1)) for _ in range(5)]
         odds = [weight / sum(weights) for weight in weights] if any(weights) else [0, 0, 0, 0, 1]

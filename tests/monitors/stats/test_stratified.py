@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
 from monitors.stats.agreement import Confusion, compute_corrected_pass_rate
-from monitors.stats.intervals import compute_binomial_limits, compute_finite_limits
+from monitors.stats.intervals import compute_binomial_limits, compute_finite_population_limits
 from monitors.stats.stratified import (
     CORRECTED,
     EXACT,
     NOT_CORRECTED,
-    compute_rate_interval,
-    compute_sequential_counts,
-    estimate_rate,
+    compute_counts_for_sequential_test,
+    compute_failure_rate_interval,
+    estimate_failure_rate,
 )
 
 GOOD_JUDGE = Confusion(passed_right=285, passed_wrong=10, failed_right=15, failed_wrong=90)
@@ -34,7 +34,7 @@ def graded_strata(*counts: tuple[int, int, int] | tuple[int, int, int, int]) -> 
 
 
 def estimate(strata, **settings) -> RateEstimate:
-    found = estimate_rate(strata, **settings)
+    found = estimate_failure_rate(strata, **settings)
     assert isinstance(found, RateEstimate)
     return found
 
@@ -79,7 +79,9 @@ def test_every_population_is_covered_as_often_as_was_said(sizes, draws):
     """All populations and all samples of them, no simulation. The estimate is right on average in each."""
     every = product(*(range(draw + 1) for draw in draws))
     rows = (zip(sizes, draws, seen, strict=True) for seen in every)
-    found = {tuple(one[2] for one in row): compute_rate_interval(graded_strata(*row)) for row in map(tuple, rows)}
+    found = {
+        tuple(one[2] for one in row): compute_failure_rate_interval(graded_strata(*row)) for row in map(tuple, rows)
+    }
     for failures in product(*(range(0, size + 1, 2) for size in sizes)):
         truth = sum(failures) / sum(sizes)
         samples = list(all_samples(sizes, draws, failures))
@@ -103,7 +105,7 @@ def test_an_estimate_lies_in_its_interval_and_the_cautious_one_around_it(strata)
 def test_the_order_of_the_strata_says_nothing(strata, chance):
     assume(any(one.graded for one in strata))
     shuffled = chance.sample(strata, len(strata))
-    assert compute_rate_interval(shuffled) == pytest.approx(compute_rate_interval(strata), abs=1e-9)
+    assert compute_failure_rate_interval(shuffled) == pytest.approx(compute_failure_rate_interval(strata), abs=1e-9)
 
 
 @given(
@@ -114,14 +116,16 @@ def test_one_stratum_has_its_exact_limits(sizes, failures):
     failures = min(failures, sampled)
     found = estimate(graded_strata((conversations, sampled, failures)))
     assert (found.low, found.high) == pytest.approx(
-        compute_finite_limits(failures, sampled, conversations), abs=1e-12
+        compute_finite_population_limits(failures, sampled, conversations), abs=1e-12
     )
     assert found.method == EXACT
 
 
 def test_strata_sampled_alike_count_like_one_sample():
     """Equal weights and a vanishing share sampled: Clopper and Pearson's limits of all together."""
-    alike = compute_rate_interval(graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2)))
+    alike = compute_failure_rate_interval(
+        graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2))
+    )
     assert alike[1:] == pytest.approx(compute_binomial_limits(3, 200), abs=1e-5)
 
 
@@ -144,7 +148,7 @@ def test_a_stratum_where_each_stands_for_many_keeps_the_interval_wide():
     """Ten failures in the stratum that was sampled whole say nothing about the 1,900 of which 20 were sampled."""
     found = estimate(graded_strata((100, 100, 10), (1_900, 20, 0)))
     assert found.rate == pytest.approx(10 / 2_000)
-    assert found.high > 0.95 * compute_finite_limits(0, 20, 1_900)[1]
+    assert found.high > 0.95 * compute_finite_population_limits(0, 20, 1_900)[1]
 
 
 def test_ungraded_answers_widen_the_interval_and_never_count_as_right():
@@ -178,7 +182,7 @@ def test_a_stratum_without_grades_may_have_failed_wholly():
     ],
 )
 def test_without_grades_there_is_no_rate(strata, why):
-    found = estimate_rate(strata)
+    found = estimate_failure_rate(strata)
     assert isinstance(found, RateUnknown)
     assert why in found.why
 
@@ -212,11 +216,11 @@ def test_a_judge_no_better_than_chance_is_not_corrected_for():
 
 
 def test_sequential_test_counts_keep_the_rate_and_never_exceed_the_graded():
-    assert compute_sequential_counts(graded_strata((2_000, 50, 2))) == pytest.approx((2, 50))
-    failures, size = compute_sequential_counts(graded_strata((100, 50, 10), (1_900, 19, 0)))
+    assert compute_counts_for_sequential_test(graded_strata((2_000, 50, 2))) == pytest.approx((2, 50))
+    failures, size = compute_counts_for_sequential_test(graded_strata((100, 50, 10), (1_900, 19, 0)))
     assert size == pytest.approx(2_000 / 100)  # one of the second stratum stands for a hundred
     assert failures / size == pytest.approx(0.05 * 0.2)
-    assert compute_sequential_counts(graded_strata((5, 0, 0))) == (0.0, 0.0)
+    assert compute_counts_for_sequential_test(graded_strata((5, 0, 0))) == (0.0, 0.0)
 
 
 def test_a_rate_is_written_as_people_read_it():

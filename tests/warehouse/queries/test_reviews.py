@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitors.records.exchanges import Channel
-from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage, Span, find_aspect
+from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage, Span, find_aspect_of_failure_kind
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerId, AnswerVerdict, LabelSource, SampledAnswer
@@ -137,7 +137,7 @@ def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind)
     store.load_pending(1)
     found = list_reviewed_grades(store, target="helpdesk")
     assert sorted(each.grader for each in found if each.people_right) == sorted(f"about_{each}" for each in ASKED)
-    asked = find_aspect(kind)
+    asked = find_aspect_of_failure_kind(kind)
     assert [each.grader for each in found if not each.people_right] == ([f"about_{asked}"] if asked else [])
 
 

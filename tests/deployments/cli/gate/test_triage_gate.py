@@ -182,7 +182,9 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
     assert (code, decisive(run), round(run.comparison.rubric.change, 2)) == (1, [ReasonKind.RUBRIC], -0.8)
     changes = run.what_changed.changes
     assert (changes[0].kind, changes[-1].kind) == (ChangeKind.UNKNOWN, ChangeKind.LIMIT), "the worse agent first"
-    assert not run.what_changed.changed_sides & OURS, "a limit on the command line is no change of Lookout's side"
+    assert not run.what_changed.primary_change_kinds & OURS, (
+        "a limit on the command line is no change of Lookout's side"
+    )
     code, printed = evaluate_again(tmp_path, run, "--min-score", "4.0")
     assert code == 0, "its average is 4.0, without a baseline"
     assert replace_volatile(printed, tmp_path, run=run.run_id) == snapshot(name="20 x 4")

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.site.application import PAGES
 from monitors.alerts.redact import redact
-from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.invisible import replace_invisible_by_code_points
 from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules, opened
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, compute_fingerprint, plain, store_of
 from tests.deployments.site.site_server import config_of, serving_site
@@ -81,7 +81,7 @@ async def test_texts_are_shown_to_the_character(chromium, both, path, where):
     async with opened(chromium, both[0].address + path) as (page, _):
         shown = "\n".join(await page.locator(where).all_text_contents())
     for row in HOSTILE[:2] if path.startswith("/compare") else HOSTILE:
-        assert write_invisible_as_code_points(redact(row)).replace("\r", "") in shown, row
+        assert replace_invisible_by_code_points(redact(row)).replace("\r", "") in shown, row
 
 
 def test_the_same_texts_are_exact_in_json(both):

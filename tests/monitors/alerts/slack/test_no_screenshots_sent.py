@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.alerts.observe import build_case_observations
+from monitors.alerts.observe import build_severe_failure_observations
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
@@ -37,7 +37,7 @@ def photographed() -> CaseResult:
 async def test_f90_no_message_carries_a_picture_or_its_place(way: str) -> None:
     with SlackServer() as slack:
         settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=slack.api_url, send_timeout_s=30)
-        seen = build_case_observations(
+        seen = build_severe_failure_observations(
             [photographed()], target="demo", run_id="run-1", commit=None, seen_at=NIGHT, settings=settings
         )
         sender = (

@@ -248,7 +248,9 @@ def test_a_missing_log_is_reported_at_every_poll(log, reader):
     log.append(entry(1))
     reader.look()
     assert len(reader.notices) == 2
-    assert [reader.cursor.is_history(read.generation, read.offset) for read in reader.entries] == [False]
+    assert [reader.cursor.is_written_before_watching(read.generation, read.offset) for read in reader.entries] == [
+        False
+    ]
 
 
 def test_lines_from_before_the_first_poll_are_history_also_after_a_kill(log):
@@ -257,7 +259,9 @@ def test_lines_from_before_the_first_poll_are_history_also_after_a_kill(log):
     reader.keep(next(reader.batches()))  # killed after the first batch
     log.append(entry(100))
     reader.look()
-    old = [read for read in reader.entries if reader.cursor.is_history(read.generation, read.offset)]
+    old = [
+        read for read in reader.entries if reader.cursor.is_written_before_watching(read.generation, read.offset)
+    ]
     assert len(reader.entries) == 101
     assert [read.reply.extra["number"] for read in old] == list(range(100))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monitors.records.estimates import GradedStratum, RateEstimate
 from monitors.sources.sampling.sample import BY_RISK, BY_SPREAD, NextStratumRule, StratumClaim, allocate_sample
-from monitors.stats.stratified import estimate_rate
+from monitors.stats.stratified import estimate_failure_rate
 
 claims = st.lists(
     st.builds(StratumClaim, st.integers(0, 60), st.floats(0, 50), st.booleans()), min_size=1, max_size=6
@@ -61,7 +61,7 @@ def test_one_stratum_does_not_take_it_all(whole):
         for place, (claim, count) in enumerate(zip(asked, sample_sizes, strict=True))
         for failed in [count if place == 0 else 0]
     ]
-    found = estimate_rate(graded)
+    found = estimate_failure_rate(graded)
     assert isinstance(found, RateEstimate)
     assert found.low < 0.01173 < found.high < 0.04
 

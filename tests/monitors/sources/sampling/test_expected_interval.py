@@ -10,8 +10,8 @@ from monitors.records.estimates import GradedStratum
 from monitors.sources.sampling.plan import ExpectedStratum, compute_expected_interval
 from monitors.sources.sampling.sample import ExpectedRate
 from monitors.stats.agreement import Confusion
-from monitors.stats.intervals import compute_finite_limits
-from monitors.stats.stratified import compute_rate_interval
+from monitors.stats.intervals import compute_finite_population_limits
+from monitors.stats.stratified import compute_failure_rate_interval
 
 GOOD_JUDGE = Confusion(285, 10, 15, 90)
 
@@ -25,7 +25,7 @@ def width(strata, **settings) -> float:
 def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
     """Every number of failures, weighted by scipy's binomial; the width at the mean would be another."""
     exact = sum(
-        binom.pmf(failures, graded, rate) * np.diff(compute_finite_limits(failures, graded, 2_000))[0]
+        binom.pmf(failures, graded, rate) * np.diff(compute_finite_population_limits(failures, graded, 2_000))[0]
         for failures in range(graded + 1)
     )
     assert width([ExpectedStratum(2_000, graded, ExpectedRate(rate))]) == pytest.approx(exact, rel=0.01)
@@ -34,7 +34,7 @@ def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
 def test_a_rate_that_is_itself_guessed_is_averaged_too():
     expected = ExpectedRate(0.05, 20)
     exact = sum(
-        betabinom.pmf(failures, 40, 1, 19) * np.diff(compute_finite_limits(failures, 40, 2_000))[0]
+        betabinom.pmf(failures, 40, 1, 19) * np.diff(compute_finite_population_limits(failures, 40, 2_000))[0]
         for failures in range(41)
     )
     assert width([ExpectedStratum(2_000, 40, expected)]) == pytest.approx(exact, rel=0.01)
@@ -71,7 +71,7 @@ def random_night(strata, chance, confusion):
                 failures=failures,
             )
         )
-    return compute_rate_interval(strata_graded, confusion=confusion)
+    return compute_failure_rate_interval(strata_graded, confusion=confusion)
 
 
 def test_a_full_census_has_no_width_except_from_the_judge():
@@ -89,8 +89,8 @@ def test_a_stratum_that_is_left_out_widens_by_all_it_is():
 
 def test_a_rate_of_none_or_all_is_no_distribution():
     assert width([ExpectedStratum(500, 20, ExpectedRate(0.0))]) == pytest.approx(
-        compute_finite_limits(0, 20, 500)[1]
+        compute_finite_population_limits(0, 20, 500)[1]
     )
     assert width([ExpectedStratum(500, 20, ExpectedRate(1.0))]) == pytest.approx(
-        1 - compute_finite_limits(20, 20, 500)[0]
+        1 - compute_finite_population_limits(20, 20, 500)[0]
     )
