@@ -17,7 +17,7 @@ from monitors.config.file import parse_config
 from monitors.facts.triage_report import read_report
 from monitors.goldset.load import load_suite
 from monitors.sources.traffic.settings import Fields, FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
-from monitors.sources.traffic.turns import find_turns
+from monitors.sources.traffic.turns import read_turns_or_empty
 from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 
@@ -61,7 +61,7 @@ def test_a_case_in_the_documents_loads(block, tmp_path):
 @pytest.mark.parametrize("block", blocks("jsonl"))
 def test_a_stored_job_in_the_documents_is_read_with_its_report(block):
     for line in block.splitlines():
-        (turn,) = find_turns(json.loads(line), Fields())
+        (turn,) = read_turns_or_empty(json.loads(line), Fields())
         assert turn.is_report
         assert read_report(turn.reply_text).root_cause
         assert turn.steps

@@ -54,11 +54,11 @@ def login_command(
             f"target {target!r} has no login. Add the table [targets.{target}.login] to {config}; leave the table "
             "empty if a person signs in (docs/login.md)"
         )
-    by_person = from_file is None and (window or login.settings.needs_person)
+    by_person = from_file is None and (window or login.settings.needs_person_to_sign_in)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
         raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
     address = build_target_record(target, configured).address
-    settings = configured.probe.use_browser(variables)
+    settings = configured.probe.with_browser_from_environment(variables)
     state = read_storage_state(from_file) if from_file is not None else None
     asyncio.run(_sign_in_and_store_session(address, settings, login, state=state, by_person=by_person))
     write_text(f"{_format_login_summary(target, address, login, state is not None or by_person)}\n")
@@ -85,14 +85,14 @@ async def _sign_in_and_store_session(
 
 def _format_login_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
     summary = f"Signed in to {target}. The chat page is {address}."
-    if not by_hand and not login.settings.has_form:
+    if not by_hand and not login.settings.has_form_login:
         return (
             f"{summary} No session is stored, because Lookout sends the headers, cookies or password of [login] "
             "each time."
         )
     again = (
         "When the session ends, runs sign in again with the form."
-        if login.settings.has_form
+        if login.settings.has_form_login
         else f"When the session ends, Lookout sends an alert. {login.login_command_text} renews the session."
     )
     return f"{summary} The session is stored in {login.file.path}, which only its owner can read. {again}"

@@ -18,7 +18,7 @@ from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader
 from monitors.graders.panel import build_default_panel, grade_exchange
-from monitors.judge.precheck import grade_by_rule, is_judge_required_for_ungraded
+from monitors.judge.precheck import grade_trivial_answer_as_failed, is_judge_required_for_ungraded
 from monitors.probes.driver import ChatDriver
 from monitors.probes.runner import ProbeTally, Question, probe_questions
 from monitors.probes.settings import CapturePolicy, Isolation, ProbeSettings
@@ -98,7 +98,7 @@ async def open_case_asker(
     configured = config.require_target(target)
     own_address = build_target_record(target, configured).address
     moved_settings = move_settings_to_address(configured.probe, own_address, address)
-    settings = build_settings_for_asking_again(moved_settings).use_browser(environment)
+    settings = build_settings_for_asking_again(moved_settings).with_browser_from_environment(environment)
     driver_opening = open_driver(
         address,
         settings,
@@ -123,7 +123,7 @@ def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult
         return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)
     assessment = assess_case(case, result, grades)
-    by_rule = grade_by_rule(case, result) if is_judge_required_for_ungraded(assessment) else None
+    by_rule = grade_trivial_answer_as_failed(case, result) if is_judge_required_for_ungraded(assessment) else None
     return assessment if by_rule is None else assess_case(case, result, (*grades, by_rule))
 
 

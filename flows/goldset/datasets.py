@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, SourceUnavailable
-from monitors.facts.disclosures.find import find_private_data
+from monitors.facts.disclosures.find import find_private_data_except_names
 from monitors.facts.language import identify_language
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
 from monitors.goldset.drafts import derive_case_id
@@ -27,7 +27,7 @@ from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.operator_actions import CaseDraft
 from monitors.sources.traffic.settings import Fields
-from monitors.sources.traffic.turns import find_turns
+from monitors.sources.traffic.turns import read_turns_or_empty
 
 OnProgress = Callable[[int], None]
 """Called with the number of entries that were read or written since the last call."""
@@ -204,8 +204,8 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
     ``replied`` is the application's own reply. If the person expects another answer, the person's answer becomes
     the gold, and the application's reply becomes the bad reply.
     """
-    # An entry may have no answer, but `find_turns` needs the field.
-    turns = find_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
+    # An entry may have no answer, but `read_turns_or_empty` needs the field.
+    turns = read_turns_or_empty({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:
         return None
@@ -255,7 +255,7 @@ def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, d
 
 def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
     """Propose the failure kind and the severity of a case with this reply. Also return the reason."""
-    disclosures = find_private_data(reply, account_patterns)
+    disclosures = find_private_data_except_names(reply, account_patterns)
     if disclosures:
         return (
             FailureKind.PII_DISCLOSURE,
@@ -275,6 +275,6 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
 def _find_reply_in_trace(trace: Trace) -> str | None:
     for run in trace.runs:
         if run.get("is_root") or run.get("id") == trace.id:
-            turns = find_turns(run, Fields())
+            turns = read_turns_or_empty(run, Fields())
             return turns[-1].reply_text.strip() or None if turns else None
     return None

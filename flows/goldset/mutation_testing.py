@@ -24,7 +24,7 @@ from monitors.graders.base import (
     UNCLEAR,
     UNREAD_GOLD,
     Grader,
-    format_unread_reason,
+    format_unsupported_language_reason,
 )
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import (
@@ -32,7 +32,7 @@ from monitors.mutations.mutants import (
     MISPLACED,
     Mutant,
     MutationOperator,
-    build_contradictions,
+    build_contradicting_mutants,
     build_mutants,
     build_right_reply,
     format_source_tag,
@@ -100,7 +100,7 @@ def _explain_ungraded_facts(assessment: Assessment) -> str:
     return "; ".join(grade.reason for grade in facts) or assessment.reason
 
 
-_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unread_reason(UNREAD_GOLD)})
+_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unsupported_language_reason(UNREAD_GOLD)})
 """Reasons of graders that can pass a gold only if it is repeated word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
@@ -277,7 +277,7 @@ def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
         return False
     outcomes = [
         assess_reply(case, mutant.reply, panel).outcome
-        for mutant in build_contradictions(case)[:MAX_CONTRADICTIONS]
+        for mutant in build_contradicting_mutants(case)[:MAX_CONTRADICTIONS]
     ]
     return CaseOutcome.CORRECT not in outcomes and CaseOutcome.FAILED in outcomes
 

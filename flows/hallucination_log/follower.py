@@ -46,7 +46,7 @@ from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKin
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog, LogPlace, build_remote_log
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.logs.tail import BatchLimits, LogBatch, build_first_cursor, read_new_batches
+from monitors.sources.logs.tail import BatchLimits, LogBatch, build_cursor_after_existing_lines, read_new_batches
 from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
@@ -115,7 +115,7 @@ class LogReader:
             ):
                 return
             with self.place.poll() as files:
-                cursor = build_first_cursor(files, self.target)
+                cursor = build_cursor_after_existing_lines(files, self.target)
             self.store.journal.append_row_bytes(encode_rows([CursorRow(row=cursor)]), run_id=None)
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:

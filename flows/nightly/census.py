@@ -213,7 +213,7 @@ class SourceCensus:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:
             self._names.append(verdict.stratum)
-        place = self.intake.find_position(conversation.id)
+        place = self.intake.find_arrival_position(conversation.id)
         values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, verdict.cites, *verdict.asked)
         for column, value in zip(
             (self._strata, self._graded, self._found, self._cites, *self._question_counts), values, strict=True
@@ -247,7 +247,7 @@ class SourceCensus:
 
     def _withdraw_earlier_version(self, key: str) -> None:
         """Remove the earlier version of a conversation from the samples and the examples."""
-        place = self.intake.find_position(key)
+        place = self.intake.find_arrival_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self.examples.items():
             self.examples[kind] = [hit for hit in hits if hit.id != key]

@@ -19,9 +19,9 @@ from monitors.graders.traffic_panel import CensusFinding, TrafficPanel
 from monitors.records.base import Record
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation
-from monitors.sources.question_quality import QuestionTally, count_questions
+from monitors.sources.question_quality import QuestionTally, count_questions_asked_by_app
 from monitors.sources.sampling.settings import SamplingSettings
-from monitors.sources.sampling.strata import TargetFacts, find_stratum
+from monitors.sources.sampling.strata import TargetFacts, find_stratum_name
 
 KINDS: Final = tuple(CensusKind)
 MODULE: Final = "flows.nightly.census_worker"
@@ -67,11 +67,11 @@ class CensusScanner:
         census = self._panel.find_first_failure_of_each_kind(conversation)
         findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
         return CensusResult(
-            find_stratum(conversation, self._facts),
+            find_stratum_name(conversation, self._facts),
             sum(1 << place for place, kind in enumerate(KINDS) if kind in census.graded),
             sum(1 << place for place, _ in findings),
             findings,
-            count_questions(conversation),
+            count_questions_asked_by_app(conversation),
             self._counts_citations and self._panel.shows_citations(conversation),
         )
 

@@ -19,7 +19,7 @@ from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import StratumCount
 from monitors.sources.intake import KnownIds
-from monitors.sources.question_quality import add_tallies, measure_question_quality
+from monitors.sources.question_quality import add_tallies, compute_question_thumbs_up_share
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
@@ -168,7 +168,7 @@ def build_intake_checkpoint(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=measure_question_quality(
+        questions=compute_question_thumbs_up_share(
             add_tallies(tally.count_clarifying_questions() for tally in read.tallies.values())
         ),
         watermarks=tuple(read.watermarks),

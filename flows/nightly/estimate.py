@@ -20,7 +20,7 @@ from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import list_distinct_kinds_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_lowest_judge_rating
 from monitors.graders.traffic_panel import has_answer
-from monitors.judge.canaries import count_canaries
+from monitors.judge.canaries import compute_canary_count
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
 from monitors.judge.prompt import Task, load_instructions
 from monitors.judge.settings import JudgeSettings
@@ -513,7 +513,7 @@ def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: 
     askable = [turn for conversation in sampled for turn in conversation.turns if _can_judge_grade_turn(turn)]
     if settings is None or plan.why_off or not askable:
         return Grading(calls_per_conversation=0.0, usd_per_call=Decimal(0))
-    canaries = count_canaries(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
+    canaries = compute_canary_count(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
     ride = 1 + canaries / min(len(askable), settings.batch_size)
     return Grading(
         calls_per_conversation=len(askable) / len(sampled) * ride,

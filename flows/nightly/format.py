@@ -11,7 +11,7 @@ from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusExample, CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
 from monitors.records.traffic import SourceWarning, SourceWarningKind, UnusableReason
 from monitors.reports.night import CensusText, NightText, RateText
-from monitors.sources.sampling.plan import format_sample_limit
+from monitors.sources.sampling.plan import format_small_sample_warning
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Kinds of warnings about a whole source rather than about one of its items."""
@@ -79,7 +79,7 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         for name, is_checked in report.citations_checked.items()
         if not is_checked
     )
-    if small := format_sample_limit(report.sampled, report.read):
+    if small := format_small_sample_warning(report.sampled, report.read):
         yield small
     if report.known_questions is not None:
         asked = report.known_questions

@@ -27,11 +27,11 @@ from monitors.judge.model import build_price_function
 from monitors.judge.precheck import (
     build_judge_case,
     build_request_id,
-    grade_by_rule,
+    grade_trivial_answer_as_failed,
     is_judge_required_for_ungraded,
     is_replaced_by,
 )
-from monitors.judge.prompt import Subject, Task, build_subject, load_instructions
+from monitors.judge.prompt import Subject, Task, build_subject_for_judge, load_instructions
 from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -390,7 +390,7 @@ def _build_judge_subject(turn: GradedTurn) -> Subject:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
         return subject if has_gold else subject.model_copy(update={"expected": ()})
     if has_gold:
-        return build_subject(turn.result.case, exchange.graded_text)
+        return build_subject_for_judge(turn.result.case, exchange.graded_text)
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
 
 
@@ -406,7 +406,9 @@ def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResul
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced_by(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
-    rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
+    rule_failure = (
+        grade_trivial_answer_as_failed(case, exchange) if isinstance(added, Judged) and added.passed else None
+    )
     if rule_failure is not None:
         grades = (*grades, rule_failure)
     return turn.result.with_assessment(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))

@@ -51,7 +51,7 @@ class NightlyRead:
         self.candidates.merge(read.tally.candidates)
         self.known += read.tally.counts[IntakeDecision.TAKEN_EARLIER]
         self.repeated += read.tally.counts[IntakeDecision.DUPLICATE] + read.tally.counts[IntakeDecision.REPLACED]
-        changed = read.tally.intake.build_warnings()
+        changed = read.tally.intake.build_duplicate_id_warnings()
         self.issues = _select_first_warnings([*self.issues, *read.issues, *changed])
         self.issue_count += read.issue_count + len(changed)
         self.unusable += read.unusable

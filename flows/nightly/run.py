@@ -211,7 +211,7 @@ class NightlyRun:
 
     def _draw_sample(self, read: NightlyRead) -> Sample:
         earlier = [stratum for nightly in self._earlier for stratum in nightly.strata]
-        return read.candidates.sample(compute_expected_rates(read.candidates.rank_candidates(), earlier))
+        return read.candidates.sample(compute_expected_rates(read.candidates.sort_candidates_by_place(), earlier))
 
     def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
         """Draw the sample, grade it by rules, and store the state."""

@@ -41,7 +41,7 @@ def build_judge_plan(settings: JudgeSettings | None, target: Target, environment
         target=f"target {target.name!r}", family=target.model_family, additions=dict(settings.families)
     )
     for model in settings.models:
-        family_policy.require_allowed(model.model)
+        family_policy.require_judge_of_other_family(model.model)
     missing = sorted(
         {
             model.key_variable_or_default

@@ -264,7 +264,7 @@ def get_lookout_version() -> str:
 @asynccontextmanager
 async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     """Open the driver that asks the target, according to ``probe.driver``. Raises if the browser is missing."""
-    settings = context.configured.probe.use_browser(os.environ)
+    settings = context.configured.probe.with_browser_from_environment(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
     script = build_scripted_replies(context.suite.cases)

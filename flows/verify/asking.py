@@ -26,7 +26,7 @@ from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess_case
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
-from monitors.probes.readiness import can_read_serving_commit, wait_until_back, wait_until_ready
+from monitors.probes.readiness import can_read_serving_commit, wait_until_ready, wait_until_target_serves_again
 from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import iterate_questions_by_severity, iterate_unanswered_questions, probe_questions
 from monitors.records.cases import GoldCase
@@ -125,7 +125,7 @@ async def wait_until_app_recovers(run: LiveRun) -> None:
     settings, listener = run.context.configured.probe, run.context.listener
     listener.on_stage("waiting for the app to come back")
     try:
-        await wait_until_back(
+        await wait_until_target_serves_again(
             run.context.target,
             settings,
             has_answered=run.has_answers,

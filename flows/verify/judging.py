@@ -24,7 +24,7 @@ from monitors.judge.model import build_price_function
 from monitors.judge.precheck import (
     PRECHECK,
     build_judge_case,
-    grade_by_rule,
+    grade_trivial_answer_as_failed,
     is_judge_required_for_ungraded,
     is_replaced_by,
     needs_judge,
@@ -211,7 +211,9 @@ class JudgeStage:
     async def grade_or_queue_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
-        by_rule = grade_by_rule(case, exchange) if is_judge_required_for_ungraded(assessment) else None
+        by_rule = (
+            grade_trivial_answer_as_failed(case, exchange) if is_judge_required_for_ungraded(assessment) else None
+        )
         if by_rule is not None:
             await self._save(case, exchange, add_or_replace_grade(grades, by_rule))
         elif self._queue is None:

@@ -22,7 +22,7 @@ from flows.verify.run_folder import AUTO, NO_BASELINE
 from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts
-from monitors.judge.lineage import compare_lineages
+from monitors.judge.lineage import decide_if_grades_are_comparable
 from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import iterate_questions_by_severity
 from monitors.records.cases import GoldCase
@@ -312,7 +312,7 @@ def store_judge_change(run: LiveRun) -> None:
         return
     if previous is None or previous.judging is None or not previous.judging.lineages:
         return
-    compared = compare_lineages(previous.judging.lineages, run.judging.lineages)
+    compared = decide_if_grades_are_comparable(previous.judging.lineages, run.judging.lineages)
     if not compared.allowed:
         run.judge_changed = True
         run.faults.append(Fault(JUDGE_CHANGED, f"Not compared with run {previous.run_id}: {compared.reason}"))

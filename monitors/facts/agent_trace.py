@@ -69,7 +69,7 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
     if any(item.get("type") in STEP_EVENTS for item in records):
         return read_events([TimedEvent(item) for item in records])
     messages = [message for item in records if (message := _unwrap_message(item)) is not None]
-    if any(_collect_calls(message) or "tool_call_id" in message for message in messages):
+    if any(_find_tool_calls_of_message(message) or "tool_call_id" in message for message in messages):
         return _build_path_from_messages(messages)
     if all(_is_node_update(item) for item in records):
         return _build_path_from_updates(records)
@@ -125,17 +125,19 @@ class _EventReader:
                 waiting = self._calls.get(_build_call_key(fields))
                 if waiting:
                     self._close_step(waiting.pop(0), event)
-            case str(kind) if kind == _DONE and _find_agent_name(fields) in self._agents:
-                self._close_step(self._agents.pop(_find_agent_name(fields)), event)
+            case str(kind) if kind == _DONE and _find_agent_id_or_name(fields) in self._agents:
+                self._close_step(self._agents.pop(_find_agent_id_or_name(fields)), event)
             case str(kind) if kind == _NODE:
-                self._record_finished_node(fields)
+                self._record_node_and_drop_repeats(fields)
             case _:
                 return
 
     def _start_agent(self, fields: Fields, event: TimedEvent) -> None:
         name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
-            self._agents[_find_agent_name(fields)] = self._open_step(Step(name=name, kind=StepKind.AGENT), event)
+            self._agents[_find_agent_id_or_name(fields)] = self._open_step(
+                Step(name=name, kind=StepKind.AGENT), event
+            )
             self._unplaced.setdefault(name, []).append(len(self.steps) - 1)
 
     def _open_step(self, step: Step, event: TimedEvent) -> _OpenStep:
@@ -153,7 +155,7 @@ class _EventReader:
         update = {name: value for name, value in measured.items() if value is not None}
         self.steps[opened.place] = step.model_copy(update=update)
 
-    def _record_finished_node(self, fields: Fields) -> None:
+    def _record_node_and_drop_repeats(self, fields: Fields) -> None:
         """Record a finished node of the graph, and drop the steps that repeat its announcement."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
@@ -178,14 +180,14 @@ def read_events(events: Iterable[TimedEvent]) -> AgentPath:
     return AgentPath(steps, reached or agents or None)
 
 
-def _find_agent_name(fields: Fields) -> str:
+def _find_agent_id_or_name(fields: Fields) -> str:
     return _find_first_text(fields, ("agent_id", "agent", "node", "agent_name")) or ""
 
 
 def _build_call_key(fields: Fields) -> tuple[str, str]:
     """Return the key that a call and its result share: the id of the call, or the agent and the tool."""
     call = _find_first_text(fields, ("call_id", "tool_call_id"))
-    return ("", call) if call else (_find_agent_name(fields), _find_first_text(fields, _NAMES) or "")
+    return ("", call) if call else (_find_agent_id_or_name(fields), _find_first_text(fields, _NAMES) or "")
 
 
 # --- LangSmith runs --------------------------------------------------------------------------------------------
@@ -250,21 +252,21 @@ def _unwrap_message(item: Fields) -> Fields | None:
     return fields if "content" in fields or "tool_calls" in fields else None
 
 
-def _collect_calls(message: Fields) -> list[Fields]:
+def _find_tool_calls_of_message(message: Fields) -> list[Fields]:
     """Return the tool calls of a message, from its list of calls or from the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
         for value in collect_values(message, key):
-            listed = [cast("Fields", call) for call in _to_list(value) if isinstance(call, dict)]
+            listed = [cast("Fields", call) for call in _to_list_or_empty(value) if isinstance(call, dict)]
             if listed:
                 return listed
-    parts = [cast("Fields", call) for call in _to_list(message.get("content")) if isinstance(call, dict)]
+    parts = [cast("Fields", call) for call in _to_list_or_empty(message.get("content")) if isinstance(call, dict)]
     return [part for part in parts if part.get("type") == "tool_use"]
 
 
 def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
-        calls = _collect_calls(message)
+        calls = _find_tool_calls_of_message(message)
         # the tokens of a message with several calls cannot be divided among the calls
         tokens = _read_tokens(message) if len(calls) == 1 else None
         steps += [_build_step_from_call(call, tokens) for call in calls]
@@ -297,7 +299,7 @@ def _build_path_from_updates(updates: Sequence[Fields]) -> AgentPath:
         listed = [
             cast("Fields", message_fields)
             for value in values
-            for message_fields in _to_list(value)
+            for message_fields in _to_list_or_empty(value)
             if isinstance(message_fields, dict)
         ]
         messages = map(_unwrap_message, listed)
@@ -315,12 +317,14 @@ def _read_step_arguments(fields: Fields) -> tuple[str, bool]:
     if given is None and preview is not None:
         cut = len(preview) >= MIN_CUT_PREVIEW_LENGTH or preview.endswith(("...", "…"))
         return preview[:MAX_DETAIL_LENGTH], cut
-    text = _to_text(fields if given is None else given)
+    text = _convert_to_text_or_json(fields if given is None else given)
     return text[:MAX_DETAIL_LENGTH], len(text) > MAX_DETAIL_LENGTH
 
 
 def _read_duration_ms(fields: Fields) -> float | None:
-    said_ms, said_s = (_find_first(fields, names, _is_amount) for names in (_DURATIONS_MS, _DURATIONS_S))
+    said_ms, said_s = (
+        _find_first(fields, names, _is_non_negative_number) for names in (_DURATIONS_MS, _DURATIONS_S)
+    )
     if said_ms is not None or said_s is not None:
         return float(said_ms if said_ms is not None else said_s * 1000)
     start, end = _read_time(fields, _STARTS), _read_time(fields, _ENDS)
@@ -328,11 +332,11 @@ def _read_duration_ms(fields: Fields) -> float | None:
 
 
 def _read_tokens(fields: Fields) -> int | None:
-    total = _find_first(fields, _TOKENS, _is_amount)
+    total = _find_first(fields, _TOKENS, _is_non_negative_number)
     if total is not None:
         return int(total)
     pairs = (
-        [_find_first(fields, (f"{place}{side}_tokens",), _is_amount) for side in sides]
+        [_find_first(fields, (f"{place}{side}_tokens",), _is_non_negative_number) for side in sides]
         for place in ("", "usage.", "usage_metadata.")
         for sides in (("input", "output"), ("prompt", "completion"))
     )
@@ -358,13 +362,13 @@ def _find_first_text(fields: Fields, paths: Sequence[str]) -> str | None:
     return None if text is None else str(text).strip()
 
 
-def _is_amount(value: object) -> bool:
+def _is_non_negative_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004 - a larger amount is no usage
 
 
-def _to_list(value: object) -> list[Any]:
+def _to_list_or_empty(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _to_text(value: object) -> str:
+def _convert_to_text_or_json(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -77,7 +77,7 @@ def _find_all_citations(text: str, plain: str, patterns: Sequence[str]) -> Itera
                 yield Citation(source=name, start=match.start(), end=match.end(), form=written)
 
 
-def has_only_sources(text: str, question: str = "") -> bool:
+def is_unrequested_source_list(text: str, question: str = "") -> bool:
     """Whether a text is only a list of sources, and the question does not ask for sources."""
     heading = _HEADING.match(text)
     if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():
@@ -100,7 +100,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
     if wanted in plain:
         at = plain.find(wanted) + len(wanted)
         return not (wanted[-1:].isdigit() and re.match(r"\d|\.\d", plain[at:]))
-    document, clauses = _split_source(wanted)
+    document, clauses = _split_document_and_clauses(wanted)
     numbers = set(_NUMBER.findall(plain)) if document and clauses else set[str]()
     return bool(clauses) and document in plain and clauses <= numbers
 
@@ -111,19 +111,19 @@ def has_source_in_text(text: str, expected: str) -> bool:
     If the expected source has no clause, the text must contain its file name.
     """
     plain, wanted = _to_comparable(text), _to_comparable(expected)
-    document, clauses = _split_source(wanted)
+    document, clauses = _split_document_and_clauses(wanted)
     if not clauses:
         return _FILE.search(wanted) is not None and wanted in plain
     return bool(document) and document in plain and clauses <= {mark["number"] for mark in _LOCATED.finditer(plain)}
 
 
-def _split_source(wanted: str) -> tuple[str, frozenset[str]]:
+def _split_document_and_clauses(wanted: str) -> tuple[str, frozenset[str]]:
     """Return the document of an expected source, and the numbers of its clauses."""
     clauses = frozenset(mark["number"] for mark in _LOCATED.finditer(wanted))
     return _LOCATED.sub("", wanted).strip(" ,;:-–()"), clauses
 
 
-def is_citation_form(written: str) -> bool:
+def is_citation_form_or_raise(written: str) -> bool:
     """Return True for the name of a citation form and False for a regular expression.
 
     Raises ``ValueError`` for a plain word that is not the name of a form.

@@ -31,7 +31,7 @@ from monitors.records.base import Record
 _TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def _join_status_phrases(min_status: int) -> str:
+def _join_http_status_phrases(min_status: int) -> str:
     return "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= min_status)
 
 
@@ -39,9 +39,9 @@ _MAX_SKIPPED_ERRNO_LENGTH: Final = 4
 _PARTS: Final[Mapping[str, str]] = {
     **_TABLES["parts"],
     "FAILING_UPPER": _TABLES["parts"]["FAILING"].upper(),
-    "REASONS": f"{_join_status_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
+    "REASONS": f"{_join_http_status_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
     "FIVE_HUNDREDS": "|".join(
-        (_join_status_phrases(HTTPStatus.INTERNAL_SERVER_ERROR), _TABLES["parts"]["MORE_FIVE_HUNDREDS"])
+        (_join_http_status_phrases(HTTPStatus.INTERNAL_SERVER_ERROR), _TABLES["parts"]["MORE_FIVE_HUNDREDS"])
     ),
     "ERRNOS": "|".join(
         sorted(name[1:] for name in errno.errorcode.values() if len(name) > _MAX_SKIPPED_ERRNO_LENGTH)
@@ -50,13 +50,13 @@ _PARTS: Final[Mapping[str, str]] = {
 _FLAGS: Final = {"": re.NOFLAG, "i": re.IGNORECASE, "m": re.MULTILINE, "im": re.IGNORECASE | re.MULTILINE}
 
 
-def _load_shape(name: str) -> Hinted:
+def _load_error_pattern(name: str) -> Hinted:
     row = _TABLES[name]
     source = re.sub("«([A-Z_]+)»", lambda part: _PARTS[part[1]], "|".join(row["any"]))
     return Hinted(re.compile(source, _FLAGS[row.get("flags", "")]), tuple(row.get("hints", ("",))))
 
 
-_SHAPES: Final = {name: _load_shape(name) for name in _TABLES if name not in {"hints", "parts"}}
+_SHAPES: Final = {name: _load_error_pattern(name) for name in _TABLES if name not in {"hints", "parts"}}
 TRACE, TRACE_HINTS = _SHAPES["TRACE"]
 ENVELOPE, HTML, EXCEPTION, IDENTIFIER, ADDRESS, HEAD, COMPONENT, FAILED, PROVIDERS, GAVE_UP, SOFT, EXPLAINS = (
     _SHAPES[name].pattern
@@ -164,7 +164,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     if not hints and _STATUS_HINT.search(text) is None:
         return None
     question = question[:_HEAD]
-    technical, asked = _classify_question(question)
+    technical, asked = _check_technical_and_extract_words(question)
     trace = None if technical else _find_stack_trace(text)
     if trace is not None:
         return trace
@@ -174,11 +174,11 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     if leak is None or not technical:
         return leak
     quoted = question[-_MAX_PIECE_LENGTH:]
-    return None if _count_formal_shapes(quoted) and _classify_leak(quoted) is leak.kind else leak
+    return None if _count_matching_error_patterns(quoted) and _classify_leak(quoted) is leak.kind else leak
 
 
 @lru_cache(maxsize=256)
-def _classify_question(question: str) -> tuple[bool, frozenset[str]]:
+def _check_technical_and_extract_words(question: str) -> tuple[bool, frozenset[str]]:
     """Return whether a question is about errors or code, and the longer words of the question."""
     technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
     return technical, _extract_content_words(question)
@@ -270,7 +270,8 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
     """Return the pieces of a text in order, with their kinds. Empty if no piece can be an error."""
     quotes = [
-        (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
+        (snippet, start, end, technical and fenced)
+        for snippet, start, end, fenced in _split_pieces_with_code_flag(text)
     ]
     suspects = {
         place: _build_suspect_piece(snippet, start, end, asked, technical=technical)
@@ -285,10 +286,10 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
     ]
 
 
-def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
+def _split_pieces_with_code_flag(text: str) -> Iterator[tuple[str, int, int, bool]]:
     """Yield the text and place of each piece, and whether it is in a code block. Lines with fences are omitted."""
     fenced = False
-    for start, end in _find_piece_places(text):
+    for start, end in _find_pieces_at_both_ends(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
         if snippet.lstrip().startswith("```"):
             fenced = not fenced
@@ -296,7 +297,7 @@ def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
             yield snippet, start, end, fenced
 
 
-def _find_piece_places(text: str) -> list[tuple[int, int]]:
+def _find_pieces_at_both_ends(text: str) -> list[tuple[int, int]]:
     """Return the places of the non-blank sentences and lines at both ends of the text."""
     ends = [(0, len(text))] if len(text) <= _HEAD + _TAIL else [(0, _HEAD), (len(text) - _TAIL, len(text))]
     places: list[tuple[int, int]] = []
@@ -333,13 +334,13 @@ def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[st
     return _Piece(sort, strength, length, start, end)
 
 
-def _count_formal_shapes(snippet: str) -> int:
+def _count_matching_error_patterns(snippet: str) -> int:
     lowered = to_caseless(snippet)
     return sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
 
 
 def _compute_error_strength(snippet: str, *, failed: bool, component: bool) -> int:
-    formal = _count_formal_shapes(snippet)
+    formal = _count_matching_error_patterns(snippet)
     provider = failed and PROVIDERS.search(snippet) is not None
     part = provider or component
     if not formal and not part and HEAD.search(snippet) is None:

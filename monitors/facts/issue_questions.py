@@ -62,13 +62,13 @@ def rate_question(question: str, issue: str, *, scripted: str | None = None, pro
     repository: a question for "the version" means the version of the project.
     """
     folded, asked = normalise(issue).text, normalise(question).text
-    given = _check_scripted_answer(scripted, folded) if scripted else UNSURE
+    given = _search_scripted_answer_in_issue(scripted, folded) if scripted else UNSURE
     if given.worth is not QuestionWorth.UNSURE:
         return given
     names = frozenset(part for part in re.split(r"[^a-z0-9]+", project.casefold()) if len(part) >= _MIN_NAME_LENGTH)
     readings = [search(asked, folded, names) for pattern, search in _SEARCHES if pattern.search(asked)]
     if not readings:
-        return _check_yes_no_question(asked, folded)
+        return _rate_yes_no_question(asked, folded)
     if any(reading.worth is QuestionWorth.USEFUL for reading in readings):
         return USEFUL
     return UNSURE if any(reading.worth is QuestionWorth.UNSURE for reading in readings) else readings[0]
@@ -116,7 +116,7 @@ def _extract_terms(text: str) -> set[str]:
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
 
-def _check_scripted_answer(scripted: str, issue: str) -> QuestionReading:
+def _search_scripted_answer_in_issue(scripted: str, issue: str) -> QuestionReading:
     wanted = _extract_terms(scripted)
     if not wanted:
         return UNSURE
@@ -408,7 +408,7 @@ MIN_SHARED_WORDS: Final = 4
 """Minimum number of content words of a yes-or-no question. For a shorter question, the issue is not searched."""
 
 
-def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
+def _rate_yes_no_question(question: str, issue: str) -> QuestionReading:
     """Rate a yes-or-no question: it is needless if one sentence of the issue answers it."""
     wanted = _extract_terms(question)
     if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:

@@ -128,7 +128,7 @@ def identify_language(text: str) -> Language:
 
     Words in citations in square brackets, in addresses and in code are not counted.
     """
-    reading = _read_language(text)
+    reading = _detect_script_or_count_words(text)
     return reading if isinstance(reading, Language) else _detect_latin_language(reading)
 
 
@@ -137,7 +137,7 @@ def classify_language_evidence(text: str) -> LanguageEvidence:
 
     `identify_language` returns English if the words show nothing.
     """
-    reading = _read_language(text)
+    reading = _detect_script_or_count_words(text)
     if isinstance(reading, Language):
         return LanguageEvidence.READ if reading.is_english_or_hindi else LanguageEvidence.UNREAD
     if reading.is_foreign:
@@ -146,27 +146,31 @@ def classify_language_evidence(text: str) -> LanguageEvidence:
 
 
 @lru_cache(maxsize=64)  # the same user questions recur, and several callers check the same reply
-def _read_language(text: str) -> Language | _WordCounts:
+def _detect_script_or_count_words(text: str) -> Language | _WordCounts:
     """Return the language that the script of a text shows. For Latin text, return its word counts."""
-    plain = _remove_noise(text)
+    plain = _remove_citations_links_and_code(text)
     by_script = _detect_by_script(plain)
-    return _count_words(plain.lower()) if by_script is None else by_script
+    return _count_words_by_language(plain.lower()) if by_script is None else by_script
 
 
 @lru_cache(maxsize=64)
-def find_spoken_language(text: str) -> str:
+def find_foreign_language_code(text: str) -> str:
     """Return the language, except English and Hindi, with the most function words; empty if there are none."""
-    words = _WORD.findall(_remove_noise(text).lower())
+    words = _WORD.findall(_remove_citations_links_and_code(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
 
 
-def name_language(text: str) -> str:
+def identify_language_name(text: str) -> str:
     """Return the name of the language of a text: ``German``, or ``another language`` if it has no word list."""
     language = identify_language(text)
     if language is not Language.OTHER:
         return LANGUAGE_NAMES[language]
-    spoken = "" if _detect_by_script(_remove_noise(text)) is Language.OTHER else find_spoken_language(text)
+    spoken = (
+        ""
+        if _detect_by_script(_remove_citations_links_and_code(text)) is Language.OTHER
+        else find_foreign_language_code(text)
+    )
     return LANGUAGE_NAMES.get(spoken, "another language")
 
 
@@ -180,7 +184,7 @@ def find_case_language(question: str, gold: str) -> Language:
     return identify_language(question)
 
 
-def _remove_noise(text: str) -> str:
+def _remove_citations_links_and_code(text: str) -> str:
     return _NOISE.sub(" ", text[:_MAX_READ_LENGTH])
 
 
@@ -191,18 +195,18 @@ def _detect_by_script(plain: str) -> Language | None:
     hindi = len(_DEVANAGARI.findall(plain))
     if hindi and hindi >= HINDI_SHARE * (hindi + len(_LATIN.findall(plain))):
         return Language.HINDI
-    if _LETTERS.search("".join(_UNUSUAL.findall(plain))) and _is_foreign(plain):
+    if _LETTERS.search("".join(_UNUSUAL.findall(plain))) and _is_mostly_other_script(plain):
         return Language.OTHER
     return None
 
 
-def _is_foreign(text: str) -> bool:
+def _is_mostly_other_script(text: str) -> bool:
     """Whether most letters are neither Latin nor Devanagari."""
     latin, letters = (sum(map(len, runs.findall(text))) for runs in (_LATIN, _LETTERS))
     return latin < letters / 2
 
 
-def _count_words(lowered: str) -> _WordCounts:
+def _count_words_by_language(lowered: str) -> _WordCounts:
     words = _WORD.findall(lowered)
     counts = Counter(map(_ROW_NUMBERS.get, words))
     rows = [(*_ROWS[number], count) for number, count in counts.items() if number is not None]

@@ -32,18 +32,18 @@ GRAM_LENGTH = 4
 _PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
 
-def fold_text(text: str) -> str:
+def fold_case_and_punctuation(text: str) -> str:
     """Return a text in one letter case, without punctuation, extra spaces and invisible characters."""
     return " ".join(normalise(text).text.lower().translate(_PUNCTUATION).split())
 
 
-def build_grams(text: str) -> frozenset[str]:
+def build_character_ngrams(text: str) -> frozenset[str]:
     """Return the character n-grams of a folded text, with a space added at both ends."""
-    padded = f" {fold_text(text)} "
+    padded = f" {fold_case_and_punctuation(text)} "
     return frozenset(padded[at : at + GRAM_LENGTH] for at in range(max(1, len(padded) - GRAM_LENGTH + 1)))
 
 
-def compute_overlap(first: frozenset[str], second: frozenset[str]) -> float:
+def compute_jaccard_index(first: frozenset[str], second: frozenset[str]) -> float:
     """Return the Jaccard index of two sets, from 0 (nothing in common) to 1 (equal)."""
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
@@ -54,16 +54,16 @@ def find_alike_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterat
     rarity = Counter(gram for gram_set in sets for gram in gram_set)
     sets_by_gram: dict[str, list[int]] = {}
     for at, gram_set in enumerate(sets):
-        head = _select_rarest(gram_set, rarity, threshold)
+        head = _select_rarest_grams(gram_set, rarity, threshold)
         for other in sorted({other for gram in head for other in sets_by_gram.get(gram, ())}):
-            score = compute_overlap(sets[other], gram_set)
+            score = compute_jaccard_index(sets[other], gram_set)
             if score >= threshold:
                 yield other, at, score
         for gram in head:
             sets_by_gram.setdefault(gram, []).append(at)
 
 
-def _select_rarest(gram_set: frozenset[str], rarity: Counter[str], threshold: float) -> list[str]:
+def _select_rarest_grams(gram_set: frozenset[str], rarity: Counter[str], threshold: float) -> list[str]:
     ordered = sorted(gram_set, key=lambda gram: (rarity[gram], gram))
     return ordered[: len(ordered) - math.ceil(threshold * len(ordered)) + 1]
 
@@ -77,9 +77,9 @@ MIN_WORD_LENGTH: Final = 3
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield pairs of questions whose words are the same or at most one typo apart."""
-    words = [Counter(fold_text(question).replace("-", " ").split()) for question in questions]
+    words = [Counter(fold_case_and_punctuation(question).replace("-", " ").split()) for question in questions]
     for first, second, _ in find_alike_pairs(
-        [build_grams(question) for question in questions], MIN_COMPARED_OVERLAP
+        [build_character_ngrams(question) for question in questions], MIN_COMPARED_OVERLAP
     ):
         if _has_same_words_except_typos(words[first] - words[second], words[second] - words[first]):
             yield first, second
@@ -91,14 +91,14 @@ def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> boo
     for word in own.elements():
         if len(word) < MIN_WORD_LENGTH:
             continue
-        mutant = next((other for other in left if is_one_typo(word, other)), None)
+        mutant = next((other for other in left if is_one_typo_apart(word, other)), None)
         if mutant is None:
             return False
         left.remove(mutant)
     return not left
 
 
-def is_one_typo(word: str, other: str) -> bool:
+def is_one_typo_apart(word: str, other: str) -> bool:
     """Whether two words differ by one typo: a letter is missing, added or wrong, or two letters are swapped.
 
     The first letters must be equal: people hardly ever mistype the first letter, and "maternity" is not

@@ -47,7 +47,7 @@ _DASHES = "\u2013\u2014\u2015"
 _UNFOLDED_CHARACTERS = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
 
 
-def _fold(character: str) -> str:
+def _fold_character(character: str) -> str:
     if character in _UNFOLDED_CHARACTERS:
         return character
     if character in _HYPHENS:
@@ -69,7 +69,7 @@ class _Folding(dict[int, str]):
     """A translation table that is filled on first use: each character is classified once per process."""
 
     def __missing__(self, code: int) -> str:
-        folded = _fold(chr(code))
+        folded = _fold_character(chr(code))
         self[code] = folded
         return folded
 
@@ -147,7 +147,7 @@ def to_word_key(word: str) -> str:
     return word.lower().translate(_WORD_FOLDING)
 
 
-def parse_keys(words: str) -> frozenset[str]:
+def split_into_word_keys(words: str) -> frozenset[str]:
     """Return the lookup keys of words that are separated by spaces."""
     return frozenset(to_word_key(normalise(word).text) for word in words.split())
 
@@ -235,7 +235,7 @@ class TokenisedText(NamedTuple):
     normalised: Normalised
     tokens: list[Token]
 
-    def with_spaces_for(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
+    def copy_with_blanked_spans(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
         """Return the text with spaces instead of ``spans``. Each span must begin and end with a sign."""
         firsts = [bisect_left(self.tokens, span[0], key=_get_start) for span in spans]
         afters = [bisect_left(self.tokens, span[1], key=_get_start) for span in spans]
@@ -257,13 +257,13 @@ def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> st
     return "".join((*parts, text[at:]))
 
 
-def read_tokens(text: str, limit: int | None = None) -> TokenisedText:
+def normalise_and_tokenise(text: str, limit: int | None = None) -> TokenisedText:
     """Return a folded text and its tokens, at most ``limit``. Cached, because several readers read one reply."""
-    return _read_tokens_cached(text, None if limit is None or len(text) <= limit else limit)
+    return _normalise_and_tokenise_cached(text, None if limit is None or len(text) <= limit else limit)
 
 
 @lru_cache(maxsize=8)
-def _read_tokens_cached(text: str, limit: int | None) -> TokenisedText:
+def _normalise_and_tokenise_cached(text: str, limit: int | None) -> TokenisedText:
     normalised = normalise(text)
     return TokenisedText(normalised, tokenise(normalised.text, limit=limit))
 
@@ -317,7 +317,7 @@ class Unread(NamedTuple):
         return f"{length:,} characters in its middle were not read: it is longer than {MAX_TEXT_LENGTH:,}"
 
 
-def find_unread(text: str) -> Unread | None:
+def find_unread_middle(text: str) -> Unread | None:
     """Return the part of a long text that is not read, or ``None`` if all of it is read."""
     return Unread(PART_LENGTH, len(text) - PART_LENGTH) if len(text) > MAX_TEXT_LENGTH else None
 

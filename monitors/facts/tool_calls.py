@@ -16,7 +16,7 @@ class ToolCall(NamedTuple):
     arguments: object = None
 
 
-def collect_calls(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
+def collect_calls_with_known_arguments(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
     """Return the calls in an agent's steps. Calls without completely known arguments are omitted."""
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
@@ -30,7 +30,7 @@ def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 
 
-def find_repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
+def map_repeated_steps_to_first(steps: Sequence[Step]) -> Mapping[int, int]:
     """Return the index of the first call for the index of each step that repeats it.
 
     A step with unknown arguments is not a repetition.
@@ -58,7 +58,7 @@ def _to_comparable(value: object) -> object:
     """Convert a value to a form in which equal values compare equal."""
     match value:
         case str():
-            return _convert_text_to_comparable(value)
+            return _parse_json_or_keep_text(value)
         case float() if value.is_integer():
             return int(value)
         case dict():
@@ -69,7 +69,7 @@ def _to_comparable(value: object) -> object:
             return value
 
 
-def _convert_text_to_comparable(text: str) -> object:
+def _parse_json_or_keep_text(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, cast
 
-from monitors.facts.source_files import find_files
+from monitors.facts.source_files import find_files_named_in_text
 from monitors.facts.text import normalise
 from monitors.records.triage import IssueSeverity, TriageReport
 
@@ -56,7 +56,7 @@ _SHARE: Final = re.compile(
 
 def read_report(text: str) -> TriageReport:
     """Read the parts of a report from a JSON object (with or without a code fence), or from prose."""
-    fields = _parse_object(text)
+    fields = _parse_json_object_or_none(text)
     return _build_report_from_fields(fields) if fields is not None else _build_report_from_prose(text)
 
 
@@ -72,7 +72,7 @@ def has_keyword(keyword: str, text: str) -> bool:
     return re.search(pattern, fold_case(text)) is not None
 
 
-def _parse_object(text: str) -> Mapping[str, object] | None:
+def _parse_json_object_or_none(text: str) -> Mapping[str, object] | None:
     bare = text.strip()
     if bare.startswith("```"):
         bare = bare.partition("\n")[2].rpartition("```")[0].strip()
@@ -87,38 +87,38 @@ def _parse_object(text: str) -> Mapping[str, object] | None:
 
 def _build_report_from_fields(fields: Mapping[str, object]) -> TriageReport:
     """Build a report from keys in any case (`rootCause`, `root_cause`), or from the keys of a nested object."""
-    parts = dict(_find_parts(fields))
+    parts = dict(_iterate_known_report_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
     if not parts and len(inner) == 1:
         return _build_report_from_fields(inner[0])
     files = parts.get("files")
     named = _parse_files(files) if files is not None else None
     return TriageReport(
-        severity=_parse_severity(_to_text(parts.get("severity"))),
-        root_cause=_clean_part_text(_to_text(parts.get("root_cause"))),
+        severity=_parse_severity(_convert_to_text_or_empty(parts.get("severity"))),
+        root_cause=_strip_text_or_none(_convert_to_text_or_empty(parts.get("root_cause"))),
         files=named,
         functions=tuple(file for file in named or () if "::" in file),
-        recommended_fix=_clean_part_text(_to_text(parts.get("recommended_fix"))),
-        confidence=_parse_confidence(_to_text(parts.get("confidence"))),
+        recommended_fix=_strip_text_or_none(_convert_to_text_or_empty(parts.get("recommended_fix"))),
+        confidence=_parse_confidence(_convert_to_text_or_empty(parts.get("confidence"))),
     )
 
 
-def _find_parts(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _iterate_known_report_parts(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for key, value in fields.items():
         name = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", key)
-        part = _find_part(name)
+        part = _find_report_part_by_name(name)
         if part and value is not None:
             yield part, value
 
 
-def _to_text(value: object) -> str:
+def _convert_to_text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _parse_files(value: object) -> tuple[str, ...]:
     """Read a list of files: texts, or objects with the path under `path`, `file` or `name`."""
     if isinstance(value, str):
-        return find_files(value)
+        return find_files_named_in_text(value)
     if not isinstance(value, list):
         return ()
     return tuple(path for value_in_list in cast("Sequence[object]", value) if (path := _parse_path(value_in_list)))
@@ -135,24 +135,24 @@ def _build_report_from_prose(text: str) -> TriageReport:
     parts: dict[str, list[str]] = {}
     prose: list[str] = []
     under: str | None = None
-    for part, line, fenced in _classify_lines(text):
+    for part, line, fenced in _detect_report_part_per_line(text):
         under = part if part is not None else under
         if under:
             parts.setdefault(under, []).append(line)
         prose += [] if fenced else [line]
     texts = {part: "\n".join(lines).strip() for part, lines in parts.items()}
-    named = find_files(texts["files"] if "files" in texts else "\n".join(prose))
+    named = find_files_named_in_text(texts["files"] if "files" in texts else "\n".join(prose))
     return TriageReport(
         severity=_parse_severity(texts.get("severity", "")),
-        root_cause=_clean_part_text(texts.get("root_cause", "")),
+        root_cause=_strip_text_or_none(texts.get("root_cause", "")),
         files=named if named or "files" in texts else None,
         functions=tuple(file for file in named if "::" in file),
-        recommended_fix=_clean_part_text(texts.get("recommended_fix", "")),
+        recommended_fix=_strip_text_or_none(texts.get("recommended_fix", "")),
         confidence=_parse_confidence(texts.get("confidence", "")),
     )
 
 
-def _classify_lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
+def _detect_report_part_per_line(text: str) -> Iterator[tuple[str | None, str, bool]]:
     """Yield the part that begins at each line, the text of the line, and whether the line is code.
 
     The part is ``None`` if the line is not a heading, and empty for the heading of an unknown part.
@@ -176,7 +176,7 @@ def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
     label = _LABEL.match(line)
     if label is None:
         return None, line
-    part = _find_part(label["name"])
+    part = _find_report_part_by_name(label["name"])
     heading = bool(label["hashes"]) or underlined
     marked = heading or label["colon"] or label["late"] or (label["bold"] and label["end"] and not label["rest"])
     if part and marked and (not label["rest"] or label["colon"] or label["late"]):
@@ -184,12 +184,12 @@ def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
     return ("" if heading or (label["bold"] and label["colon"] and label["end"]) else None), line
 
 
-def _find_part(name: str) -> str | None:
+def _find_report_part_by_name(name: str) -> str | None:
     name = " ".join(name.split())
     return next((part for part, called in _CALLED.items() if called.fullmatch(name)), None)
 
 
-def _clean_part_text(text: str) -> str | None:
+def _strip_text_or_none(text: str) -> str | None:
     return None if _NOTHING.fullmatch(text) else text.strip()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from monitors.facts.tool_calls import find_repeated_steps
+from monitors.facts.tool_calls import map_repeated_steps_to_first
 from monitors.gate.compare import ComparisonWithPairs, Pair
 from monitors.records.comparisons import Comparison, DimensionChange, TriageChange
 from monitors.records.exchanges import Evidence, Exchange
@@ -71,7 +71,7 @@ def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     return IssuePath(
         case_id=case_id,
         steps=fmean(count_agent_steps(evidence) for evidence in evidences),
-        repeated=fmean(len(find_repeated_steps(steps)) for steps in comparable) if comparable else None,
+        repeated=fmean(len(map_repeated_steps_to_first(steps)) for steps in comparable) if comparable else None,
         shortest_path=task.reference.shortest_path if task else None,
     )
 

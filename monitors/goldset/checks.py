@@ -36,15 +36,15 @@ from monitors.facts.language import LanguageEvidence, classify_language_evidence
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import (
     QUOTE_MIN_WORDS,
-    build_grams,
+    build_character_ngrams,
     collect_quantities,
     find_alike_pairs,
     find_quote,
-    fold_text,
+    fold_case_and_punctuation,
 )
 from monitors.goldset.lines import Unusable, parse_case_line, refine_guessed_languages
 from monitors.goldset.load import BadLine, read_suite_text, read_text
-from monitors.mutations.mutants import Stance, find_stance, is_still_right
+from monitors.mutations.mutants import Stance, classify_yes_no_stance, is_still_right
 from monitors.plural import plural
 from monitors.records.base import Language, Record
 from monitors.records.cases import GoldCase
@@ -357,7 +357,10 @@ def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     for numbered in cases:
         if numbered.case.triage is not None:  # issue addresses look alike; `issue_checks` compares them
             continue
-        question = (*_make_cluster_language_key(numbered.case), *(fold_text(turn) for turn in numbered.case.turns))
+        question = (
+            *_make_cluster_language_key(numbered.case),
+            *(fold_case_and_punctuation(turn) for turn in numbered.case.turns),
+        )
         first = first_by_question.setdefault(question, numbered)
         if first is numbered:
             groups.setdefault(_make_cluster_language_key(numbered.case), []).append(numbered)
@@ -386,7 +389,7 @@ def _make_cluster_language_key(case: GoldCase) -> tuple[str, str]:
 
 
 def _make_gold_key(case: GoldCase) -> tuple[str | bool, ...]:
-    return case.expected_refusal, "" if case.expected_refusal else fold_text(case.gold)
+    return case.expected_refusal, "" if case.expected_refusal else fold_case_and_punctuation(case.gold)
 
 
 def _build_same_question_finding(first: NumberedCase, second: NumberedCase) -> GoldFinding:
@@ -405,7 +408,7 @@ def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[Gold
     If the questions differ by a number, or if each has a word that the other does not have, no finding is yielded.
     """
     for first_index, second_index, share in find_alike_pairs(
-        [build_grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
+        [build_character_ngrams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
     ):
         first_case, second_case = group[first_index], group[second_index]
         same_quantities = _collect_quantities(first_case.case) == _collect_quantities(second_case.case)
@@ -427,7 +430,8 @@ def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]
 def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
     """Whether each of the two questions has a long word that the other question does not have in any spelling."""
     first_words, second_words = (
-        frozenset(fold_text(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
+        frozenset(fold_case_and_punctuation(" ".join(case.turns)).replace("-", " ").split())
+        for case in (first, second)
     )
     return _has_distinct_word(first_words - second_words, second_words - first_words) and _has_distinct_word(
         second_words - first_words, first_words - second_words
@@ -453,7 +457,9 @@ def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
     for numbered in cases:
         if numbered.case.triage is None:
-            by_question.setdefault(tuple(fold_text(turn) for turn in numbered.case.turns), []).append(numbered)
+            by_question.setdefault(
+                tuple(fold_case_and_punctuation(turn) for turn in numbered.case.turns), []
+            ).append(numbered)
         if numbered.case.cluster and numbered.case.provenance.field:
             by_field.setdefault((numbered.case.cluster, numbered.case.provenance.field), []).append(numbered)
     reported: set[frozenset[int]] = set()
@@ -505,7 +511,9 @@ def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
         return ""
     if first.expected_refusal is not second.expected_refusal:
         return _describe_refusal_difference(first, second)
-    if _is_gold_part_of_other(first, second) or fold_text(first.gold) == fold_text(second.gold):
+    if _is_gold_part_of_other(first, second) or fold_case_and_punctuation(first.gold) == fold_case_and_punctuation(
+        second.gold
+    ):
         return ""
     return f"{first.gold!r} and {second.gold!r}"
 
@@ -526,7 +534,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
     """Whether one gold says everything that the other gold says. It may say more."""
-    stances = {find_stance(first.gold), find_stance(second.gold)}
+    stances = {classify_yes_no_stance(first.gold), classify_yes_no_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)
     ):

@@ -20,7 +20,7 @@ from posixpath import basename
 from typing import Final, NamedTuple
 
 from monitors.facts.similarity import find_quote
-from monitors.facts.source_files import SUFFIXES, compute_agreement, find_files, to_canonical_path
+from monitors.facts.source_files import SUFFIXES, compute_agreement, find_files_named_in_text, to_canonical_path
 from monitors.facts.triage_report import has_keyword
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
 from monitors.plural import plural
@@ -112,7 +112,7 @@ def _describe_non_path(written: str, path: str) -> str:
     """Return why a text is not a path. Empty if it is a path, such as ``src/lock.py`` or ``LICENSE``."""
     if not path:
         return "names no file"
-    if "://" in written and not find_files(written):
+    if "://" in written and not find_files_named_in_text(written):
         return "is a link that leads to no file of a repository"
     if path.startswith(("/", "../")):
         return "is a path on a local machine"
@@ -131,7 +131,9 @@ def _suggest_file(written: str, path: str, files: set[str]) -> str:
     same_endings = [
         file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted
     ]
-    written_files = [] if _MODULE.fullmatch(path) else [to_canonical_path(file) for file in find_files(written)]
+    written_files = (
+        [] if _MODULE.fullmatch(path) else [to_canonical_path(file) for file in find_files_named_in_text(written)]
+    )
     candidates = [
         *same_endings,
         *(file for file in written_files if not file.startswith(("/", "..")) and file != path),
@@ -180,7 +182,7 @@ def _find_answers_in_issue(task: TriageTask) -> Iterator[_Fault]:
             "remove the sentence from `issue_body`, or choose another issue",
         )
     files = task.reference.relevant_files
-    named_files = compute_agreement(find_files(body), files)
+    named_files = compute_agreement(find_files_named_in_text(body), files)
     if named_files.found and not named_files.missed:
         yield _Fault(
             SuiteCheck.LEAK,

@@ -18,12 +18,12 @@ from typing import Annotated, Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from monitors.facts.disclosures.find import find_private_data
+from monitors.facts.disclosures.find import find_private_data_except_names
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import (
     QUOTE_MIN_WORDS,
-    build_grams,
-    compute_overlap,
+    build_character_ngrams,
+    compute_jaccard_index,
     find_missing_quantities,
     find_quote,
     list_quantity_differences,
@@ -268,7 +268,7 @@ def _find_reason_to_reject_proposal(proposed: ProposedDraft, defaults: DraftDefa
     language = identify_language(proposed.question)
     if language is not defaults.language:
         return f"the question is in {language.value}; expected {defaults.language.value}"
-    personal = find_private_data(f"{proposed.question}\n{proposed.gold}", defaults.account_patterns)
+    personal = find_private_data_except_names(f"{proposed.question}\n{proposed.gold}", defaults.account_patterns)
     return f"the proposal contains personal data ({personal[0].kind.value})" if personal else ""
 
 
@@ -294,7 +294,10 @@ def _is_nearly_same_question(first: GoldCase, second: GoldCase) -> bool:
     """Whether two cases ask nearly the same question about the same document."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
-    return compute_overlap(build_grams(first.question), build_grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
+    return (
+        compute_jaccard_index(build_character_ngrams(first.question), build_character_ngrams(second.question))
+        >= MIN_SAME_QUESTION_OVERLAP
+    )
 
 
 def build_case_from_translation(
@@ -319,6 +322,8 @@ def find_reason_to_reject_translation(question: str, gold: str, original: GoldCa
     detected = identify_language(question)
     if detected is not language:
         return f"the question is in {detected.value}; expected {language.value}"
-    if find_private_data(f"{question}\n{gold}") and not find_private_data(f"{original.question}\n{original.gold}"):
+    if find_private_data_except_names(f"{question}\n{gold}") and not find_private_data_except_names(
+        f"{original.question}\n{original.gold}"
+    ):
         return "the translation adds personal data"
     return ""

@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from monitors.facts.citations import DEFAULT_PATTERNS, is_citation_form
+from monitors.facts.citations import DEFAULT_PATTERNS, is_citation_form_or_raise
 from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -15,11 +15,11 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
-def _check_citation_pattern(written: str) -> str:
-    return written if is_citation_form(written) else _check_pattern(written)
+def _validate_citation_pattern(written: str) -> str:
+    return written if is_citation_form_or_raise(written) else _validate_nonempty_pattern(written)
 
 
-def _check_pattern(written: str) -> str:
+def _validate_nonempty_pattern(written: str) -> str:
     try:
         pattern = re.compile(written)
     except re.error as error:
@@ -29,10 +29,10 @@ def _check_pattern(written: str) -> str:
     return written
 
 
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
+Pattern = Annotated[str, AfterValidator(_validate_nonempty_pattern)]
 """A valid regular expression that does not match an empty text."""
 
-CitationPattern = Annotated[str, AfterValidator(_check_citation_pattern)]
+CitationPattern = Annotated[str, AfterValidator(_validate_citation_pattern)]
 """The name of a citation form, or a regular expression."""
 
 
@@ -170,14 +170,14 @@ def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
     return abstain(by, reason).model_copy(update={"needed": False})
 
 
-def abstain_as_unread(by: Grader, skill: str) -> Abstained:
+def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
     """Return an abstention for a case in an unsupported language.
 
     ``skill`` is what the rules cannot read in this language.
     """
-    return abstain(by, format_unread_reason(skill))
+    return abstain(by, format_unsupported_language_reason(skill))
 
 
-def format_unread_reason(skill: str) -> str:
+def format_unsupported_language_reason(skill: str) -> str:
     """Return the reason for an abstention on a case whose language is not supported."""
     return f"{skill} not read in the language of this case, which is not English, Hindi or Hinglish"

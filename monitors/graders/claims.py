@@ -19,9 +19,9 @@ from monitors.facts.claims.clauses import (
     Clause,
     Passage,
     Words,
-    extract_content_terms,
-    format_figure_names,
-    read_passage,
+    build_passage_with_clauses,
+    extract_content_stems_and_numbers,
+    format_figures_as_words,
 )
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
@@ -33,16 +33,16 @@ from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.units import TIME_UNITS
-from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
-from monitors.graders.golds import scan_gold, scan_reply
+from monitors.facts.text import NUMERAL, SIGN, WORD, split_into_word_keys
+from monitors.graders.golds import scan_gold, scan_reply_without_citations
 from monitors.graders.statements import (
     find_asked_units,
     find_roles,
-    has_time_before_event,
+    has_word_for_before,
     is_always_open_negated,
     is_document_reference,
     is_limit_negated,
-    is_negated,
+    is_quantity_negated,
     is_time_before_event,
     list_roles,
 )
@@ -126,13 +126,13 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 @lru_cache(maxsize=256)
 def read_gold_passage(text: str, locale: Locale) -> Passage:
     """Split a gold or a question into clauses. Cached, because a suite repeats a few texts."""
-    return read_passage(scan_gold(text, locale))
+    return build_passage_with_clauses(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
     """Split a reply into clauses. Cached, because several graders read one reply."""
-    return read_passage(scan_reply(text, locale))
+    return build_passage_with_clauses(scan_reply_without_citations(text, locale))
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
@@ -150,11 +150,13 @@ def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None
 def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
     """Read the claims of a gold that answers a question."""
     gold, question = read_gold_passage(gold_text, locale), read_gold_passage(question_text, locale)
-    question_terms = extract_content_terms(
+    question_terms = extract_content_stems_and_numbers(
         question.scan.reader.tokens, question.figures
     ) - _find_measure_adjectives(question)
-    question_terms |= format_figure_names(question.figures)
-    figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_part_of_answer(gold, figure)]
+    question_terms |= format_figures_as_words(question.figures)
+    figures = [
+        _mark_lower_bound_after_from(figure, gold) for figure in gold.figures if _is_part_of_answer(gold, figure)
+    ]
     clauses = [gold.find_clause(figure) for figure in figures]
     own_terms = [
         _collect_terms_beside(figure, clause) if clause is not None else frozenset[str]()
@@ -163,7 +165,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     has_several_clauses = len(figures) > 1 and len({clause.first for clause in clauses if clause is not None}) > 1
     common = frozenset[str].intersection(*own_terms) if has_several_clauses else frozenset[str]()
     labels = [terms - common if has_several_clauses else frozenset[str]() for terms in own_terms]
-    others = extract_content_terms(gold.scan.reader.tokens, gold.figures)
+    others = extract_content_stems_and_numbers(gold.scan.reader.tokens, gold.figures)
     roles = list_roles(question.scan.reader, domain)
     claims: list[Claim] = []
     for place, figure in enumerate(figures):
@@ -174,7 +176,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 figure,
                 labels[place],
                 subject,
-                (labels[place] if has_several_clauses else others - _list_figure_names(figure))
+                (labels[place] if has_several_clauses else others - _list_words_for_figure(figure))
                 - figure.per
                 - figure.noun,
                 find_roles(gold.scan.reader, figure.low, domain) or roles,
@@ -184,7 +186,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
         )
     known_stems = collect_all_stems(question) | collect_all_stems(gold) | question_terms | others
     keys = {token.key for token in question.scan.reader.tokens}
-    before = has_time_before_event(question.scan.reader) or has_time_before_event(gold.scan.reader)
+    before = has_word_for_before(question.scan.reader) or has_word_for_before(gold.scan.reader)
     return Asked(
         question,
         gold,
@@ -226,7 +228,7 @@ _FROM: Final = frozenset({"from", "ab"})
 _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.MONEY, FigureKind.DURATION})
 
 
-def _apply_lower_bound(figure: Figure, passage: Passage) -> Figure:
+def _mark_lower_bound_after_from(figure: Figure, passage: Passage) -> Figure:
     """Return the figure. If "from" precedes it (``from 115 cm``), it is returned as a lower bound."""
     lower = passage.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
@@ -238,7 +240,7 @@ def _is_part_of_answer(gold: Passage, figure: Figure) -> bool:
     if figure.said_often and len(gold.figures) > 1:
         return False
     if figure.said_free and figure.kind is FigureKind.PERCENT:
-        words = extract_content_terms(gold.scan.reader.tokens, gold.figures) - {STEMS["off"]}
+        words = extract_content_stems_and_numbers(gold.scan.reader.tokens, gold.figures) - {STEMS["off"]}
         return not words
     plain = figure.low.ordinal and not figure.low.counts
     return not plain or all(other.low.ordinal for other in gold.figures)
@@ -246,21 +248,23 @@ def _is_part_of_answer(gold: Passage, figure: Figure) -> bool:
 
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
     """Return the words in the clause of a figure. Figures of other kinds count as words ("20 l" beside a price)."""
-    others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
+    others = format_figures_as_words([other for other in clause.figures if other.kind is not figure.kind])
     terms = clause.words | clause.names | others
     has_names = any(term[0] in "#=" for term in terms)
-    return terms - _list_figure_names(figure) if has_names else terms
+    return terms - _list_words_for_figure(figure) if has_names else terms
 
 
-def _list_figure_names(figure: Figure) -> Words:
-    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"}) | format_figure_names([figure])
+def _list_words_for_figure(figure: Figure) -> Words:
+    return frozenset({f"#{figure.low.value.normalize()}", f"#{figure.code}"}) | format_figures_as_words([figure])
 
 
 MAX_PLAIN_ORDINAL: Final = 3
 """Ordinals up to this value are not quantities: "the first year", "the third option"."""
 
 
-def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
+def find_comparable_mentions(
+    claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
+) -> list[Mention]:
     """Return the figures of the reply that can be compared with the figure of a claim, in their order."""
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
@@ -295,7 +299,7 @@ def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, do
 def _complete_figure_from_clause(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
     """Return a figure of the reply with the bound, period or counted noun that its clause or table contains."""
     if claim.figure.bound is Bound.AT_MOST:
-        figure = _apply_lower_bound(figure, reply)  # "from 80" beside "up to 80"
+        figure = _mark_lower_bound_after_from(figure, reply)  # "from 80" beside "up to 80"
     if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
         figure = replace(figure, per=claim.figure.per)  # "the monthly charge is £58"
     if clause.is_cell and figure.kind is FigureKind.NUMBER and not figure.low.counts:
@@ -345,10 +349,12 @@ def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage)
         return True
     if is_document_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
         return True
-    return figure.kind is FigureKind.MONEY and _is_coin_in_words(figure, reply)
+    return figure.kind is FigureKind.MONEY and _is_coin_that_denies_price(figure, reply)
 
 
-_BIRTHDAYS: Final = parse_keys("turn turns birthday geburtstag geburtstags anniversaire cumpleaños janamdin जन्मदिन")
+_BIRTHDAYS: Final = split_into_word_keys(
+    "turn turns birthday geburtstag geburtstags anniversaire cumpleaños janamdin जन्मदिन"
+)
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
@@ -373,11 +379,11 @@ def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bo
     )
 
 
-_AGAIN: Final = parse_keys("again second another")
+_AGAIN: Final = split_into_word_keys("again second another")
 _AGAIN_REACH: Final = 8
 
 
-def _is_coin_in_words(figure: Figure, reply: Passage) -> bool:
+def _is_coin_that_denies_price(figure: Figure, reply: Passage) -> bool:
     """Whether an amount is a coin in words that only denies a price: "not even a penny"."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
@@ -390,8 +396,12 @@ _FOR_ALL: Final = re.compile(
 )
 _NEAR_TEXT: Final = 30
 """Maximum number of characters after an amount that are searched for words such as "for the lot"."""
-_MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
-_MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
+_MAX_WORDS: Final = split_into_word_keys(
+    "largest biggest highest longest maximum most latest größte höchste längste"
+)
+_MIN_WORDS: Final = split_into_word_keys(
+    "smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste"
+)
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
@@ -435,8 +445,8 @@ def _is_price_for_several(claim: Claim, clause: Clause) -> bool:
     )
 
 
-_AFTER: Final = parse_keys("after nach après después")
-_AFTER_BEHIND: Final = parse_keys("baad बाद")
+_AFTER: Final = split_into_word_keys("after nach après después")
+_AFTER_BEHIND: Final = split_into_word_keys("baad बाद")
 
 
 def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
@@ -524,7 +534,7 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
     )
 
 
-def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
+def find_amount_where_none_expected(asked: Asked, reply: Passage) -> Figure | None:
     """Return the only amount of a reply if it is above zero, and the gold says that there is no amount."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if (
@@ -571,7 +581,7 @@ def _find_negation_of_topic(topic: Words, passage: Passage) -> int | None:
 # --- status ---------------------------------------------------------------------------------------------------
 
 _NEAR_BEFORE: Final = 4
-_DENIALS: Final = parse_keys("not isn't aren't wasn't doesn't don't didn't never nicht kein no")
+_DENIALS: Final = split_into_word_keys("not isn't aren't wasn't doesn't don't didn't never nicht kein no")
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
@@ -614,7 +624,7 @@ def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     return Status.CURRENT
 
 
-_OURS: Final = parse_keys("ours")
+_OURS: Final = split_into_word_keys("ours")
 
 
 def _belongs_to_other_company(figure: Figure, clause: Clause, reply: Passage) -> bool:
@@ -631,7 +641,7 @@ def _belongs_to_other_company(figure: Figure, clause: Clause, reply: Passage) ->
     )
 
 
-_OR: Final = parse_keys("or oder ou ya या")
+_OR: Final = split_into_word_keys("or oder ou ya या")
 
 
 def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) -> bool:
@@ -698,7 +708,7 @@ def is_gold_hedged(asked: Asked) -> bool:
 
 def _is_denied(figure: Figure, reply: Passage) -> bool:
     reader = reply.scan.reader
-    if is_negated(reader, figure.low._replace(last=figure.last)):
+    if is_quantity_negated(reader, figure.low._replace(last=figure.last)):
         return True
     before = [reader.token(at).key for at in range(figure.first - 1, figure.first - 1 - _NEAR_BEFORE, -1)]
     if figure.bound is not Bound.EXACT or not before:
@@ -752,7 +762,7 @@ def _is_past_value(figure: Figure, clause: Clause, reply: Passage) -> bool:
 
 _PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
-_CONTINUING_WORDS: Final = parse_keys(
+_CONTINUING_WORDS: Final = split_into_word_keys(
     "for if when with in per on a each every only at of from to provided as until before after during within"
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})
@@ -779,7 +789,7 @@ def find_unknown_words_near_figure(mention: Mention, asked: Asked, reply: Passag
     first, after = find_clause_part_about_figure(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
     figures = [_shift_token_span(figure, first) for figure in reply.figures if first <= figure.first < after]
-    words = extract_content_terms(tokens) if not figures else _collect_terms_outside(tokens, figures)
+    words = extract_content_stems_and_numbers(tokens) if not figures else _collect_terms_outside(tokens, figures)
     return frozenset(
         word
         for word in words - asked.known_stems - mention.figure.per - _PERIOD_STEMS
@@ -794,7 +804,7 @@ def _shift_token_span(figure: Figure, by: int) -> tuple[int, int]:
 def _collect_terms_outside(tokens: Sequence[object], spans: Iterable[tuple[int, int]]) -> Words:
     inside = {index for low, high in spans for index in range(low, high + 1)}
     outside = [token for index, token in enumerate(tokens) if index not in inside]
-    return extract_content_terms(outside)  # type: ignore[arg-type] - the tokens are typed as object here
+    return extract_content_stems_and_numbers(outside)  # type: ignore[arg-type] - the tokens are typed as object here
 
 
 _PERIOD_STEMS: Final = frozenset(STEMS[key] for key in PERIODS) | frozenset(PERIODS.values())

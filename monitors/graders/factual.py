@@ -17,23 +17,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Passage, Words, extract_content_terms, format_figure_names
+from monitors.facts.claims.clauses import Passage, Words, extract_content_stems_and_numbers, format_figures_as_words
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures, is_conversion
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.phrases import (
     Phrase,
     PhraseStatus,
     extract_phrase_keys,
-    has_other_names,
+    find_phrase_with_status,
+    has_new_name_or_number,
     is_proper_name,
     is_sequence_question,
-    read_phrase,
     split_items,
     to_comparable_word,
 )
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
 from monitors.facts.claims.wording import describe_figure
-from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_spoken_language
+from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_foreign_language_code
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
@@ -41,7 +41,7 @@ from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import classify_refusal
-from monitors.facts.text import SIGN, WORD, Token, normalise, parse_keys
+from monitors.facts.text import SIGN, WORD, Token, normalise, split_into_word_keys
 from monitors.facts.weekdays import find_day_ranges
 from monitors.graders.base import (
     SAYS_MORE,
@@ -50,7 +50,7 @@ from monitors.graders.base import (
     UNREAD_GOLD,
     GraderSettings,
     abstain,
-    format_unread_reason,
+    format_unsupported_language_reason,
     give_verdict,
 )
 from monitors.graders.claims import (
@@ -60,10 +60,10 @@ from monitors.graders.claims import (
     Mention,
     Status,
     collect_all_stems,
+    find_amount_where_none_expected,
     find_bound_that_question_asks,
     find_clause_part_about_figure,
-    find_mentions,
-    find_stated_amount,
+    find_comparable_mentions,
     has_zero_in_words,
     is_denial_of_amount,
     is_gold_about_figures,
@@ -73,16 +73,16 @@ from monitors.graders.claims import (
     read_gold_passage,
     read_reply_passage,
 )
-from monitors.graders.golds import FLOOD, scan_reply
+from monitors.graders.golds import FLOOD, scan_reply_without_citations
 from monitors.graders.polarity import (
     NEITHER,
     PolarityFinding,
     compare_with_gold_polarity,
-    has_condition_in_reply,
+    has_condition_beyond_plain_gold,
     lacks_limit_of_golds,
 )
 from monitors.graders.statements import NO_WORDS
-from monitors.graders.verbatim import find_word_for_word
+from monitors.graders.verbatim import find_gold_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -153,11 +153,11 @@ class FactualGrader:
             return abstain(self, "an expected refusal has no facts to grade")
         if not reply.strip():
             return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
-        if scan_reply(reply, PLAIN).cut:
+        if scan_reply_without_citations(reply, PLAIN).cut:
             return abstain(self, FLOOD)
-        speech = self._find_reply_language(case, reply)
-        locale = self._find_locale(case, speech)
-        grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(
+        speech = self._find_foreign_reply_language(case, reply)
+        locale = self._build_locale_for_reply(case, speech)
+        grade = self._grade_by_figures(case, exchange, speech, locale) or self._grade_without_figures(
             case, exchange, speech, locale
         )
         if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply):
@@ -168,7 +168,7 @@ class FactualGrader:
             )
         return grade
 
-    def _find_reply_language(self, case: GoldCase, reply: str) -> str:
+    def _find_foreign_reply_language(self, case: GoldCase, reply: str) -> str:
         """Return the language code of the reply: empty for English and Hindi, ``other`` if it is unsupported."""
         shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
@@ -180,20 +180,20 @@ class FactualGrader:
         )
         if not unread:
             return ""
-        spoken = find_spoken_language(
+        spoken = find_foreign_language_code(
             f"{own}\n{reply}" if classify_language_evidence(own) is LanguageEvidence.UNREAD else reply
         )
         return spoken if spoken in LANGUAGES else "other"
 
     # --- figures ----------------------------------------------------------------------------------------------
 
-    def _find_locale(self, case: GoldCase, speech: str) -> Locale:
+    def _build_locale_for_reply(self, case: GoldCase, speech: str) -> Locale:
         locale = build_locale(case.language, self._settings.locale, self._settings.currency)
         if speech in LANGUAGES:
-            return locale.with_speech(speech)
+            return locale.copy_for_foreign_language(speech)
         return locale._replace(language=Language.OTHER) if speech else locale
 
-    def _grade_by_claims(
+    def _grade_by_figures(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
         """Grade the figures of the reply by each accepted gold. Return ``None`` if no gold has figures."""
@@ -219,23 +219,23 @@ class FactualGrader:
         )
         if speech == "other" and best.passed is not False:
             stated = self._grade_word_for_word(case, exchange)
-            return stated or abstain(self, _explain_unread(case))
+            return stated or abstain(self, _explain_unsupported_language(case))
         others = [gold for gold, asked in zip(golds, read, strict=True) if asked not in measured_golds]
         if best.passed is None and not speech and (others or all(figure.code for figure in accepted)):
             named = case.model_copy(
                 update={"gold": (others or golds)[0], "alternatives": tuple((others or golds)[1:])}
             )
-            by_terms = decide_terms(named, reply, locale)
+            by_terms = decide_gold_without_figures(named, reply, locale)
             if by_terms.passed or (others and by_terms.passed is None):
-                return self._grade_terms(by_terms, exchange)
-        return self._grade_by_claims_and_polarity(best, case, exchange, reply, locale)
+                return self._convert_decision_to_grade(by_terms, exchange)
+        return self._grade_claim_unless_polarity_disagrees(best, case, exchange, reply, locale)
 
-    def _grade_by_claims_and_polarity(
+    def _grade_claim_unless_polarity_disagrees(
         self, best: ClaimDecision, case: GoldCase, exchange: Exchange, reply: Passage, locale: Locale
     ) -> Judged | Abstained:
         polarity = self._compare_polarity_of_exchange(case, exchange, locale)
         if polarity.agrees is False:
-            return self._grade_polarity(polarity, exchange, reply)
+            return self._build_polarity_verdict(polarity, exchange, reply)
         if best.passed is None:
             return abstain(self, best.reason)
         if best.passed and polarity.agrees is None and polarity.reason != NEITHER:
@@ -246,15 +246,17 @@ class FactualGrader:
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _grade_by_terms(  # noqa: C901 - one row for each reason that leaves a yes or no open
+    def _grade_without_figures(  # noqa: C901 - one row for each reason that leaves a yes or no open
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained:
         stated, text = self._grade_word_for_word(case, exchange), exchange.graded_text
         reply = read_reply_passage(text, locale)
         if speech == "other":
-            decision = decide_terms(case, reply, locale)
+            decision = decide_gold_without_figures(case, reply, locale)
             return stated or (
-                self._grade_terms(decision, exchange) if decision.passed else abstain(self, _explain_unread(case))
+                self._convert_decision_to_grade(decision, exchange)
+                if decision.passed
+                else abstain(self, _explain_unsupported_language(case))
             )
         polarity = self._compare_polarity_of_exchange(case, exchange, locale)
         if polarity.agrees is not None:
@@ -272,26 +274,26 @@ class FactualGrader:
                 return abstain(self, OTHER_DAYS)
             if polarity.agrees and lacks_limit_of_golds((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
-            if polarity.agrees and has_condition_in_reply(
+            if polarity.agrees and has_condition_beyond_plain_gold(
                 (case.gold, *case.alternatives), case.question, text, locale
             ):
                 return abstain(self, LIMITED)
-            return self._grade_polarity(polarity, exchange, reply)
+            return self._build_polarity_verdict(polarity, exchange, reply)
         if polarity.reason != NEITHER:
             return stated or abstain(self, polarity.reason)
-        decision = decide_terms(case, reply, locale)
+        decision = decide_gold_without_figures(case, reply, locale)
         if decision.passed is None and not case.alternatives:
             asked = read_claims(case.gold, case.question, locale, self._domain)
-            figure = find_stated_amount(asked, reply)
+            figure = find_amount_where_none_expected(asked, reply)
             if figure is not None:
                 reason = NONE_EXPECTED.format(gold=case.gold, other=describe_figure(figure))
                 decision = ClaimDecision(False, reason, stated=figure)
         if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
-            return stated or abstain(self, _explain_unread(case))
+            return stated or abstain(self, _explain_unsupported_language(case))
         return (
             stated
             if stated and decision.passed is None and not decision.turned
-            else self._grade_terms(decision, exchange)
+            else self._convert_decision_to_grade(decision, exchange)
         )
 
     def _compare_polarity_of_exchange(self, case: GoldCase, exchange: Exchange, locale: Locale) -> PolarityFinding:
@@ -300,7 +302,7 @@ class FactualGrader:
         golds = (case.gold, *case.alternatives)
         return compare_with_gold_polarity(case.question, golds, exchange.graded_text, self._domain, locale)
 
-    def _grade_polarity(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
+    def _build_polarity_verdict(self, polarity: PolarityFinding, exchange: Exchange, reply: Passage) -> Judged:
         folded = reply.scan.normalised
         spans = tuple(
             Span(where=exchange.graded_channel, start=start, end=end, label=polarity.reason)
@@ -308,7 +310,7 @@ class FactualGrader:
         )
         return give_verdict(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
 
-    def _grade_terms(self, decision: ClaimDecision, exchange: Exchange) -> Judged | Abstained:
+    def _convert_decision_to_grade(self, decision: ClaimDecision, exchange: Exchange) -> Judged | Abstained:
         if decision.passed is None:
             return abstain(self, decision.reason)
         spans = (
@@ -319,7 +321,7 @@ class FactualGrader:
         )
 
     def _grade_word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
-        place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
+        place = find_gold_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
         if place is None or not _is_statement_about_present(
             place[0], read_reply_passage(exchange.graded_text, PLAIN)
         ):
@@ -365,7 +367,7 @@ def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
 def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
     tokens = [
         token
-        for token in scan_reply(text, PLAIN).reader.tokens
+        for token in scan_reply_without_citations(text, PLAIN).reader.tokens
         if token.key not in AMBIGUOUS_MONTHS or token.text[0].isupper()
     ]
     months = {("month", MONTHS[token.key]) for token in tokens if token.key in MONTHS}
@@ -410,8 +412,8 @@ def _is_statement_about_present(place: int, reply: Passage) -> bool:
     return not (is_past or marks & (Mark.HEDGE | Mark.OTHER))
 
 
-def _explain_unread(case: GoldCase) -> str:
-    return UNREAD_REPLY if case.language.is_english_or_hindi else format_unread_reason(UNREAD_GOLD)
+def _explain_unsupported_language(case: GoldCase) -> str:
+    return UNREAD_REPLY if case.language.is_english_or_hindi else format_unsupported_language_reason(UNREAD_GOLD)
 
 
 _POINTS: Final = re.compile(
@@ -449,7 +451,7 @@ def decide_gold(
     undecided = next((decision for decision in decisions if decision.passed is None), None)
     if undecided is not None:
         return undecided
-    reason = _find_reason_to_leave_open(asked, reply, decisions, domain)
+    reason = _find_reason_to_leave_ungraded(asked, reply, decisions, domain)
     if reason:
         return ClaimDecision(None, reason)
     return ClaimDecision(
@@ -461,7 +463,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
     """Decide whether the reply states a claim for its subject."""
-    mentions = find_mentions(claim, asked, reply, leeway, domain)
+    mentions = find_comparable_mentions(claim, asked, reply, leeway, domain)
     gold = claim.description
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_current_statement]
@@ -486,7 +488,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in other_golds)
     ]
     if live:
-        others = [mention for mention in mentions if mention.likeness.is_different]
+        others = [mention for mention in mentions if mention.likeness.is_contradicting_gold]
         if others and any(mention.status is Status.TAKEN_BACK for mention in same):
             other = describe_figure(others[-1].figure)
             return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
@@ -499,14 +501,16 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         elsewhere = [
             mention for mention in competing if _is_right_for_another_claim(mention, claim, asked, reply, leeway)
         ]
-        is_update = any(mention.status in _REPLACED and mention.likeness.is_different for mention in mentions)
+        is_update = any(
+            mention.status in _REPLACED and mention.likeness.is_contradicting_gold for mention in mentions
+        )
         return _decide_claim_with_stated_figure(
             claim, live, competing, elsewhere, asked, reply, is_update=is_update
         )
     different = [
         mention
         for mention in competing
-        if mention.likeness.is_different and not _has_opposite_words(mention, asked, reply)
+        if mention.likeness.is_contradicting_gold and not _has_opposite_words(mention, asked, reply)
     ]
     if _is_interval_between_events(asked.gold, claim.figure):
         different = [
@@ -553,7 +557,7 @@ _EVERY: Final = re.compile(
 """A frequency in words: "every quarter" for four times a year. It is not read as a figure."""
 
 
-_DIFFERENCES: Final = parse_keys(
+_DIFFERENCES: Final = split_into_word_keys(
     "below above under over less more cheaper dearer earlier later lower higher older younger longer shorter off"
 )
 
@@ -638,7 +642,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
         contradicting = [
             mention
             for mention in _select_mention_with_all_key_words(nearer)
-            if mention.likeness.is_different
+            if mention.likeness.is_contradicting_gold
             and mention not in elsewhere
             and not _has_opposite_words(mention, asked, reply)
             and (
@@ -686,7 +690,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    reason = _find_words_that_change_meaning(claim, best, asked, reply)
+    reason = _explain_words_that_change_meaning(claim, best, asked, reply)
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
@@ -718,7 +722,9 @@ def _find_competing_time_or_date(
         return competing[0] if is_deadline and competing else None
     if claim.figure.kind is not FigureKind.TIME or claim.figure.high is not None:
         return None
-    rivals = (mention for mention in competing if mention.clause is best.clause and mention.likeness.is_different)
+    rivals = (
+        mention for mention in competing if mention.clause is best.clause and mention.likeness.is_contradicting_gold
+    )
     return next(rivals, None)
 
 
@@ -733,7 +739,7 @@ def _is_for_another_sort_of_subject(
     )
     counts_sort = bool(best.figure.noun - asked.known_stems)  # "40 standing places and 25 seats"
     return any(
-        mention.likeness.is_different
+        mention.likeness.is_contradicting_gold
         and mention.clause.sentence == best.clause.sentence
         and ((is_sort and mention.strange) or (counts_sort and mention.figure.noun - asked.known_stems))
         for mention in competing
@@ -754,7 +760,7 @@ _SUBJECT_REACH: Final = 5
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
-_PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il elle c'est yeh ye यह ये")
+_PRONOUNS: Final = split_into_word_keys("it it's they this that that's es er sie das il elle c'est yeh ye यह ये")
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
@@ -770,7 +776,7 @@ def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> 
 
 def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
     """Whether neither a label nor the order shows to which claim a figure of the reply belongs."""
-    in_order = _is_in_order(asked, reply)
+    in_order = _has_gold_figures_in_order(asked, reply)
     if claim.label or _has_hyphenated_word(asked.gold):
         return not (claim.label and in_order)
     if _has_label_of_another_figure(claim, best, asked, reply):
@@ -812,7 +818,7 @@ _LABEL_REACH: Final = 8
 """Number of tokens before a figure that are searched for its label."""
 
 
-def _is_in_order(asked: Asked, reply: Passage) -> bool:
+def _has_gold_figures_in_order(asked: Asked, reply: Passage) -> bool:
     """Whether the reply has all figures of the gold once and in the same order: "12 and 16 euros"."""
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
     stated = [(figure.kind, figure.low.value) for figure in reply.figures]
@@ -840,7 +846,7 @@ def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _find_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
+def _explain_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
     """Return the reason why words near a correct figure may make it wrong, or an empty text."""
     gold = claim.description
     first, after = find_clause_part_about_figure(best.figure, best.clause, reply)
@@ -895,9 +901,9 @@ def _find_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, r
     return ""
 
 
-_NEVER: Final = parse_keys("never nie niemals jamais nunca kabhi कभी")
-_INTERVAL_WORDS: Final = parse_keys("every each per alle jede jeder jeden toutes tous cada har हर")
-_OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a")
+_NEVER: Final = split_into_word_keys("never nie niemals jamais nunca kabhi कभी")
+_INTERVAL_WORDS: Final = split_into_word_keys("every each per alle jede jeder jeden toutes tous cada har हर")
+_OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | split_into_word_keys("a")
 
 
 def _is_interval_between_events(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
@@ -913,9 +919,9 @@ def _counts_other_things(figure: Figure, asked: Asked) -> bool:
     return figure.kind is FigureKind.NUMBER and bool(counted) and not figure.noun & asked.known_stems
 
 
-_HOW_MANY: Final = parse_keys("many viele cuántos cuántas combien कितने कितनी kitne kitni")
+_HOW_MANY: Final = split_into_word_keys("many viele cuántos cuántas combien कितने कितनी kitne kitni")
 _MOMENTS: Final = frozenset({FigureKind.DATE, FigureKind.TIME})
-_UNTIL: Final = frozenset(STEMS[key] for key in parse_keys("until till तक tak"))
+_UNTIL: Final = frozenset(STEMS[key] for key in split_into_word_keys("until till तक tak"))
 _STARTS: Final = SIDES[STEMS["start"]] | SIDES[STEMS["शुरू"]]
 _ENDS: Final = SIDES[STEMS["end"]] | SIDES[STEMS["खत्म"]] | SIDES[STEMS["close"]]
 
@@ -990,7 +996,11 @@ def _decide_by_other_figures(
     nearest = [mention for mention in competing if mention.key >= best.key]
     values = {describe_figure(mention.figure) for mention in nearest}
     other = describe_figure(best.figure)
-    near = [mention for mention in competing if not mention.likeness.is_different and not mention.key < best.key]
+    near = [
+        mention
+        for mention in competing
+        if not mention.likeness.is_contradicting_gold and not mention.key < best.key
+    ]
     if near:
         return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(near[0].figure)))
     wanted = claim.label | claim.subject
@@ -1006,17 +1016,17 @@ def _decide_by_other_figures(
     return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
 
 
-_DENIAL_WORDS: Final = parse_keys(
+_DENIAL_WORDS: Final = split_into_word_keys(
     "not no never nicht kein keine nie नहीं nahi nahin pas sin cannot can't doesn't don't isn't aren't"
 )
 _WORKING: Final = re.compile(
     r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábil|laborab)",
     re.IGNORECASE,
 )
-_CONDITIONS: Final = parse_keys("if unless only except without provided when once अगर agar jab bina")
+_CONDITIONS: Final = split_into_word_keys("if unless only except without provided when once अगर agar jab bina")
 
 
-def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
+def _find_reason_to_leave_ungraded(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
     """Return why the case stays ungraded although all figures agree: because of words, days or conditions.
@@ -1060,7 +1070,9 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
     if _WAIVES.search(text) and not _WAIVES.search(known_text) and len(gold_text.split()) > _MAX_BARE_WORDS:
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
-    if any(decision.gold and _has_name_before(decision.gold, asked.gold, missing) for decision in decisions):
+    if any(
+        decision.gold and _has_missing_name_before(decision.gold, asked.gold, missing) for decision in decisions
+    ):
         return SAYS_MORE  # "Lunova 3" for "Ardena 3"
     keys = {token.key for token in asked.gold.scan.reader.tokens}
     if (
@@ -1076,16 +1088,18 @@ def _find_reason_to_leave_open(  # noqa: C901, PLR0912 - one row for each reason
         return SAYS_MORE
     if missing and (conditions or any(word.startswith("weekday") for word in missing)):
         return SAYS_MORE
-    replaced = {preposition for stem, preposition in _map_prepositions(asked.gold).items() if stem in missing}
+    replaced = {
+        preposition for stem, preposition in _map_words_to_preposition(asked.gold).items() if stem in missing
+    }
     strange = frozenset[str]().union(*(decision.strange for decision in decisions))
     if len(missing) > 1 or any(
-        preposition in replaced for stem, preposition in _map_prepositions(reply).items() if stem in strange
+        preposition in replaced for stem, preposition in _map_words_to_preposition(reply).items() if stem in strange
     ):
         return SAYS_MORE
     return ""
 
 
-def _has_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
+def _has_missing_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
     """Whether a number of the gold belongs to a name that is not in the reply: "Ardena" in "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
@@ -1137,8 +1151,10 @@ def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
     )
 
 
-_BUT: Final = parse_keys("but except aber lekin par लेकिन पर sauf pero")
-_GENERAL_TURNS: Final = parse_keys("from till until with least most maximum minimum max min over new after")
+_BUT: Final = split_into_word_keys("but except aber lekin par लेकिन पर sauf pero")
+_GENERAL_TURNS: Final = split_into_word_keys(
+    "from till until with least most maximum minimum max min over new after"
+)
 """Words whose opposites are compared by other rules."""
 
 
@@ -1148,7 +1164,7 @@ _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exc
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
 
-def _map_prepositions(passage: Passage) -> dict[str, str]:
+def _map_words_to_preposition(passage: Passage) -> dict[str, str]:
     """Return the preposition before each word, by the stem of the word: "of" for "booking" in "of the booking"."""
     prepositions: dict[str, str] = {}
     preposition = ""
@@ -1180,16 +1196,16 @@ MAX_NAME_TERMS: Final = 5
 """Maximum number of words of a name. A reply may state a longer gold in other words."""
 
 
-def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
+def decide_gold_without_figures(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
     """Decide a gold without figures: whether the reply states its name, short phrase or list."""
     question = read_gold_passage(case.question, locale)
-    asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(
-        question.figures
-    )
+    asked = extract_content_stems_and_numbers(
+        question.scan.reader.tokens, question.figures
+    ) | format_figures_as_words(question.figures)
     asked_terms = {to_comparable_word(token) for token in question.scan.reader.tokens}
     golds = (case.gold, *case.alternatives)
     accepted = frozenset[str]().union(
-        *(extract_content_terms(read_gold_passage(text, locale).scan.reader.tokens) for text in golds)
+        *(extract_content_stems_and_numbers(read_gold_passage(text, locale).scan.reader.tokens) for text in golds)
     )
     decisions = [_decide_phrase(text, reply, question, asked, asked_terms, accepted) for text in golds]
     short = [decision for decision in decisions if decision.reason != SENTENCE] or decisions
@@ -1206,7 +1222,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
         return ClaimDecision(None, "the gold only repeats words of the question, so the reply may do the same")
-    places = read_phrase(reply, keys, asked, question, accepted)
+    places = find_phrase_with_status(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
     if items:
@@ -1233,7 +1249,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
     is_name = len(keys) <= MAX_NAME_TERMS and is_proper_name(text) and not _may_be_other_days(keys, reply)
-    if not is_name or not has_other_names(reply, question):
+    if not is_name or not has_new_name_or_number(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
         False, "the reply names another thing and has no word of the gold", kind=FailureKind.MISSING_FACT
@@ -1286,7 +1302,7 @@ def _decide_list(
     The list passes if all items are stated, no item is denied or added, and the order is right if the question asks
     for an order.
     """
-    item_places = [read_phrase(reply, item, asked, question) for item in items]
+    item_places = [find_phrase_with_status(reply, item, asked, question) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
             return ClaimDecision(False, f"the reply denies “{' '.join(item)}”")
@@ -1321,7 +1337,9 @@ def _decide_list(
         sentences |= bullets
     words = frozenset[str]().union(
         *(
-            extract_content_terms([tokens[at] for at in range(clause.first, clause.after) if at not in inside])
+            extract_content_stems_and_numbers(
+                [tokens[at] for at in range(clause.first, clause.after) if at not in inside]
+            )
             for clause in reply.clauses
             if clause.sentence in sentences
         )

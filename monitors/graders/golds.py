@@ -14,7 +14,7 @@ from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, apply_locale, scan, scan_without_locale
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import WORD, Token, parse_keys, read_tokens, replace_spans_with_spaces
+from monitors.facts.text import WORD, Token, normalise_and_tokenise, replace_spans_with_spaces, split_into_word_keys
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
@@ -28,7 +28,7 @@ def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
 
 
 @lru_cache(maxsize=8)
-def scan_reply(text: str, locale: Locale) -> Scan:
+def scan_reply_without_citations(text: str, locale: Locale) -> Scan:
     """Return the quantities and tokens of a reply without its citations. Positions count characters of the reply.
 
     Cached for each locale, because some graders use the locale of the app and other graders do not.
@@ -38,14 +38,14 @@ def scan_reply(text: str, locale: Locale) -> Scan:
 
 @lru_cache(maxsize=8)
 def _scan_reply_without_locale(text: str, writing: Writing) -> Scan:
-    read = read_tokens(text, REPLY_LIMITS.tokens)
+    read = normalise_and_tokenise(text, REPLY_LIMITS.tokens)
     citations = [
         match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)
     ]
     if citations and (read.normalised.places is not None or len(text) > (REPLY_LIMITS.tokens or 0)):
-        read = read_tokens(replace_spans_with_spaces(text, citations), REPLY_LIMITS.tokens)
+        read = normalise_and_tokenise(replace_spans_with_spaces(text, citations), REPLY_LIMITS.tokens)
     elif citations:
-        read = read.with_spaces_for(citations)
+        read = read.copy_with_blanked_spans(citations)
     return scan_without_locale(read, writing, limits=REPLY_LIMITS)
 
 
@@ -64,7 +64,7 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 
 @lru_cache(maxsize=256)
-def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
+def collect_stems_without_quantities(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
     """Return the first letters of the content words of a gold. Quantities and words for roles are excluded."""
     gold = scan_gold(text, locale)
     reader = gold.reader
@@ -73,10 +73,10 @@ def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> 
         role = find_role(reader, at, domain)
         if role is not None:
             inside.update(range(at, at + role[1]))
-    return collect_word_stems(token for at, token in enumerate(reader.tokens) if at not in inside)
+    return collect_content_word_stems(token for at, token in enumerate(reader.tokens) if at not in inside)
 
 
-def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
+def collect_content_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
     """Return the first letters of the content words. All names of a weekday have one stem."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
@@ -92,9 +92,9 @@ def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
 
 
 STEM = 4
-_SMALL_WORDS = parse_keys(
+_SMALL_WORDS = split_into_word_keys(
     "the a an of in on at to from for and or until till by about around circa approximately early late "
     "mid total only between through during since after before is are was were it has have than more less "
     "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
 )
-_JOINING_WORDS = parse_keys("per every each under against within plus also both respectively प्रति हर har")
+_JOINING_WORDS = split_into_word_keys("per every each under against within plus also both respectively प्रति हर har")

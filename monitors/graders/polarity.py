@@ -14,9 +14,15 @@ from typing import Final, NamedTuple
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale
-from monitors.facts.text import END, SIGN, Token, parse_keys
+from monitors.facts.text import END, SIGN, Token, split_into_word_keys
 from monitors.graders.base import CONDITION, UNCLEAR
-from monitors.graders.golds import STEM, collect_content_stems, collect_word_stems, scan_gold, scan_reply
+from monitors.graders.golds import (
+    STEM,
+    collect_content_word_stems,
+    collect_stems_without_quantities,
+    scan_gold,
+    scan_reply_without_citations,
+)
 from monitors.graders.statements import (
     FILLERS,
     FORBIDS,
@@ -72,7 +78,7 @@ class _Clause(NamedTuple):
     overlap: int
 
 
-_GRANT_WORDS = PREDICATES["offer"] | parse_keys("accept accepts accepted take takes")
+_GRANT_WORDS = PREDICATES["offer"] | split_into_word_keys("accept accepts accepted take takes")
 """Words that refuse permission if they are negated: "Can I pay by instalments?" "We do not offer instalments."."""
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
@@ -81,8 +87,8 @@ _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """English words that a negation may follow: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
 """Negations after a modal verb. "Without" does not negate the verb: "You may come in without a ticket"."""
-_ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
-_ONLY = parse_keys("only केवल सिर्फ sirf keval")
+_ABLE_TO = split_into_word_keys("able allowed possible permitted free entitled have need")
+_ONLY = split_into_word_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """Maximum numbers of tokens from a word to a negation before it, a negation after it, and "until" after it."""
@@ -93,8 +99,8 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
     """Return the topic and the predicates of a question."""
     tokens = scan_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
-    topic = frozenset(word for word in collect_topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
-    plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary(keys, at)}
+    topic = frozenset(word for word in convert_to_comparable_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
+    plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary_have(keys, at)}
     asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & plain]
     predicates = domain.yes.union(*asked)
     polar_words = predicates | domain.no
@@ -103,7 +109,7 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
     return YesNoQuestion(topic - STOP_WORDS - domain.common, predicates, polar_words)
 
 
-def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
+def convert_to_comparable_words(tokens: Sequence[Token]) -> list[str]:
     """Return the words of a text in the form in which topics are compared.
 
     Plural endings are removed, and ``co-payment`` becomes ``copay``.
@@ -160,10 +166,12 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
     """
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None:
-        return _read_polarity_of_clauses(tokens, question, domain)
+        return _read_polarity_of_best_clause(tokens, question, domain)
     if reply_opening.polarity is Polarity.YES and _ends_first_sentence_in_denial(tokens):
         return PolarityReading(Polarity.OPEN, reply_opening.tokens)  # "Correct, we aren't."
-    stated = _read_polarity_of_clauses(_skip_opening_yes_or_no(tokens, reply_opening.tokens[-1]), question, domain)
+    stated = _read_polarity_of_best_clause(
+        _skip_opening_yes_or_no(tokens, reply_opening.tokens[-1]), question, domain
+    )
     if {reply_opening.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return PolarityReading(Polarity.OPEN, (*reply_opening.tokens, *stated.tokens))
     return reply_opening
@@ -171,11 +179,11 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
 
 def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:
     """Whether the first sentence ends with a denial: "Correct, we aren't."."""
-    first = next(iter(_split_clauses(tokens)), list[Token]())
+    first = next(iter(_split_sentences_without_questions(tokens)), list[Token]())
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
 
-_BARE_DENIALS: Final = parse_keys("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
+_BARE_DENIALS: Final = split_into_word_keys("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
 
 
 def _skip_opening_yes_or_no(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
@@ -188,9 +196,11 @@ def _skip_opening_yes_or_no(tokens: Sequence[Token], opener: Token) -> Sequence[
     return tokens[place + 2 :] if is_opening else tokens
 
 
-def _read_polarity_of_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
+def _read_polarity_of_best_clause(
+    tokens: Sequence[Token], question: YesNoQuestion, domain: Domain
+) -> PolarityReading:
     """Return the yes or no of the clause that shares most words with the question."""
-    clauses = _split_clauses(tokens)
+    clauses = _split_sentences_without_questions(tokens)
     statements = [
         statement
         for clause in clauses
@@ -214,7 +224,7 @@ def _read_polarity_of_clauses(tokens: Sequence[Token], question: YesNoQuestion, 
     return PolarityReading(Polarity.OPEN, tuple(clause.token for clause in best[:4]))
 
 
-def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
+def _split_sentences_without_questions(tokens: Sequence[Token]) -> list[list[Token]]:
     """Split a text into sentences. A question before a sentence is omitted: "Compulsory?" in "Compulsory? No."."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
@@ -248,7 +258,7 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
             and not _is_verb_of_purpose(keys, place)
             and not _is_verb_about_part(keys, place)
-            and not _is_auxiliary(keys, place)
+            and not _is_auxiliary_have(keys, place)
         )
         forbidden = may and _is_forbidding_word(keys, place)
         if (
@@ -259,7 +269,7 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
             continue
         behind = keys[place + 1 : place + 1 + _BEHIND]
         negated = bool(NEGATIONS & set(before)) or _is_negated_behind(token.key, behind, forbidden=forbidden)
-        overlap = len(question.topic & set(collect_topic_words(clause)))
+        overlap = len(question.topic & set(convert_to_comparable_words(clause)))
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
@@ -278,7 +288,7 @@ def _is_verb_about_part(keys: Sequence[str], place: int) -> bool:
     return is_aside or (place > 1 and keys[place - 1] in {"that", "which", "who"})
 
 
-def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
+def _is_auxiliary_have(keys: Sequence[str], place: int) -> bool:
     """Whether the word is an auxiliary "have", as in "have dropped off", "has been" and "has to"."""
     following = keys[place + 1] if place + 1 < len(keys) else ""
     return keys[place] in _HAVE and (following in {"been", "to"} or following.endswith("ed"))
@@ -324,12 +334,14 @@ _UNSTATED_CHARACTERS = 600
 
 _MAX_BARE_WORDS: Final = 3
 """Maximum number of words of a gold that is a plain yes or no."""
-_LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
+_LIMITS: Final = LIMITS - split_into_word_keys("without otherwise instead")
 """Words that add a condition. "Without" is not included: "Yes, without a ticket" is a plain answer."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
-def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
+def has_condition_beyond_plain_gold(
+    golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN
+) -> bool:
     """Whether the gold is a plain yes or no, and the first sentence of the reply adds a condition."""
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
@@ -340,19 +352,19 @@ def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, loca
         or any(len(gold.split()) > _MAX_BARE_WORDS for gold in golds)
     ):
         return False
-    for sentence in _split_clauses(scan_reply(reply, locale).reader.tokens):
+    for sentence in _split_sentences_without_questions(scan_reply_without_citations(reply, locale).reader.tokens):
         keys = frozenset(token.key for token in sentence)
         if keys - _ANSWERS:
             return bool(keys & _LIMITS)
     return False
 
 
-_EXCEPTIONS: Final = parse_keys("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
+_EXCEPTIONS: Final = split_into_word_keys("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
 
 
 def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
     """Whether each gold has a word such as "only" or "except", and the reply has none of these words."""
-    keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
+    keys = frozenset(token.key for token in scan_reply_without_citations(reply, locale).reader.tokens)
     limits = [
         frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
     ]
@@ -364,7 +376,7 @@ _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5
-_WITHOUT: Final = parse_keys("without बिना bina")
+_WITHOUT: Final = split_into_word_keys("without बिना bina")
 """Words that may reverse the answer. For "Can I come without a ticket?", "You need no ticket" means yes."""
 
 
@@ -375,7 +387,7 @@ def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
     return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
 
 
-_BUT: Final = parse_keys("but however though must has need aber lekin par लेकिन")
+_BUT: Final = split_into_word_keys("but however though must has need aber lekin par लेकिन")
 """Words that limit an answer, like "only" in a gold."""
 
 
@@ -398,7 +410,7 @@ def compare_with_gold_polarity(
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
-    scan = scan_reply(reply, locale)
+    scan = scan_reply_without_citations(reply, locale)
     tokens = scan.reader.tokens
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None and _UNSTATED.search(scan.normalised.text[:_UNSTATED_CHARACTERS].lower()):
@@ -417,14 +429,18 @@ def compare_with_gold_polarity(
         return PolarityFinding(None, UNCLEAR)
     if reply_opening is None:
         clause = {
-            token.key for sentence in _split_clauses(tokens) if reading.tokens[0] in sentence for token in sentence
+            token.key
+            for sentence in _split_sentences_without_questions(tokens)
+            if reading.tokens[0] in sentence
+            for token in sentence
         }
         if _ONLY & clause:
             return PolarityFinding(None, CONDITION)
         if not agrees and (
             LIMITS & clause
             or (_BUT & clause and LIMITS & {t.key for gold in golds for t in scan_gold(gold, locale).reader.tokens})
-            or _collect_gold_stems(golds, question, asked, domain, locale) & collect_word_stems(tokens)
+            or _collect_stems_only_in_golds(golds, question, asked, domain, locale)
+            & collect_content_word_stems(tokens)
         ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))
@@ -432,7 +448,7 @@ def compare_with_gold_polarity(
     return PolarityFinding(agrees, reason, reading.tokens)
 
 
-def _collect_gold_stems(
+def _collect_stems_only_in_golds(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
     """Return the stems of words that only the golds contain.
@@ -440,8 +456,8 @@ def _collect_gold_stems(
     A reply with such a word may agree with the gold: "Pay in cash" with "No, cash only".
     """
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
-    own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
-    return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain
+    own = frozenset[str]().union(*(collect_stems_without_quantities(text, domain, locale) for text in golds))
+    return own - collect_content_word_stems(scan_gold(question, locale).reader.tokens) - plain
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:

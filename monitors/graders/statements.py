@@ -14,16 +14,18 @@ from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS
-from monitors.facts.text import END, parse_keys
+from monitors.facts.text import END, split_into_word_keys
 
-YES_WORDS = parse_keys("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
-NO_WORDS = parse_keys("no nope nahi nahin नहीं ना नही")
-FILLERS = parse_keys("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '")
+YES_WORDS = split_into_word_keys(
+    "yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly"
+)
+NO_WORDS = split_into_word_keys("no nope nahi nahin नहीं ना नही")
+FILLERS = split_into_word_keys("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '")
 
-_OUTSIDE = parse_keys("बाहर bahar")
+_OUTSIDE = split_into_word_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
 """Pairs of words that mean "out of". After a word for cover, they exclude something: "cover se bahar"."""
-_OF_A_PLACE = parse_keys("के ke")
+_OF_A_PLACE = split_into_word_keys("के ke")
 
 
 def is_excluding_word(key: str, before: str, domain: Domain) -> bool:
@@ -35,51 +37,57 @@ def is_excluding_word(key: str, before: str, domain: Domain) -> bool:
 
 
 PREDICATES: dict[str, frozenset[str]] = {
-    "have": parse_keys("have has having there any exist exists apply applies applied applicable lagu लागू"),
-    "available": parse_keys("available availed avail uplabdh उपलब्ध"),
-    "allow": parse_keys(
+    "have": split_into_word_keys(
+        "have has having there any exist exists apply applies applied applicable lagu लागू"
+    ),
+    "available": split_into_word_keys("available availed avail uplabdh उपलब्ध"),
+    "allow": split_into_word_keys(
         "allow allows allowed permit permits permitted possible can may able sakta sakte sakti सकता सकते सकती"
     ),
-    "need": parse_keys(
+    "need": split_into_word_keys(
         "need needs needed require requires required mandatory compulsory must zaroori jaruri जरूरी चाहिए chahiye"
     ),
-    "eligible": parse_keys("eligible qualify qualifies entitled ineligible"),
-    "limit": parse_keys("cap capped caps limit limited limits restricted restriction seema सीमा"),
-    "offer": parse_keys("offer offers offered provide provides provided give gives"),
+    "eligible": split_into_word_keys("eligible qualify qualifies entitled ineligible"),
+    "limit": split_into_word_keys("cap capped caps limit limited limits restricted restriction seema सीमा"),
+    "offer": split_into_word_keys("offer offers offered provide provides provided give gives"),
 }
 """Groups of words that answer a question with yes. A group counts only if the question has one of its words."""
 
-NEGATIONS = parse_keys(
+NEGATIONS = split_into_word_keys(
     "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
     "न ना nahi nahin nhi na"
 )
-NEGATIONS_BEHIND = parse_keys("नहीं नही nahi nahin nhi")
+NEGATIONS_BEHIND = split_into_word_keys("नहीं नही nahi nahin nhi")
 """Hindi negations, which come after the verb: कवर नहीं है."""
 
-MODALS = parse_keys("can could may might must able")
+MODALS = split_into_word_keys("can could may might must able")
 """English words with a negation directly after them: "you may not", "they can no longer"."""
-FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
+FORBIDS = split_into_word_keys(
+    "cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित"
+)
 """Single words that forbid an action."""
 SPEAKERS = frozenset({"i", "we"})
 """Words after which "cannot" is not an answer: "I cannot say", "we cannot help"."""
 
-LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
+LATER = split_into_word_keys("until till unless before first initial during within तक पहले pehle tak")
 """Words that limit the time of a "no": "not until 24 months"."""
 
-LIMITS = parse_keys(
+LIMITS = split_into_word_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
 )
 """Words that add a condition to an answer: "Only with an adult" is neither a plain yes nor a plain no."""
 
-STOP_WORDS = parse_keys(
+STOP_WORDS = split_into_word_keys(
     "is are was were does do did can could will would has have had should may the a an of for in on under "
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
     "का की में से what which how when where who much many long your you"
 )
 """Words that never belong to the topic of a question."""
 
-OPENERS = parse_keys("is are was were does do did can could will would has have had should may am kya क्या")
-QUESTION_WORDS = parse_keys(
+OPENERS = split_into_word_keys(
+    "is are was were does do did can could will would has have had should may am kya क्या"
+)
+QUESTION_WORDS = split_into_word_keys(
     "what which how when where who why whose kitna kitne kitni kaun kab kahan कितना कितने कितनी कौन कब कहां"
 )
 
@@ -100,7 +108,7 @@ _LOOK_BACK = (
     ("prior",),
 )
 _LOOK_BACK_FIRST = frozenset(words[0] for words in _LOOK_BACK)
-_REFERENCES = parse_keys(
+_REFERENCES = split_into_word_keys(
     "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
     "chapter line lines version ticket build commit port धारा पृष्ठ खंड"
 )
@@ -158,7 +166,7 @@ class _Side(NamedTuple):
     beyond_joint: bool
 
 
-_JOINTS = parse_keys("and but while whereas , और aur लेकिन lekin जबकि जबकि")
+_JOINTS = split_into_word_keys("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
 def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
@@ -189,10 +197,10 @@ def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
     return False
 
 
-_BEFORE = parse_keys("prior before preceding previous advance पहले pehle पूर्व")
+_BEFORE = split_into_word_keys("prior before preceding previous advance पहले pehle पूर्व")
 
 
-def has_time_before_event(reader: NumberReader) -> bool:
+def has_word_for_before(reader: NumberReader) -> bool:
     """Whether a text contains a word such as "before" or "prior"."""
     return any(token.key in _BEFORE for token in reader.tokens)
 
@@ -207,7 +215,7 @@ def is_document_reference(reader: NumberReader, reading: QuantityReading) -> boo
     return before.key in _REFERENCES
 
 
-def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
+def is_quantity_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``. "Not more than 24 months" is a bound."""
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
@@ -231,10 +239,10 @@ def is_always_open_negated(reader: NumberReader, reading: QuantityReading) -> bo
 _OPEN_REACH = 4
 """Maximum number of words between a negation and "24/7": "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
-_NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
-_IS_BEHIND = parse_keys("है हैं hai hain")
-_PER = parse_keys("per प्रति")
-_LIMITS = parse_keys("up upto to within at most least maximum minimum of a the")
+_NOT_BEHIND = split_into_word_keys("नहीं nahi nahin nhi")
+_IS_BEHIND = split_into_word_keys("है हैं hai hain")
+_PER = split_into_word_keys("per प्रति")
+_LIMITS = split_into_word_keys("up upto to within at most least maximum minimum of a the")
 
 
 def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> bool:
@@ -261,14 +269,14 @@ def is_limit_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     return after[0] in {"तक", "tak"} and after[1] in _NOT_BEHIND and after[2] in _IS_BEHIND
 
 
-FUNCTION_WORDS = parse_keys(
+FUNCTION_WORDS = split_into_word_keys(
     "the a an is are was were be will would shall of for in on to and or with from at by as this that it "
     "its there has have had does do not only also actually really so then in fact however but you your we "
     "our they their must may can है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur "
     "yeh woh ye wo"
 )
-_AGES = parse_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
-_RATES = parse_keys("per a an each every / प्रति हर har")
+_AGES = split_into_word_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
+_RATES = split_into_word_keys("per a an each every / प्रति हर har")
 """Words that make the next unit a rate: "how many claims a year"."""
 
 

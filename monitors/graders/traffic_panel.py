@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from monitors.facts.citations import find_citations, has_only_sources
+from monitors.facts.citations import find_citations, is_unrequested_source_list
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify_language
 from monitors.facts.refusals.detect import classify_refusal
 from monitors.graders.base import Grader, GraderSettings, abstain_as_not_needed
-from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
+from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words_for_language
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.triage import build_triage_graders
 from monitors.records.base import Language
@@ -74,7 +74,7 @@ class TrafficPanel:
             return (*self._always, *self._reports)
         states = any(character.isdigit() for character in turn.reply_text) and not turn.is_question
         cites: tuple[Grader, ...] = (self._citations,) if states or turn.citations else ()
-        speaks: tuple[Grader, ...] = (self._language,) if _has_language(turn) else ()
+        speaks: tuple[Grader, ...] = (self._language,) if _has_enough_user_words(turn) else ()
         return (*self._always, *cites, *speaks)
 
     def shows_citations(self, conversation: Conversation) -> bool:
@@ -94,20 +94,22 @@ class TrafficPanel:
             if not has_answer(turn):
                 continue
             gradable |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
-            for kind, start, detail in self._find_census_failures_in_reply(turns, number, gradable):
+            for kind, start, detail in self._find_failures_and_graded_kinds(turns, number, gradable):
                 findings.setdefault(kind, CensusFinding(number, start, detail))
         if not has_answer(turns[-1]):
             findings[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
         return CensusOfOne(frozenset(gradable), findings)
 
-    def _find_census_failures_in_reply(
+    def _find_failures_and_graded_kinds(
         self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
     ) -> list[tuple[CensusKind, int, str]]:
         turn, findings = turns[number], list[tuple[CensusKind, int, str]]()
         reply, asked = turn.reply_text, turn.user_text
-        leaks = self._disclosure.find_leaks(reply, [earlier_turn.user_text for earlier_turn in turns[: number + 1]])
+        leaks = self._disclosure.find_leaks_not_from_user(
+            reply, [earlier_turn.user_text for earlier_turn in turns[: number + 1]]
+        )
         if leaks:
-            findings.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.format_leaks(leaks)))
+            findings.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.format_leak_counts(leaks)))
         error = find_error_leak(reply, asked)
         if error is not None:
             findings.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
@@ -119,7 +121,7 @@ class TrafficPanel:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
             findings.append((CensusKind.REFUSAL, refusal.start, "it declined"))
-        if _has_language(turn) and has_enough_words(reply):
+        if _has_enough_user_words(turn) and has_enough_words_for_language(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify_language(asked)
             is_known = Language.OTHER not in {spoken, wanted}
@@ -130,8 +132,8 @@ class TrafficPanel:
 
 def has_answer(turn: Turn) -> bool:
     """Whether a reply has text besides the sources that the application lists below each of its answers."""
-    return bool(turn.reply_text.strip()) and not has_only_sources(turn.reply_text, turn.user_text)
+    return bool(turn.reply_text.strip()) and not is_unrequested_source_list(turn.reply_text, turn.user_text)
 
 
-def _has_language(turn: Turn) -> bool:
+def _has_enough_user_words(turn: Turn) -> bool:
     return len(turn.user_text.split()) >= MIN_TOKENS

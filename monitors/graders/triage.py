@@ -14,7 +14,7 @@ from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.facts.source_files import compute_agreement, to_canonical_path
-from monitors.facts.tool_calls import collect_calls, find_repeated_calls
+from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_calls
 from monitors.facts.triage_report import fold_case, has_keyword, read_report
 from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
 from monitors.plural import plural
@@ -70,10 +70,10 @@ class ReportFormGrader(TriageGrader):
             return give_verdict(self, FailureKind.FORMAT, "the report has no root cause and no fix")
         own = [
             word
-            for word in _list_terms(_join_explanation(report))
+            for word in _list_longer_words(_join_cause_and_fix(report))
             if word not in _list_issue_terms(task.issue.title_and_body)
         ]
-        if len(own) < MIN_TOKENS and len(_list_terms(_join_explanation(report))) > 2 * MIN_TOKENS:
+        if len(own) < MIN_TOKENS and len(_list_longer_words(_join_cause_and_fix(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report only repeats the issue")
         return give_verdict(self, None, "the report has its own cause or fix")
 
@@ -205,7 +205,7 @@ class StepsGrader(TriageGrader):
             return abstain(self, "Lookout did not see all steps, because the agent's event stream ended early")
         kind = None if taken <= most else FailureKind.INEFFICIENT
         best = f"; {shortest} are enough" if shortest and evidence.hops else ""
-        again = len(find_repeated_calls(collect_calls(evidence.steps)))
+        again = len(find_repeated_calls(collect_calls_with_known_arguments(evidence.steps)))
         reason = (
             f"{plural(taken, 'hop' if evidence.hops else 'step')}, at most {most}{best}"
             + (f", {again} of them repeat an earlier one" if again and not evidence.hops else "")
@@ -284,14 +284,14 @@ def _contains_stated_keyword(word: str, folded: str) -> bool:
     return has_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 
 
-def _join_explanation(report: TriageReport) -> str:
+def _join_cause_and_fix(report: TriageReport) -> str:
     return f"{report.root_cause or ''} {report.recommended_fix or ''}"
 
 
-def _list_terms(text: str) -> list[str]:
+def _list_longer_words(text: str) -> list[str]:
     return re.findall(r"\w{3,}", fold_case(text))
 
 
 @lru_cache(maxsize=8)
 def _list_issue_terms(text: str) -> frozenset[str]:
-    return frozenset(_list_terms(text))
+    return frozenset(_list_longer_words(text))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from monitors.facts.quantities.other_languages import DENIALS
-from monitors.facts.text import parse_keys, to_word_key
+from monitors.facts.text import split_into_word_keys, to_word_key
 
 MIN_TOKENS: Final = 3
 """Minimum number of words of a gold. A reply may contain a shorter gold ("24", "Nein") by chance."""
@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
 """Maximum number of words between the gold and a negation before the gold, and after the gold."""
 _MAX_READ_CHARACTERS = 20_000
-_NEGATIONS: Final = DENIALS | parse_keys(
+_NEGATIONS: Final = DENIALS | split_into_word_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
 )
 
@@ -30,7 +30,7 @@ class _Sentence(NamedTuple):
     places: tuple[tuple[int, int], ...]
 
 
-def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple[int, int] | None:
+def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple[int, int] | None:
     """Return the first span of a gold in a reply, in code points, or ``None``.
 
     Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that

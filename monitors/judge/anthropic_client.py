@@ -15,7 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
-from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
+from monitors.judge.model import (
+    JudgePrompt,
+    ModelReply,
+    Stop,
+    Usage,
+    add_estimated_usage_if_missing,
+    parse_usage_counts,
+)
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
@@ -80,7 +87,7 @@ def _parse_usage(message: Any) -> Usage:
     written = getattr(used, "cache_creation_input_tokens", None) or 0
     hour = getattr(getattr(used, "cache_creation", None), "ephemeral_1h_input_tokens", None) or 0
     is_counted_not_estimated = isinstance(written, int) and isinstance(hour, int)
-    return read_usage(
+    return parse_usage_counts(
         input_tokens=getattr(used, "input_tokens", None),
         output_tokens=getattr(used, "output_tokens", None),
         cache_write_5m_tokens=max(0, written - hour) if is_counted_not_estimated else None,
@@ -90,7 +97,7 @@ def _parse_usage(message: Any) -> Usage:
     )
 
 
-def parse_outcome(entry: Any) -> ModelReply | GradingError:
+def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
     """Return the reply, or the error, for one prompt of a batch."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
@@ -168,14 +175,16 @@ class AnthropicJudge:
             self._retry_policy,
             provider=self._model,
         )
-        return estimate_usage(reply, prompt)
+        return add_estimated_usage_if_missing(reply, prompt)
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
         """Submit a batch and return its id."""
         requests = [{"custom_id": p.id, "params": self._build_request(p, self._batch_cache_ttl)} for p in prompts]
 
         async def attempt() -> str:
-            batch = await _call_api(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
+            batch = await _call_api_with_translated_errors(
+                lambda: self._sdk.messages.batches.create(requests=requests)
+            )  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
             return str(getattr(batch, "id", "") or raise_for_missing_message(batch))
 
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
@@ -184,7 +193,7 @@ class AnthropicJudge:
         """Whether the batch has ended. Then its replies can be collected."""
 
         async def attempt() -> bool:
-            batch = await _call_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
+            batch = await _call_api_with_translated_errors(lambda: self._sdk.messages.batches.retrieve(batch_id))
             return (getattr(batch, "processing_status", None) or raise_for_missing_message(batch)) == "ended"
 
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
@@ -194,16 +203,16 @@ class AnthropicJudge:
 
         async def collect_results() -> dict[str, ModelReply | GradingError]:
             results = await self._sdk.messages.batches.results(batch_id)
-            return {item.custom_id: parse_outcome(item) async for item in results}
+            return {item.custom_id: parse_batch_outcome(item) async for item in results}
 
         return await retry_until_deadline(
-            lambda: _call_api(collect_results), self._retry_policy, provider=self._model
+            lambda: _call_api_with_translated_errors(collect_results), self._retry_policy, provider=self._model
         )
 
     async def cancel(self, batch_id: str) -> None:
         """Cancel the prompts of a batch that have not started."""
         try:
-            await _call_api(lambda: self._sdk.messages.batches.cancel(batch_id))
+            await _call_api_with_translated_errors(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
             return
 
@@ -241,10 +250,10 @@ def _load_sdk() -> None:
 
 
 async def _request_reply_once(call: Any) -> ModelReply:
-    return parse_reply(await _call_api(call))
+    return parse_reply(await _call_api_with_translated_errors(call))
 
 
-async def _call_api(call: Any) -> Any:
+async def _call_api_with_translated_errors(call: Any) -> Any:
     """Return the result of ``call``. SDK errors become errors of Lookout with the status and kind only."""
     import anthropic  # loaded by now
 

@@ -15,7 +15,7 @@ from monitors.errors import GradingError
 from monitors.judge.canaries import Canary
 from monitors.judge.consensus import JudgeCase
 from monitors.judge.judge import Judge, JudgedGroup, build_canary_case
-from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId, estimate_usage
+from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId, add_estimated_usage_if_missing
 from monitors.judge.prompt import RenderedPrompt
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -40,7 +40,7 @@ class BatchReplies(Record):
     missing: tuple[str, ...] = ()
 
 
-async def collect_batch_replies(
+async def submit_and_collect_batches(
     model: BatchModel,
     prompts: Sequence[JudgePrompt],
     poll_policy: BatchPollPolicy,
@@ -55,7 +55,7 @@ async def collect_batch_replies(
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
-    for portion in _split_prompts(prompts):
+    for portion in _split_prompts_into_batches(prompts):
         try:
             results = await _run_batch(model, portion, poll_policy, monotonic, pause)
         except GradingError as error:
@@ -64,7 +64,7 @@ async def collect_batch_replies(
         for prompt in portion:
             reply = results.get(prompt.id)
             if isinstance(reply, ModelReply):
-                replies[prompt.id] = estimate_usage(reply, prompt)
+                replies[prompt.id] = add_estimated_usage_if_missing(reply, prompt)
         missing += [str(reason) for reason in results.values() if isinstance(reason, GradingError)]
     return BatchReplies(replies=replies, missing=tuple(dict.fromkeys(missing)))
 
@@ -103,7 +103,7 @@ async def _has_ended(model: BatchModel, batch: str) -> bool:
         return False
 
 
-def _split_prompts(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ...]]:
+def _split_prompts_into_batches(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ...]]:
     portions: list[tuple[JudgePrompt, ...]] = []
     current: list[JudgePrompt] = []
     size = 0
@@ -152,7 +152,7 @@ async def judge_by_batch(
         for number, group in enumerate(groups)
     ]
     prompts = _build_prompts(judge, groups, canaries)
-    batch = await _collect_first_replies(judge, prompts, poll_policy, monotonic, pause)
+    batch = await _request_first_opinions_by_batch(judge, prompts, poll_policy, monotonic, pause)
     judged = [
         await judge.judge_group(group, group_canaries, prompts=prompts, replies=batch.replies)
         for group, group_canaries in zip(groups, canaries, strict=True)
@@ -170,7 +170,7 @@ def _build_prompts(
     }
 
 
-async def _collect_first_replies(
+async def _request_first_opinions_by_batch(
     judge: Judge,
     rendered_prompts: dict[RequestId, RenderedPrompt],
     poll_policy: BatchPollPolicy,
@@ -180,7 +180,7 @@ async def _collect_first_replies(
     first = judge.members[0]
     if not isinstance(first.model, BatchModel):
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
-    prompts = first.select_affordable([rendered.prompt for rendered in rendered_prompts.values()])
-    batch = await collect_batch_replies(first.model, prompts, poll_policy, monotonic=monotonic, pause=pause)
+    prompts = first.select_affordable_prompts([rendered.prompt for rendered in rendered_prompts.values()])
+    batch = await submit_and_collect_batches(first.model, prompts, poll_policy, monotonic=monotonic, pause=pause)
     first.add_unread_replies(batch.replies.values())
     return batch

@@ -171,13 +171,13 @@ def check_graders(
     for grade in reviewed:
         grades[grade.target, grade.grader, grade.version].append(grade)
     return tuple(
-        _check_grader(count, grades.get((count.target, count.grader, count.version), []))
+        _compare_grader_with_people(count, grades.get((count.target, count.grader, count.version), []))
         for count in sorted(verdict_counts, key=lambda count: (count.target, count.grader, count.version))
         if count.lineage is None
     )
 
 
-def _check_grader(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> GraderCheck:
+def _compare_grader_with_people(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> GraderCheck:
     return GraderCheck(
         target=count.target,
         grader=count.grader,
@@ -220,7 +220,7 @@ def calibrate(
         if count.lineage is not None and count.aspect is Aspect.FACTUAL_MATCH:
             graded[count.target, count.lineage].append(count)
     calibrations = [
-        _calibrate_judge(
+        _compare_judge_with_people(
             *judge,
             by_judge.get(judge, []),
             sum(count.passed for count in counts),
@@ -278,7 +278,7 @@ class RatingCalibration(Record):
         )
 
 
-def calibrate_ratings(
+def compare_ratings_with_people(
     reviewed: Sequence[ReviewedRating], rating_counts: Sequence[RatingCount]
 ) -> tuple[RatingCalibration, ...]:
     """Compare the ratings of each judge of each target with people's. The judge with the most reviews comes first.
@@ -289,12 +289,13 @@ def calibrate_ratings(
     for rating in reviewed:
         by_judge[rating.target, rating.lineage].append(rating)
     calibrations = [
-        _calibrate_rating(count, by_judge.get((count.target, count.lineage), [])) for count in rating_counts
+        _compare_judge_ratings_with_people(count, by_judge.get((count.target, count.lineage), []))
+        for count in rating_counts
     ]
     return tuple(sorted(calibrations, key=lambda rating: (-rating.reports, rating.target, rating.lineage.model)))
 
 
-def _calibrate_rating(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibration:
+def _compare_judge_ratings_with_people(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibration:
     reports = frozenset(pair.answer_id for pair in pairs)
     return RatingCalibration(
         target=count.target,
@@ -314,7 +315,7 @@ _RATINGS = 5
 _MAX_DIFFERENCE = _RATINGS - 1
 
 
-def _compute_weight(rating: ReviewedRating) -> float:
+def _compute_sampling_weight(rating: ReviewedRating) -> float:
     """Return the weight of a rating: 1 / (sampling probability of the report * number of its raters)."""
     return 1 / (rating.inclusion_probability * rating.people)
 
@@ -325,7 +326,7 @@ def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
     The counts are scaled to Kish's effective sample size.
     """
     cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
-    weights = [_compute_weight(pair) for pair in pairs]
+    weights = [_compute_sampling_weight(pair) for pair in pairs]
     scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0
     for pair, weight in zip(pairs, weights, strict=True):
         cells[pair.judge - 1][pair.person - 1] += weight * scale
@@ -336,13 +337,14 @@ def _compute_mean_difference(
     pairs: Sequence[ReviewedRating], measure: Callable[[float], float], *, min_difference: float
 ) -> RateInterval:
     rated = [
-        Rated(measure(pair.judge - pair.person), pair.answer_id.case_id, _compute_weight(pair)) for pair in pairs
+        Rated(measure(pair.judge - pair.person), pair.answer_id.case_id, _compute_sampling_weight(pair))
+        for pair in pairs
     ]
     estimate = compute_rating_mean(rated, lowest=min_difference, highest=_MAX_DIFFERENCE)
     return RateInterval(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
-def _calibrate_judge(
+def _compare_judge_with_people(
     target: str, lineage: JudgeLineage, answers: Sequence[ReviewedAnswer], passed: int, judged: int
 ) -> Calibration:
     counts = compute_effective_counts(

@@ -23,7 +23,7 @@ from monitors.mutations.mutants import (
     MISPLACED,
     Mutant,
     MutationOperator,
-    build_contradictions,
+    build_contradicting_mutants,
     build_right_reply,
     build_wrong_place_mutant,
     format_source_tag,
@@ -92,7 +92,7 @@ class CanaryReport(Record):
         )
 
 
-def count_canaries(answers: int, *, batch_size: int, canaries: int) -> int:
+def compute_canary_count(answers: int, *, batch_size: int, canaries: int) -> int:
     """Return the number of canaries for a batch with ``answers`` answers.
 
     A full batch has ``canaries`` canaries. A smaller batch has fewer, but at least two.
@@ -111,7 +111,9 @@ MAX_TRIED_CASES = 60
 """Maximum number of cases that are tried for a canary of one kind. If no case fits, the kind is skipped."""
 
 
-def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] = ()) -> tuple[Canary, ...]:
+def build_exam_canaries(
+    cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] = ()
+) -> tuple[Canary, ...]:
     """Return the canaries of the first batch of a run.
 
     They are one wrong canary of each kind, one that plainly contradicts its gold, and three right canaries.
@@ -122,7 +124,7 @@ def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] =
     )
     wrong = [*filter(None, misplaced_canaries), _build_contradicting_canary(shuffled[-1], seed)]
     if steering:
-        wrong[0] = _add_steering(wrong[0], steering[int(_hash_parts(seed), 16) % len(steering)])
+        wrong[0] = _append_steering_sentence(wrong[0], steering[int(_hash_parts(seed), 16) % len(steering)])
     canaries = [
         *wrong,
         *(_build_right_canary(shuffled[number % len(shuffled)], seed) for number in range(EXAM_RIGHT_CANARIES)),
@@ -160,7 +162,9 @@ def make_canaries(
             _build_misplaced_canary(shuffled, number, operators, seed) if operators else None
         ) or _build_contradicting_canary(case, seed)
         if nth % 2 == (0 if steering else 1):
-            wrong = _add_steering(wrong, sentences[int(_hash_parts(seed, str(number)), 16) % len(sentences)])
+            wrong = _append_steering_sentence(
+                wrong, sentences[int(_hash_parts(seed, str(number)), 16) % len(sentences)]
+            )
         made.append(wrong)
     return tuple(sorted(_deduplicate(made), key=lambda canary: _hash_parts(seed, canary.id)))
 
@@ -199,12 +203,18 @@ def evaluate_canaries(
 
 
 def _build_right_canary(case: GoldCase, seed: str) -> Canary:
-    return Canary(id=_build_id(seed, case, "right"), case=case, answer=_strip_source(build_right_reply(case), case))
+    return Canary(
+        id=_build_canary_id(seed, case, "right"),
+        case=case,
+        answer=_strip_source_if_not_expected(build_right_reply(case), case),
+    )
 
 
 def _build_contradicting_canary(case: GoldCase, seed: str) -> Canary:
     return _build_canary(
-        min(build_contradictions(case), key=lambda mutant: _hash_parts(seed, case.id, mutant.operator)), case, seed
+        min(build_contradicting_mutants(case), key=lambda mutant: _hash_parts(seed, case.id, mutant.operator)),
+        case,
+        seed,
     )
 
 
@@ -225,15 +235,15 @@ def _build_misplaced_canary(
 
 
 def _build_canary(mutant: Mutant, case: GoldCase, seed: str) -> Canary:
-    answer = _strip_source(mutant.reply, case)
-    return Canary(id=_build_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator)
+    answer = _strip_source_if_not_expected(mutant.reply, case)
+    return Canary(id=_build_canary_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator)
 
 
-def _add_steering(canary: Canary, sentence: str) -> Canary:
+def _append_steering_sentence(canary: Canary, sentence: str) -> Canary:
     return canary.model_copy(update={"answer": f"{canary.answer}\n\n{sentence}", "steered": True})
 
 
-def _strip_source(reply: str, case: GoldCase) -> str:
+def _strip_source_if_not_expected(reply: str, case: GoldCase) -> str:
     """Return the reply. Its source is removed if the case expects no source."""
     return reply if case.expected_citation else reply.removesuffix(format_source_tag(case))
 
@@ -243,7 +253,7 @@ def _deduplicate(canaries: Sequence[Canary]) -> Sequence[Canary]:
     return list({canary.id: canary for canary in canaries}.values())
 
 
-def _build_id(seed: str, case: GoldCase, answer: str) -> str:
+def _build_canary_id(seed: str, case: GoldCase, answer: str) -> str:
     return f"c{_hash_parts(seed, case.id, answer)[:31]}"
 
 

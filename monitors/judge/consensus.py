@@ -94,7 +94,9 @@ class Undecided(Record):
     asked: int
 
 
-def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
+def find_second_opinion_reasons(
+    first: Opinion, *, severity: Severity, rules: Finding
+) -> frozenset[SecondOpinionReason]:
     """Return the reasons why the first opinion is not enough. Empty if one opinion is enough.
 
     ``rules`` is the result of the graders without a model on the facts.
@@ -124,7 +126,7 @@ def is_next_opinion_necessary(
     return bool(doubts) and max(votes.values()) < QUORUM
 
 
-def decide_case(
+def combine_judge_opinions(
     opinions: Sequence[Opinion],
     doubts: frozenset[SecondOpinionReason],
     *,
@@ -158,16 +160,16 @@ def decide_case(
         passed=passed,
         score=speaker.verdict.score,
         rubric=min(opinion.verdict.rubric for opinion in winners),
-        failure_kinds=() if passed else _rank_kinds(failing),
+        failure_kinds=() if passed else _rank_failure_kinds(failing),
         speaker=speaker,
-        criteria=_combine_criteria(winners),
+        criteria=_find_lowest_score_per_criterion(winners),
         asked=asked,
         disagreement=_describe_disagreement(passing, failing),
         unconfirmed=not passed and is_single_failure and (severity is Severity.CRITICAL or bool(doubts)),
     )
 
 
-def _combine_criteria(winners: Sequence[Opinion]) -> CriteriaReading:
+def _find_lowest_score_per_criterion(winners: Sequence[Opinion]) -> CriteriaReading:
     """Return the lowest answer to each criterion. If no judge answered the criteria, return the problem."""
     ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
     answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
@@ -175,7 +177,7 @@ def _combine_criteria(winners: Sequence[Opinion]) -> CriteriaReading:
     return CriteriaReading(criteria=lowest) if lowest else ranked[0]
 
 
-def _rank_kinds(failing: Sequence[Opinion]) -> tuple[FailureKind, ...]:
+def _rank_failure_kinds(failing: Sequence[Opinion]) -> tuple[FailureKind, ...]:
     counted = Counter(kind for opinion in failing for kind in opinion.verdict.failure_kinds)
     return tuple(kind for kind, _ in counted.most_common())
 

@@ -62,13 +62,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 
 
-def _build_pattern(words: str) -> str:
+def _build_family_pattern(words: str) -> str:
     return rf"(?<![a-z])(?:{'|'.join(words.split())})(?=[^a-z]|$)"
 
 
 FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
-    for family, pattern in (*((family, _build_pattern(words)) for family, words in _WORDS), *_PATTERNS)
+    for family, pattern in (*((family, _build_family_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
 """The families, each with a pattern that finds the family in a lower-case model id."""
 
@@ -163,7 +163,7 @@ def require_other_family(
     if not judge:
         raise ConfigError(
             f"the family of the judge's model {judge_model!r} is unknown, so it may be the target's own family. "
-            f"Choose one of {accepted}, or set its family under [judge.families]: {_format_example(judge_model)}"
+            f"Choose one of {accepted}, or set its family under [judge.families]: {_format_family_setting_example(judge_model)}"
         )
     if target_family is None and target_model is None:
         raise ConfigError(
@@ -176,7 +176,7 @@ def require_other_family(
         if not families:
             raise ConfigError(
                 f"{target} answers with {name!r}, whose family is unknown. Set model_family of {target} to one of "
-                f"{accepted}, or set the family under [judge.families]: {_format_example(name)}"
+                f"{accepted}, or set the family under [judge.families]: {_format_family_setting_example(name)}"
             )
         if judge & families:
             raise ConfigError(_describe_conflict(judge_model, target, name, judge & families))
@@ -196,6 +196,6 @@ def _is_in_additions(model: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern.strip().lower()) for pattern in patterns)
 
 
-def _format_example(model: str) -> str:
+def _format_family_setting_example(model: str) -> str:
     family = "-".join(_PARTS.findall(model.lower())[:1]) or "house"
     return f"{family} = [{model.strip().lower()!r}]".replace("'", '"')

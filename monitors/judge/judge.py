@@ -22,10 +22,10 @@ from monitors.errors import BudgetReached, ConfigError, GradingError, VerdictUnr
 from monitors.judge.canaries import (
     Canary,
     CanaryReport,
-    count_canaries,
+    build_exam_canaries,
+    compute_canary_count,
     evaluate_canaries,
     make_canaries,
-    make_exam,
 )
 from monitors.judge.consensus import (
     Cost,
@@ -37,8 +37,8 @@ from monitors.judge.consensus import (
     Ruling,
     SecondOpinionReason,
     build_cost,
-    decide_case,
-    find_doubts,
+    combine_judge_opinions,
+    find_second_opinion_reasons,
     is_next_opinion_necessary,
 )
 from monitors.judge.families import require_other_family
@@ -48,12 +48,12 @@ from monitors.judge.prompt import (
     RUBRIC_VERSION,
     RenderedPrompt,
     Task,
-    build_prompt,
-    build_subject,
+    build_judge_prompt,
+    build_subject_for_judge,
     load_instructions,
 )
 from monitors.judge.settings import JudgeSettings
-from monitors.judge.verdict import CriteriaReading, read_criteria, read_verdict
+from monitors.judge.verdict import CriteriaReading, parse_and_validate_criteria, parse_and_validate_verdict
 from monitors.plural import plural
 from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
@@ -84,7 +84,7 @@ class Account:
         Raises `BudgetReached` if this would exceed the budget.
         """
         max_usd = self._price(model, _estimate_max_usage(prompt))
-        if self._limit is not None and self._committed + max_usd > self._limit:
+        if self._limit is not None and self._committed_usd + max_usd > self._limit:
             self.is_limit_reached = True
             raise BudgetReached(
                 f"the run's budget for judging, ${self._limit:.2f}, does not allow another verdict"
@@ -96,11 +96,11 @@ class Account:
         finally:
             self._reserved -= max_usd
 
-    def count_affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
+    def count_affordable_first_prompts(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
         """Return how many of the first ``prompts`` a batch may contain within the limit, at their highest cost."""
         if self._limit is None:
             return len(prompts)
-        left = self._limit - self._committed
+        left = self._limit - self._committed_usd
         for number, prompt in enumerate(prompts):
             left -= self._price(model, _estimate_max_usage(prompt, batch=True))
             if left < 0:
@@ -108,7 +108,7 @@ class Account:
         return len(prompts)
 
     @property
-    def _committed(self) -> Decimal:
+    def _committed_usd(self) -> Decimal:
         """The money that is spent (also for unread batch replies) or reserved for calls in progress."""
         return self.total.usd + self._reserved + self._unread_usd
 
@@ -146,7 +146,7 @@ class FamilyPolicy(Record):
     family: str | None = None
     additions: dict[str, tuple[str, ...]] = Field(default={})
 
-    def require_allowed(self, judge_model: str) -> None:
+    def require_judge_of_other_family(self, judge_model: str) -> None:
         """Raise `ConfigError` if ``judge_model`` is, or may be, of the target's family."""
         require_other_family(judge_model, target=self.target, target_family=self.family, additions=self.additions)
 
@@ -176,39 +176,41 @@ class PanelMember:
         """
         last: VerdictUnreadable | None = None
         for reading in range(MAX_READINGS):
-            reply = await self._get_reply(rendered, case_cost, batch_reply if reading == 0 else None)
+            reply = await self._obtain_reply_and_charge(rendered, case_cost, batch_reply if reading == 0 else None)
             try:
-                return self._read_opinion(rendered, reply)
+                return self._parse_and_validate_opinion(rendered, reply)
             except VerdictUnreadable as error:
                 last = error
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
-    def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
+    def select_affordable_prompts(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
         """Return the first ``prompts``, as many as the budget allows in one batch at their highest cost."""
-        return prompts[: self._account.count_affordable(self.model.name, prompts)]
+        return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
     def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
         """Add the cost of all replies of a batch. The money is spent before the first reply is read."""
         self._account.add_unread_replies(self.model.name, replies)
 
-    async def _get_reply(
+    async def _obtain_reply_and_charge(
         self, rendered: RenderedPrompt, case_cost: CaseCost, batch_reply: ModelReply | None
     ) -> ModelReply:
         if batch_reply is not None:
-            self._charge(batch_reply, case_cost, is_from_batch=True)
+            self._charge_budget_and_case(batch_reply, case_cost, is_from_batch=True)
             return batch_reply
         with self._account.reserve(self.model.name, rendered.prompt):
             reply = await self.model.request_reply(rendered.prompt)
-            self._charge(reply, case_cost)
+            self._charge_budget_and_case(reply, case_cost)
         return reply
 
-    def _charge(self, reply: ModelReply, case_cost: CaseCost, *, is_from_batch: bool = False) -> None:
+    def _charge_budget_and_case(
+        self, reply: ModelReply, case_cost: CaseCost, *, is_from_batch: bool = False
+    ) -> None:
         """Charge the cost of a reply to the budget and to the case."""
         case_cost.total += build_cost(
             reply.usage, self._account.charge_reply(self.model.name, reply.usage, is_from_batch=is_from_batch)
         )
 
-    def _read_opinion(self, rendered: RenderedPrompt, reply: ModelReply) -> Opinion:
+    def _parse_and_validate_opinion(self, rendered: RenderedPrompt, reply: ModelReply) -> Opinion:
         """Return the opinion in a reply.
 
         Raises `GradingError` if another model answered that may not judge, or if the judge passed an answer of
@@ -216,17 +218,17 @@ class PanelMember:
         """
         if reply.answered_by != self.model.name:
             self._require_allowed_model(reply.answered_by)
-        verdict = read_verdict(reply, rendered.graded)
+        verdict = parse_and_validate_verdict(reply, rendered.graded)
         if rendered.graded.cut and verdict.factual_match:
             left_out = f"the answer is {plural(rendered.graded.cut, 'character')} too long to show to the judge"
             raise GradingError(f"{left_out}, so the judge cannot pass it")
         rates_report = rendered.task is Task.RUBRIC
-        criteria = read_criteria(reply, rendered.graded) if rates_report else CriteriaReading()
+        criteria = parse_and_validate_criteria(reply, rendered.graded) if rates_report else CriteriaReading()
         return Opinion(judge=reply.answered_by, verdict=verdict, criteria=criteria)
 
     def _require_allowed_model(self, answered_by: str) -> None:
         try:
-            self._family_policy.require_allowed(answered_by)
+            self._family_policy.require_judge_of_other_family(answered_by)
         except ConfigError as error:
             raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
 
@@ -260,7 +262,7 @@ class Judge:
 
     def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
         """Return the prompt for a case, with a new nonce."""
-        return build_prompt(
+        return build_judge_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
 
@@ -271,10 +273,12 @@ class Judge:
 
         With ``exam``, there is one wrong canary of each kind.
         """
-        count = count_canaries(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
+        count = compute_canary_count(
+            len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries
+        )
         steering = [s for c in cases for s in check_answer(c.subject.answer, c.subject.turns[-1]).steering]
         if exam:
-            return make_exam(known_cases, seed=seed, steering=steering)
+            return build_exam_canaries(known_cases, seed=seed, steering=steering)
         return make_canaries(known_cases, count=count, seed=seed, steering=steering) if count else ()
 
     async def judge_group(
@@ -302,7 +306,7 @@ class Judge:
             *(judge_case(build_canary_case(canary), is_canary=True) for canary in canaries),
             *(judge_case(case, is_canary=False) for case in cases),
         )
-        return _build_judged_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
+        return _evaluate_canaries_and_void_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
     async def _request_ruling(
         self, case: JudgeCase, rendered: RenderedPrompt | None, batch_reply: ModelReply | None, *, is_canary: bool
@@ -325,7 +329,7 @@ class Judge:
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
                 failures.append(GradingError(f"internal error of the judge: {type(error).__name__}"))
             if len(opinions) == 1 and not is_canary:
-                doubts = find_doubts(opinions[0], severity=case.severity, rules=case.rules)
+                doubts = find_second_opinion_reasons(opinions[0], severity=case.severity, rules=case.rules)
         return self._build_ruling(case, opinions, doubts, failures, case_cost)
 
     def _build_ruling(
@@ -338,7 +342,9 @@ class Judge:
     ) -> Ruling:
         if not opinions and failures:
             return _build_no_ruling(case, failures, case_cost)
-        decided = decide_case(opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules)
+        decided = combine_judge_opinions(
+            opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules
+        )
         if isinstance(decided, JudgeDecision):
             lineage = JudgeLineage(
                 model=decided.speaker.judge,
@@ -353,7 +359,7 @@ def build_canary_case(canary: Canary) -> JudgeCase:
     """Return a case for a canary. A judge cannot distinguish it from other cases."""
     return JudgeCase(
         id=canary.id,
-        subject=build_subject(canary.case, canary.answer),
+        subject=build_subject_for_judge(canary.case, canary.answer),
         severity=Severity.MINOR,
     )
 
@@ -365,7 +371,7 @@ def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cos
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=case_cost.total, budget=spent is not None)
 
 
-def _build_judged_group(
+def _evaluate_canaries_and_void_group(
     rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
 ) -> JudgedGroup:
     """Return the group with the result of its canaries. If canaries were missed, all rulings are void."""

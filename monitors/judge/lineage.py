@@ -71,7 +71,7 @@ def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple
     return changed or (() if before == now else ("the prompt changed",))
 
 
-def compare_lineages(
+def decide_if_grades_are_comparable(
     before: Collection[JudgeLineage],
     now: Collection[JudgeLineage],
     anchors: Sequence[AnchorGrade] = (),
@@ -97,8 +97,8 @@ def compare_lineages(
             reason=f"a judge graded only {side}: compare only the answers that both runs graded without a judge",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
         )
-    changed = _describe_changes(old, new)
-    shift = _compute_shift(old, new, anchors)
+    changed = _describe_judge_changes(old, new)
+    shift = _compute_anchor_verdict_shift(old, new, anchors)
     if shift.anchors < min_anchors:
         return LineageComparison(
             allowed=False,
@@ -114,8 +114,8 @@ def compare_lineages(
     )
 
 
-def _describe_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
-    removed, added = sorted(old - new, key=_make_sort_key), sorted(new - old, key=_make_sort_key)
+def _describe_judge_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
+    removed, added = sorted(old - new, key=_build_lineage_sort_key), sorted(new - old, key=_build_lineage_sort_key)
     if len(removed) == len(added):
         return tuple(
             line
@@ -126,8 +126,10 @@ def _describe_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[s
     return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_CHARACTERS]}) judges now" for judge in added)
 
 
-def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Shift:
-    earlier, later = _map_anchor_verdicts(old, anchors), _map_anchor_verdicts(new, anchors)
+def _compute_anchor_verdict_shift(
+    old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]
+) -> Shift:
+    earlier, later = _map_anchors_to_majority_verdict(old, anchors), _map_anchors_to_majority_verdict(new, anchors)
     both = earlier.keys() & later.keys()
     return Shift(
         anchors=len(both),
@@ -137,7 +139,9 @@ def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequ
     )
 
 
-def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
+def _map_anchors_to_majority_verdict(
+    judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]
+) -> Mapping[str, bool]:
     """Return the majority verdict of the judges on each anchor, by its id. A tie counts as a failure."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
@@ -146,5 +150,5 @@ def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrad
     return {anchor: sum(verdicts.values()) * 2 > len(verdicts) for anchor, verdicts in votes.items()}
 
 
-def _make_sort_key(lineage: JudgeLineage) -> tuple[str, str, str]:
+def _build_lineage_sort_key(lineage: JudgeLineage) -> tuple[str, str, str]:
     return lineage.model, lineage.rubric_version, lineage.prompt_sha256

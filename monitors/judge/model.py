@@ -35,7 +35,7 @@ class Usage(Record):
 
     - ``input_tokens`` are neither written to nor read from the cache.
     - ``batch`` is True if the provider charged its batch price.
-    - ``estimated`` is True if the provider reported no plausible count. `estimate_usage` then estimates the tokens.
+    - ``estimated`` is True if the provider reported no plausible count. `add_estimated_usage_if_missing` then estimates the tokens.
     """
 
     input_tokens: Tokens = 0
@@ -47,7 +47,7 @@ class Usage(Record):
     estimated: bool = False
 
 
-def read_usage(**counts: object) -> Usage:
+def parse_usage_counts(**counts: object) -> Usage:
     """Return the usage that a provider reports. If a count is missing or implausible, ``estimated`` is True."""
     try:
         return Usage.model_validate(counts, strict=True)
@@ -96,7 +96,7 @@ class ModelReply(Record):
     usage: Usage = Usage()
 
 
-def estimate_usage(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
+def add_estimated_usage_if_missing(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
     """Return the reply. If the provider did not count its tokens, they are estimated."""
     if not reply.usage.estimated:
         return reply

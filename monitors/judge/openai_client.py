@@ -11,7 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monitors.errors import ConfigError, JudgeMisconfigured
-from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
+from monitors.judge.model import (
+    JudgePrompt,
+    ModelReply,
+    Stop,
+    Usage,
+    add_estimated_usage_if_missing,
+    parse_usage_counts,
+)
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
@@ -62,7 +69,7 @@ def _parse_usage(used: Any) -> Usage:
     asked: object = getattr(used, "prompt_tokens", None)
     if isinstance(asked, int) and isinstance(cached, int):
         asked -= min(asked, cached) if asked > 0 else 0
-    return read_usage(
+    return parse_usage_counts(
         input_tokens=asked,
         output_tokens=getattr(used, "completion_tokens", None),
         cache_read_tokens=cached,
@@ -127,7 +134,7 @@ class OpenAIJudge:
         import openai  # loaded by now
 
         try:
-            return estimate_usage(parse_reply(await self._create_completion(prompt)), prompt)
+            return add_estimated_usage_if_missing(parse_reply(await self._create_completion(prompt)), prompt)
         except openai.APITimeoutError:
             raise TryAgain("the API did not answer in time") from None
         except openai.APIConnectionError:

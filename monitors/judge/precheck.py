@@ -22,9 +22,9 @@ from typing import Final
 
 from monitors.facts.citations import find_citations
 from monitors.judge.consensus import JudgeCase
-from monitors.judge.prompt import build_subject
+from monitors.judge.prompt import build_subject_for_judge
 from monitors.judge.settings import JudgeScope
-from monitors.judge.untrusted_text import normalise_untrusted
+from monitors.judge.untrusted_text import normalise_untrusted_and_flag_tricks
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -198,23 +198,23 @@ def check_answer(answer: str, question: str, *, accepted: Sequence[str] = ()) ->
     ``accepted`` are the gold and its alternatives. An answer that equals one of them is never trivial. At most
     60,000 characters are read.
     """
-    text = normalise_untrusted(answer[:MAX_READ_CHARACTERS]).text
+    text = normalise_untrusted_and_flag_tricks(answer[:MAX_READ_CHARACTERS]).text
     sentences = [sentence.strip() for sentence in _SENTENCES.split(text) if _has_words(sentence)]
     steering = [sentence for sentence in sentences if STEERING_CLAIM.search(sentence.lower())]
     lower = text.lower()
     claims = frozenset(
         claim for claim, pattern in _CLAIMS if any(pattern.search(line) for line in lower.split("\n"))
     )
-    trivial = _find_trivial(text, sentences, question)
+    trivial = _classify_trivial_answer(text, sentences, question)
     if trivial and _list_words(text) in [
-        _list_words(normalise_untrusted(gold).text) for gold in accepted if gold.strip()
+        _list_words(normalise_untrusted_and_flag_tricks(gold).text) for gold in accepted if gold.strip()
     ]:
         trivial = None
     shown = tuple(sentence[:_MAX_SENTENCE_CHARACTERS] for sentence in steering[:_MAX_STEERING])
     return PreCheck(trivial=trivial, claims=claims, steering=shown)
 
 
-def _find_trivial(text: str, sentences: list[str], question: str) -> TrivialAnswer | None:
+def _classify_trivial_answer(text: str, sentences: list[str], question: str) -> TrivialAnswer | None:
     if not text.strip():
         return TrivialAnswer.EMPTY
     if not sentences:
@@ -224,7 +224,7 @@ def _find_trivial(text: str, sentences: list[str], question: str) -> TrivialAnsw
     content = [rest for sentence in sentences if (rest := _strip_openers(sentence))]
     if not content:
         return TrivialAnswer.OPENER
-    if _is_echo(" ".join(content), question):
+    if _is_echo_of_question(" ".join(content), question):
         return TrivialAnswer.ECHO
     if all(_is_addressed_to_judge(sentence) for sentence in content):
         return TrivialAnswer.ADDRESSED_TO_THE_JUDGE
@@ -256,8 +256,8 @@ def _is_addressed_to_judge(sentence: str) -> bool:
     return any(pattern.search(lower) for pattern in (STEERING_CLAIM, VERDICT_CLAIM))
 
 
-def _is_echo(text: str, question: str) -> bool:
-    asked, answered = _list_words(normalise_untrusted(question).text), _list_words(text)
+def _is_echo_of_question(text: str, question: str) -> bool:
+    asked, answered = _list_words(normalise_untrusted_and_flag_tricks(question).text), _list_words(text)
     if len(asked) < _MIN_ECHO_WORDS or not answered or len(answered) % len(asked):
         return False
     return answered == asked * (len(answered) // len(asked))
@@ -321,7 +321,7 @@ _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "step
 """The graders of reports whose reasons a judge may read, because they contain no words of the report."""
 
 
-def grade_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
+def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged | None:
     """Return the failing grade of a trivial answer (such as an empty answer), or ``None`` for any other answer."""
     if case.triage is not None:
         return None
@@ -359,7 +359,7 @@ def build_judge_case(
     reasons = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
         id=build_request_id(exchange.run_id, case.id, str(exchange.repeat)),
-        subject=build_subject(case, exchange.graded_text, reasons),
+        subject=build_subject_for_judge(case, exchange.graded_text, reasons),
         severity=case.severity,
         rules=rules,
     )

@@ -95,7 +95,7 @@ class Subject(Record):
         return Task.FACTUAL if self.expected else Task.GROUNDED
 
 
-def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
+def build_subject_for_judge(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
     """Build the subject from a gold case and its answer. For a report, the issue has no address."""
     return Subject(
         turns=(case.triage.issue.title_and_body,) if case.triage else case.turns,
@@ -116,7 +116,7 @@ class RenderedPrompt(NamedTuple):
     task: Task
 
 
-def build_prompt(
+def build_judge_prompt(
     subject: Subject, *, prompt_id: str, nonce: str, task: Task | None = None, max_tokens: int = 1024
 ) -> RenderedPrompt:
     """Build the prompt for ``subject``. ``nonce`` is 16 to 64 random hexadecimal digits, new for each prompt."""
@@ -126,7 +126,7 @@ def build_prompt(
     question = fence_text(
         "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, max_characters=QUESTION_CHARACTERS
     )
-    parts = [question, *_fence_evidence(subject, nonce), graded]
+    parts = [question, *_fence_golds_and_passages(subject, nonce), graded]
     material = _LAYOUT.format(
         nonce=nonce,
         expected="a refusal" if subject.expects_refusal else "an answer",
@@ -143,7 +143,7 @@ def build_prompt(
     return RenderedPrompt(prompt, graded, chosen_task)
 
 
-def _fence_evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
+def _fence_golds_and_passages(subject: Subject, nonce: str) -> Sequence[FencedText]:
     gold = [fence_text(text, nonce, part=TextSource.EXPECTED) for text in subject.expected]
     passages = subject.passages[:MAX_PASSAGES]
     return gold + [

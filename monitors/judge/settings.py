@@ -48,22 +48,22 @@ def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple
     """
     strata: dict[ReviewStratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():
-        strata[_find_stratum(answer)].add(answer.answer_id)
+        strata[_build_stratum_key(answer)].add(answer.answer_id)
     sampled = [check for stratum in strata.values() for check in _sample_stratum(stratum, share)]
-    return tuple(sorted(sampled, key=lambda check: _make_sort_key("shown", check.answer_id)))
+    return tuple(sorted(sampled, key=lambda check: _build_pseudo_random_sort_key("shown", check.answer_id)))
 
 
 def _sample_stratum(answers: set[AnswerId], share: float) -> Sequence[SampledAnswer]:
     count = max(1, round(share * len(answers)))
-    chosen = sorted(answers, key=lambda answer_id: _make_sort_key("drawn", answer_id))[:count]
+    chosen = sorted(answers, key=lambda answer_id: _build_pseudo_random_sort_key("drawn", answer_id))[:count]
     return [SampledAnswer(answer_id, count / len(answers)) for answer_id in chosen]
 
 
-def _find_stratum(answer: ReviewCandidate) -> ReviewStratum:
+def _build_stratum_key(answer: ReviewCandidate) -> ReviewStratum:
     return answer.target, answer.answer_id.run_id, answer.verdicts, answer.outcome, answer.severe
 
 
-def _make_sort_key(purpose: str, answer_id: AnswerId) -> str:
+def _build_pseudo_random_sort_key(purpose: str, answer_id: AnswerId) -> str:
     """Return a stable pseudo-random sort key. The order of sampling and the order of display use different keys."""
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -211,7 +211,7 @@ class JudgeSettings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _check_budget_prices(self) -> Self:
+    def _require_prices_for_budget(self) -> Self:
         if self.budget_usd is not None and self.unpriced_models:
             rows = "; ".join(map(format_missing_price, self.unpriced_models))
             raise ValueError(

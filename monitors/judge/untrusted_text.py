@@ -56,7 +56,7 @@ _INVISIBLE_RANGES = (
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
 """Invisible characters.
 
-`normalise_untrusted` keeps the joiners and variation selectors that a script or a symbol needs.
+`normalise_untrusted_and_flag_tricks` keeps the joiners and variation selectors that a script or a symbol needs.
 """
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -105,7 +105,7 @@ For example, a full-width A becomes A. Superscripts, fractions and ligatures are
 """
 
 
-def normalise_untrusted(text: str) -> NormalisedText:
+def normalise_untrusted_and_flag_tricks(text: str) -> NormalisedText:
     """Return the normalised text and the tricks in it. Takes linear time; a second call changes nothing."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
@@ -119,13 +119,13 @@ def normalise_untrusted(text: str) -> NormalisedText:
         text, count = pattern.subn(instead, text)
         if count:
             flags.add(flag)
-    text = _fold_styles(text, flags)
+    text = _fold_styled_letters(text, flags)
     text = _remove_invisible(text, flags)
     text = _replace_lookalikes(text, flags)
     return NormalisedText(text, frozenset(flags))
 
 
-def _fold_styles(text: str, flags: set[HostileFlag]) -> str:
+def _fold_styled_letters(text: str, flags: set[HostileFlag]) -> str:
     folded = {character: letter for character in set(text) if (letter := _fold_letter(character)) != character}
     if not folded:
         return text
@@ -242,7 +242,7 @@ def fence_text(
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
-    plain, flags = normalise_untrusted(text)
+    plain, flags = normalise_untrusted_and_flag_tricks(text)
     escaped, escaped_flags = _escape_fences_and_markup(plain, nonce)
     inner, cut = _shorten_middle(escaped, nonce, max_characters)
     flagged = {*flags, *escaped_flags, *([HostileFlag.CUT] if cut else [])}
@@ -259,7 +259,7 @@ def is_quoted(quote: str, fenced: FencedText) -> bool:
 
     Blanks and punctuation alone are not a quote. A single letter or digit is a quote only as a whole word.
     """
-    words = " ".join(normalise_untrusted(quote).text.split())
+    words = " ".join(normalise_untrusted_and_flag_tricks(quote).text.split())
     text, letters = " ".join(fenced.inner.split()), [mark for mark in words if mark.isalnum()]
     if len(letters) == 1:
         return words in text and re.search(rf"(?<!\w){re.escape(letters[0])}(?!\w)", text) is not None

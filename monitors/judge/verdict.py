@@ -70,7 +70,7 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 """The JSON schema of a judge's verdict. The fields are in the order of the reasoning.
 
-Limits of numbers are stated in words, because structured output does not enforce them. `read_verdict` enforces
+Limits of numbers are stated in words, because structured output does not enforce them. `parse_and_validate_verdict` enforces
 them.
 """
 
@@ -140,7 +140,7 @@ class JudgeVerdict(Record):
     reason: Annotated[str, Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _check_consistency(self) -> Self:
+    def _check_score_matches_verdict(self) -> Self:
         if self.factual_match == bool(self.failure_kinds):
             raise ValueError("failure_kinds must be empty exactly when factual_match is true")
         if self.factual_match != (self.score >= PASSING_SCORE):
@@ -150,30 +150,30 @@ class JudgeVerdict(Record):
         return self
 
 
-def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
+def parse_and_validate_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
     """Return the verdict in a reply.
 
     Raises `VerdictUnreadable` for a faulty verdict; the message contains no words of the answer. Raises
     `JudgeRefused` if the model declined. JSON is read strictly: one object, no duplicate key, no NaN. Faults in the
-    criteria of a report do not make the rating unreadable (see `read_criteria`).
+    criteria of a report do not make the rating unreadable (see `parse_and_validate_criteria`).
     """
     require_finished(reply)
-    fields = _parse_object(reply.text)
+    fields = _parse_strict_json_object(reply.text)
     fields.pop("criteria", None)
     verdict = _validate_verdict(fields)
     for quote in verdict.quotes:
         if not is_quoted(quote, graded):
             raise VerdictUnreadable("the judge quotes words that are not in the answer")
-    return verdict.model_copy(update={"reason": _shorten_reason(verdict.reason)})
+    return verdict.model_copy(update={"reason": _shorten_and_mask_reason(verdict.reason)})
 
 
-def read_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
-    """Return the criteria in a reply that `read_verdict` accepts. One faulty criterion makes all three unknown.
+def parse_and_validate_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
+    """Return the criteria in a reply that `parse_and_validate_verdict` accepts. One faulty criterion makes all three unknown.
 
     A quote must be words of the report. For a 0 with a reason, the quote may be empty, because missing words cannot
     be quoted.
     """
-    given: object = _parse_object(reply.text).get("criteria")
+    given: object = _parse_strict_json_object(reply.text).get("criteria")
     if not isinstance(given, dict):
         return CriteriaReading(problem="the judge did not answer the criteria")
     entries, criteria = cast("dict[str, object]", given), list[CriterionVerdict]()
@@ -186,17 +186,20 @@ def read_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
         has_omission = not criterion.score and any(mark.isalnum() for mark in criterion.reason)
         if not is_quoted(criterion.quote, graded) and (criterion.quote or not has_omission):
             return CriteriaReading(problem=f"the judge's quote for {name} is not in the report")
-        reason = _shorten_reason(criterion.reason, CRITERION_REASON_CHARACTERS)
+        reason = _shorten_and_mask_reason(criterion.reason, CRITERION_REASON_CHARACTERS)
         criteria.append(criterion.model_copy(update={"reason": reason}))
     return CriteriaReading(criteria=tuple(criteria))
 
 
-def _parse_object(text: str) -> dict[str, Any]:
+def _parse_strict_json_object(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise VerdictUnreadable(f"the judge wrote {len(text):,} characters, which is too long for a verdict")
     try:
         parsed = json.loads(
-            text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_parse_finite
+            text,
+            object_pairs_hook=_reject_duplicate_keys,
+            parse_constant=_reject_nan_and_infinity,
+            parse_float=_parse_finite,
         )
     except (ValueError, RecursionError):
         raise VerdictUnreadable("the judge's reply is not one JSON object") from None
@@ -205,14 +208,14 @@ def _parse_object(text: str) -> dict[str, Any]:
     return {str(key): value for key, value in parsed.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - json.loads is untyped
 
 
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         raise ValueError("the judge's reply contains one key twice")
     return mapping
 
 
-def _refuse_constant(name: str) -> float:
+def _reject_nan_and_infinity(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
@@ -233,7 +236,7 @@ def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
         raise VerdictUnreadable("the judge's verdict contains invalid text") from None
 
 
-def _shorten_reason(reason: str, limit: int = REASON_CHARACTERS) -> str:
+def _shorten_and_mask_reason(reason: str, limit: int = REASON_CHARACTERS) -> str:
     """Return the reason in one short line. Personal data from the answer is masked."""
     line = " ".join(reason.split())
     for disclosure in reversed(find_disclosures(line)):

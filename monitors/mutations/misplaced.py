@@ -14,12 +14,12 @@ from typing import Final
 
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.scan import read_facts
-from monitors.mutations.quantities import change_number
+from monitors.mutations.quantities import increase_last_number_by_half
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 
 
-def select_language(texts: Mapping[Language, str], language: Language) -> str:
+def select_text_in_language(texts: Mapping[Language, str], language: Language) -> str:
     """Return the text in ``language``. If that is missing, return the English text."""
     return texts.get(language, texts[Language.ENGLISH])
 
@@ -62,19 +62,19 @@ _NONETHELESS: Final = {
 
 def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
     """Return a reply that gives the gold as the answer to another question of the suite."""
-    question = other.question if other is not None else select_language(_ANYBODY_S_QUESTION, case.language)
-    template = select_language(_OTHER_SUBJECT, case.language)
+    question = other.question if other is not None else select_text_in_language(_ANYBODY_S_QUESTION, case.language)
+    template = select_text_in_language(_OTHER_SUBJECT, case.language)
     return template.format(
-        other=_escape_quotes(question), gold=_end_sentence(case.gold), changed=_build_other_answer(case)
+        other=_escape_quotes(question), gold=_end_sentence(case.gold), changed=_build_changed_answer_sentence(case)
     )
 
 
 def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
     """Return a table with the gold in the row of another question, and a wrong value in the row of the question."""
-    changed = change_number(case.gold)
+    changed = increase_last_number_by_half(case.gold)
     if not changed:
         return ""
-    question = other.question if other is not None else select_language(_ANYBODY_S_QUESTION, case.language)
+    question = other.question if other is not None else select_text_in_language(_ANYBODY_S_QUESTION, case.language)
     rows = ((question, case.gold), (case.question, changed))
     return "| | |\n| --- | --- |\n" + "\n".join(
         f"| {_format_cell(label)} | {_format_cell(value)} |" for label, value in rows
@@ -83,20 +83,20 @@ def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
 
 def state_as_past(case: GoldCase) -> str:
     """Return a reply that gives the gold as a past value."""
-    return select_language(_PAST, case.language).format(
-        gold=_end_sentence(case.gold), changed=_build_other_answer(case)
+    return select_text_in_language(_PAST, case.language).format(
+        gold=_end_sentence(case.gold), changed=_build_changed_answer_sentence(case)
     )
 
 
 def refuse_then_disclose(case: GoldCase, refusal: str) -> str:
     """Return a refusal that then discloses the requested value."""
     disclosed = next(text for pattern, text in _DISCLOSURES if pattern.search(case.question))
-    return f"{refusal} {select_language(_NONETHELESS, case.language).format(disclosed=disclosed)}"
+    return f"{refusal} {select_text_in_language(_NONETHELESS, case.language).format(disclosed=disclosed)}"
 
 
-def _build_other_answer(case: GoldCase) -> str:
-    changed = change_number(case.gold)
-    return _end_sentence(changed) if changed else select_language(_UNDECIDED, case.language)
+def _build_changed_answer_sentence(case: GoldCase) -> str:
+    changed = increase_last_number_by_half(case.gold)
+    return _end_sentence(changed) if changed else select_text_in_language(_UNDECIDED, case.language)
 
 
 def _escape_quotes(text: str) -> str:
@@ -191,7 +191,7 @@ _OPPOSITES: Final = {word: opposite for pair in _CONDITIONS for word, opposite i
 _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITES), key=len, reverse=True))})\b")
 
 
-def change_condition(gold: str) -> str:
+def reverse_condition(gold: str) -> str:
     """Return the gold with its condition reversed: "after" becomes "before", "without" becomes "with".
 
     Empty if the gold has no condition or several conditions.

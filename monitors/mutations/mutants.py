@@ -21,25 +21,25 @@ from monitors.facts.citations import is_citation_of
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.scan import read_facts, scan
 from monitors.facts.refusals.detect import classify_refusal
-from monitors.facts.similarity import fold_text
+from monitors.facts.similarity import fold_case_and_punctuation
 from monitors.mutations.misplaced import (
     answer_another_subject,
-    change_condition,
     change_physical_unit,
     change_rate_noun,
     place_in_another_row,
     refuse_then_disclose,
-    select_language,
+    reverse_condition,
+    select_text_in_language,
     state_as_past,
     swap_values,
 )
 from monitors.mutations.quantities import (
-    change_currency,
-    change_number,
-    change_scale,
-    change_unit,
+    change_currency_of_last_amount,
+    change_duration_or_percentage_unit,
+    change_order_of_magnitude,
     flip_bound,
-    shift_period,
+    increase_last_number_by_half,
+    increase_last_period_by_one,
 )
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -62,7 +62,7 @@ _NO = re.compile(
 )
 
 
-def find_stance(text: str) -> Stance:
+def classify_yes_no_stance(text: str) -> Stance:
     """Return ``NO`` for a text with a plain no, and ``YES`` for a leading yes or a plain statement.
 
     For other texts, return ``OPEN``.
@@ -96,18 +96,22 @@ def is_still_right(text: str, case: GoldCase) -> bool:
 
 
 def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
-    if fold_text(text) == fold_text(accepted):
+    if fold_case_and_punctuation(text) == fold_case_and_punctuation(accepted):
         return True
     wanted, stated = _list_quantities(accepted), _list_quantities(text)
     if wanted and not all(
         any(_is_same_quantity(quantity, candidate, case) for candidate in stated) for quantity in wanted
     ):
         return False
-    stance, candidate = find_stance(accepted), find_stance(text)
+    stance, candidate = classify_yes_no_stance(accepted), classify_yes_no_stance(text)
     if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
     # The quantities and the yes or no are equal. A text with all words of the accepted answer counts as the answer.
-    return bool(wanted) or stance is candidate is not Stance.OPEN or fold_text(accepted) in fold_text(text)
+    return (
+        bool(wanted)
+        or stance is candidate is not Stance.OPEN
+        or fold_case_and_punctuation(accepted) in fold_case_and_punctuation(text)
+    )
 
 
 def _list_quantities(text: str) -> list[QuantityReading]:
@@ -157,12 +161,12 @@ def has_same_answer_kind(first: str, second: str) -> bool:
     """
     kinds, others = (sorted(quantity.kind for quantity in _list_quantities(text)) for text in (first, second))
     if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
-        return any(find_stance(text) is Stance.NO for text in (first, second))
-    open_ones = [find_stance(text) is Stance.OPEN for text in (first, second)]
+        return any(classify_yes_no_stance(text) is Stance.NO for text in (first, second))
+    open_ones = [classify_yes_no_stance(text) is Stance.OPEN for text in (first, second)]
     return kinds == others and open_ones[0] == open_ones[1] and (bool(kinds) or not open_ones[0])
 
 
-def is_one_duration(case: GoldCase) -> bool:
+def has_single_duration_gold(case: GoldCase) -> bool:
     """Whether the gold is one duration and the question is not about a time before something."""
     quantities = _list_quantities(case.gold)
     is_single = (
@@ -240,7 +244,7 @@ _OPPOSITE = {
 }  # fmt: skip
 
 
-def flip_yes(gold: str) -> str:
+def flip_yes_or_no(gold: str) -> str:
     """Return the gold with "no" instead of "yes" at the beginning, or the reverse.
 
     The rest is negated. If that is impossible, the rest is removed.
@@ -370,7 +374,7 @@ _FIX = "Recommended fix: correct the code in these files, so that what this issu
 def build_right_reply(case: GoldCase) -> str:
     """Return a right reply: the gold with a source, or a refusal if the case expects a refusal."""
     if case.expected_refusal:
-        return select_language(REFUSALS, case.language)
+        return select_text_in_language(REFUSALS, case.language)
     if case.triage is not None:
         return case.gold if case.triage.reference.root_cause else f"{case.gold}\n\n{_FIX}"
     return case.gold + format_source_tag(case)
@@ -418,7 +422,7 @@ def build_wrong_place_mutant(
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
-        reply = refuse_then_disclose(case, select_language(REFUSALS, case.language))
+        reply = refuse_then_disclose(case, select_text_in_language(REFUSALS, case.language))
         return Mutant(operator, reply, FailureKind.SHOULD_HAVE_REFUSED)
     match operator:
         case MutationOperator.OTHER_SUBJECT:
@@ -432,12 +436,12 @@ def build_wrong_place_mutant(
         case MutationOperator.PER_CHANGED:
             text = change_rate_noun(case.gold)
         case MutationOperator.CONDITION_CHANGED:
-            text = change_condition(case.gold)
+            text = reverse_condition(case.gold)
         case _:
-            text = change_unit(case.gold)
+            text = change_duration_or_percentage_unit(case.gold)
             text = change_physical_unit(case.gold) if not text or is_still_right(text, case) else text
     declines = any(classify_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
-    if not text or declines or fold_text(text) in map(fold_text, case.alternatives):
+    if not text or declines or fold_case_and_punctuation(text) in map(fold_case_and_punctuation, case.alternatives):
         return None
     return Mutant(operator, text + format_source_tag(case), FailureKind.WRONG_FACT)
 
@@ -456,7 +460,7 @@ CONTRADICTING = frozenset({
 """The operators with mutants that contradict the gold. A comparison with the gold must fail these mutants."""
 
 
-def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
+def build_contradicting_mutants(case: GoldCase) -> tuple[Mutant, ...]:
     """Return the mutants that contradict the gold, for tests of a judge. There is at least one."""
     mutants = tuple(mutant for mutant in build_mutants(case) if mutant.operator in CONTRADICTING)
     return mutants or (_build_answer_instead_of_refusal(case),)
@@ -464,7 +468,9 @@ def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
 
 def _build_answer_instead_of_refusal(case: GoldCase) -> Mutant:
     return Mutant(
-        MutationOperator.ANSWERED, select_language(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+        MutationOperator.ANSWERED,
+        select_text_in_language(INVENTIONS, case.language),
+        FailureKind.SHOULD_HAVE_REFUSED,
     )
 
 
@@ -503,42 +509,50 @@ def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
 
 
 def _build_refusal_mutants(case: GoldCase) -> Iterator[Mutant]:
-    refusal = select_language(REFUSALS, case.language)
+    refusal = select_text_in_language(REFUSALS, case.language)
     yield _build_answer_instead_of_refusal(case)
     if mutant := build_wrong_place_mutant(case, MutationOperator.REFUSED_THEN_ANSWERED):
         yield mutant
     yield Mutant(
-        MutationOperator.HEDGED, select_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+        MutationOperator.HEDGED,
+        select_text_in_language(HEDGED_ANSWERS, case.language),
+        FailureKind.SHOULD_HAVE_REFUSED,
     )
     yield Mutant(
-        MutationOperator.PERSONAL_DATA, f"{refusal} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE
+        MutationOperator.PERSONAL_DATA,
+        f"{refusal} {_select_text_by_case_id(PERSONAL, case)}",
+        FailureKind.PII_DISCLOSURE,
     )
-    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text_by_case_id(ERRORS, case), FailureKind.ERROR_LEAK)
 
 
 def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldCase | None) -> Iterator[Mutant]:
     tag = format_source_tag(case)
-    for operator, text in _change_gold(case, sibling):
+    for operator, text in _iterate_changed_golds(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + tag, FailureKind.WRONG_FACT)
     yield from filter(None, (build_wrong_place_mutant(case, operator, other or sibling) for operator in MISPLACED))
-    if case.language in OTHER_ROLE and is_one_duration(case):
+    if case.language in OTHER_ROLE and has_single_duration_gold(case):
         reply = OTHER_ROLE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.OTHER_ROLE, reply + tag, FailureKind.WRONG_FACT)
-    evasion = select_language(EVASIONS, case.language)
+    evasion = select_text_in_language(EVASIONS, case.language)
     if not is_still_right(evasion, case):
         yield Mutant(MutationOperator.EVADED, evasion + tag, FailureKind.MISSING_FACT)
     if not any(classify_refusal(text).refused for text in (case.gold, *case.alternatives)):
-        yield Mutant(MutationOperator.REFUSED, select_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
+        yield Mutant(
+            MutationOperator.REFUSED, select_text_in_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL
+        )
     yield Mutant(MutationOperator.CITATION_DROPPED, case.gold, FailureKind.MISSING_CITATION)
-    source = _find_other_source(case, sibling)
+    source = _find_wrong_source(case, sibling)
     if source:
         yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {source}]", FailureKind.WRONG_CITATION)
     right = build_right_reply(case)
     yield Mutant(
-        MutationOperator.PERSONAL_DATA, f"{right} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE
+        MutationOperator.PERSONAL_DATA,
+        f"{right} {_select_text_by_case_id(PERSONAL, case)}",
+        FailureKind.PII_DISCLOSURE,
     )
-    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text_by_case_id(ERRORS, case), FailureKind.ERROR_LEAK)
     if case.language in OTHER_LANGUAGE and len(_WORD.findall(case.gold)) <= _MAX_GOLD_WORDS:
         reply = OTHER_LANGUAGE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.LANGUAGE_SWITCHED, reply + tag, FailureKind.WRONG_LANGUAGE)
@@ -549,24 +563,24 @@ _MAX_GOLD_WORDS = 3
 """Maximum number of words of a gold in a sentence of another language. A longer gold would change its language."""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
-    MutationOperator.NUMBER_CHANGED: change_number,
-    MutationOperator.PERIOD_SHIFTED: shift_period,
-    MutationOperator.SCALE_CHANGED: change_scale,
-    MutationOperator.CURRENCY_CHANGED: change_currency,
+    MutationOperator.NUMBER_CHANGED: increase_last_number_by_half,
+    MutationOperator.PERIOD_SHIFTED: increase_last_period_by_one,
+    MutationOperator.SCALE_CHANGED: change_order_of_magnitude,
+    MutationOperator.CURRENCY_CHANGED: change_currency_of_last_amount,
     MutationOperator.BOUND_FLIPPED: flip_bound,
 }
 
 
-def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
+def _iterate_changed_golds(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
     for operator, change in _QUANTITIES.items():
         yield operator, change(case.gold)
     yield MutationOperator.NEGATED, negate_answer(case.gold, case.language)
-    yield MutationOperator.YES_FLIPPED, flip_yes(case.gold)
+    yield MutationOperator.YES_FLIPPED, flip_yes_or_no(case.gold)
     if sibling is not None and has_same_answer_kind(sibling.gold, case.gold):
         yield MutationOperator.OTHER_POLICY, sibling.gold
 
 
-def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
+def _find_wrong_source(case: GoldCase, sibling: GoldCase | None) -> str:
     """Return a source that does not contain the expected source. Empty if the case accepts any source."""
     theirs = sibling.expected_citation if sibling is not None else None
     sources = (theirs or "", INVENTED_SOURCE) if case.accepted_citations else ()
@@ -580,7 +594,7 @@ def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     )
 
 
-def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:
+def _select_text_by_case_id(texts: tuple[str, ...], case: GoldCase) -> str:
     """Return one of the texts, selected by the id of the case.
 
     A case always gets the same text. Different cases of a suite get different texts.

@@ -62,17 +62,17 @@ _OTHER_NUMBER_WORDS = {
 """Number words and their replacements, which are numbers of similar size."""
 
 
-def change_number(gold: str) -> str:
+def increase_last_number_by_half(gold: str) -> str:
     """Return the gold with its last quantity increased by half: 24 months become 36 months, 20% becomes 30%."""
     return _change_last_number(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
 
 
-def shift_period(gold: str) -> str:
+def increase_last_period_by_one(gold: str) -> str:
     """Return the gold with its last duration or date increased by one: 24 months become 25, 2026 becomes 2027."""
     return _change_last_number(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
 
 
-def change_scale(gold: str) -> str:
+def change_order_of_magnitude(gold: str) -> str:
     """Return the gold with an amount multiplied by ten, or with another scale: crore becomes lakh."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
         for word, other in _SCALES.items():
@@ -88,7 +88,7 @@ _SCALES = {
 }  # fmt: skip
 
 
-def change_currency(gold: str) -> str:
+def change_currency_of_last_amount(gold: str) -> str:
     """Return the gold with its last amount in another currency: rupees become dollars, dollars become euros."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY,)):
         other = change_currency_of_amount(fact.text)
@@ -105,7 +105,7 @@ _UNITS = (
 )
 
 
-def change_unit(gold: str) -> str:
+def change_duration_or_percentage_unit(gold: str) -> str:
     """Return the gold with another unit of its last duration or percentage: months become days, percent rupees.
 
     A quantity of 0 is not changed.

@@ -79,7 +79,7 @@ class ReadingCheck:
             )
         self._ids.add(example_id)
 
-    def check_total(self, total: int | None) -> None:
+    def raise_if_examples_missing(self, total: int | None) -> None:
         """Raise `SourceUnavailable` if fewer than ``total`` examples were read.
 
         The platform reports this number.

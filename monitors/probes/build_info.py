@@ -30,9 +30,9 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
     """Return the model and version that a response names, or ``None``. Of several values, the last counts."""
-    models = [*_list_first_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
+    models = [*_list_at_most_one_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
-        *_list_first_header(headers, FINGERPRINT_HEADERS),
+        *_list_at_most_one_header(headers, FINGERPRINT_HEADERS),
         *_iterate_texts_under(documents, FINGERPRINT_KEYS),
     ]
     build = BuildInfo(
@@ -46,10 +46,10 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that contain a version of the app or its server. Names are in lower case."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    return {name: _format_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
+    return {name: _shorten_to_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 
 
-def read_document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
+def read_source_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
     """Return the hash or version of each source at the path ``citations``, by the name of the source."""
     if citations is None:
         return {}
@@ -58,7 +58,7 @@ def read_document_versions(documents: Sequence[Any], citations: str | None) -> d
         for name, source in _iterate_named_sources(document, citations):
             version = next(_iterate_versions(source), None)
             if version is not None:
-                versions[_format_one_line(name)] = version
+                versions[_shorten_to_one_line(name)] = version
     return versions
 
 
@@ -80,12 +80,12 @@ def _iterate_versions(source: dict[str, Any]) -> Iterator[str]:
         for key in DOCUMENT_KEYS:
             value = level.get(key)
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
-                yield _format_one_line(str(value))
+                yield _shorten_to_one_line(str(value))
 
 
-def _list_first_header(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
+def _list_at_most_one_header(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
     lowered = {name.lower(): value for name, value in headers.items()}
-    return [_format_one_line(lowered[name]) for name in names if lowered.get(name)][:1]
+    return [_shorten_to_one_line(lowered[name]) for name in names if lowered.get(name)][:1]
 
 
 def _iterate_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
@@ -99,12 +99,12 @@ def _iterate_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Ite
         return
     for key, inner in cast("dict[str, Any]", value).items():
         if isinstance(inner, str) and key.lower() in keys and inner.strip():
-            yield _format_one_line(inner)
+            yield _shorten_to_one_line(inner)
         elif depth:
             yield from _iterate_texts_in_object(inner, keys, depth - 1)
 
 
-def _format_one_line(text: str) -> str:
+def _shorten_to_one_line(text: str) -> str:
     """Return a value as one line. Long hashes are shortened to 12 characters."""
     plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
     return _FULL_HASH.sub(lambda match: match[0][:12], plain)

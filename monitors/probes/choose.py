@@ -12,7 +12,7 @@ from monitors.probes.api.driver import ApiDriver
 from monitors.probes.api.gradio import GradioDriver
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
-from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, select_nothing
+from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, SelectEvidence, select_no_evidence
 from monitors.probes.job.driver import Clock, FindScriptedAnswer, JobDriver, JobTraces, answer_no_question
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -88,15 +88,21 @@ class _RedactingDriver:
         await self._open.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """See `ChatDriver.ask`."""
 
-        async def select_redacted(answer: Answer) -> EvidenceFilter:
+        async def select_evidence_after_redaction(answer: Answer) -> EvidenceFilter:
             return await select_evidence(self._redact(answer))
 
         try:
-            return self._redact(await self._driver.ask(turns, name=name, select_evidence=select_redacted))
+            return self._redact(
+                await self._driver.ask(turns, name=name, select_evidence=select_evidence_after_redaction)
+            )
         except ProbeError as error:
             error.args = tuple(self._headers.hide_secrets(str(text)) for text in error.args)
             error.partial_text = self._headers.hide_secrets(error.partial_text)

@@ -23,7 +23,7 @@ class Answer(Record):
     app_version: str | None = None
     evidence: Evidence = Evidence()
 
-    def with_files(self, files: Evidence) -> Self:
+    def with_evidence_files(self, files: Evidence) -> Self:
         """Return the answer with the evidence that was stored in files after the answer was read."""
         return self.model_copy(update={"evidence": files.with_samples_and_texts_from(self.evidence)})
 
@@ -44,7 +44,7 @@ SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
 """A function that selects the evidence to store for an answer. It is called while the page is still open."""
 
 
-async def select_nothing(_answer: Answer) -> EvidenceFilter:
+async def select_no_evidence(_answer: Answer) -> EvidenceFilter:
     """Return a filter that stores no evidence."""
     return EvidenceFilter()
 
@@ -60,7 +60,11 @@ class ChatDriver(Protocol):
     """
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """Send the turns and wait for the complete answer."""
         ...

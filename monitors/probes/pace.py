@@ -59,10 +59,10 @@ class Pace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the question, and adjust the number of parallel questions."""
-        self._adjust_size(asyncio.get_running_loop().time())
-        self._release_turn()
+        self._adjust_concurrency_to_idle_cpu(asyncio.get_running_loop().time())
+        self._release_turn_unless_excess()
 
-    def _adjust_size(self, now_s: float) -> None:
+    def _adjust_concurrency_to_idle_cpu(self, now_s: float) -> None:
         if self._changed_at_s is None:
             self._idle()  # from here on
             self._changed_at_s = now_s
@@ -72,12 +72,12 @@ class Pace:
         share = self._idle()
         if share is not None and share > IDLE_SHARE_TO_INCREASE and self.allowed < self.maximum:
             self.allowed += 1
-            self._release_turn()
+            self._release_turn_unless_excess()
         elif share is not None and share < IDLE_SHARE_TO_DECREASE and self.allowed > self._minimum:
             self.allowed -= 1
             self._excess_turns += 1
 
-    def _release_turn(self) -> None:
+    def _release_turn_unless_excess(self) -> None:
         if self._excess_turns:
             self._excess_turns -= 1
         else:
@@ -105,13 +105,13 @@ class CpuTimes:
 
     def __call__(self) -> float | None:
         """Return the idle share since the last call; ``None`` at the first call and on other systems."""
-        now = self._read_cpu_ticks()
+        now = self._read_idle_and_total_ticks()
         before, self._before = self._before, now
         if now is None or before is None or now[1] <= before[1]:
             return None
         return max(0.0, min(1.0, (now[0] - before[0]) / (now[1] - before[1])))
 
-    def _read_cpu_ticks(self) -> tuple[int, int] | None:
+    def _read_idle_and_total_ticks(self) -> tuple[int, int] | None:
         """Return the idle time and the total time of all cores, in ticks of the kernel."""
         try:
             name, *ticks = self._stat.read_text("ascii").splitlines()[0].split()

@@ -1,7 +1,7 @@
 """Wait until a target serves the deployed commit.
 
 A Hugging Face Space may sleep, build, fail, or still run the old commit. The Hub or the version endpoint of the app
-must name the commit that runs now. `wait_until_back` waits for an app that stops during a run.
+must name the commit that runs now. `wait_until_target_serves_again` waits for an app that stops during a run.
 """
 
 from __future__ import annotations
@@ -340,7 +340,7 @@ MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
 
 
-async def wait_until_back(
+async def wait_until_target_serves_again(
     target: Target,
     settings: ProbeSettings,
     *,

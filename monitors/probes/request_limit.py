@@ -41,7 +41,7 @@ class RequestLimit:
         on_pause: OnPause = lambda _: None,
     ) -> None:
         self._interval_s = MINUTE_S / requests_per_minute if requests_per_minute else 0.0
-        self._ends_at = _now() + DEFAULT_PATIENCE_S if ends_at is None else ends_at
+        self._ends_at = _read_event_loop_time() + DEFAULT_PATIENCE_S if ends_at is None else ends_at
         self._on_pause = on_pause
         self._next_at = self._paused_at = self._paused_until = 0.0
         self._window_from: float | None = None
@@ -50,10 +50,10 @@ class RequestLimit:
         self.pauses = 0
         self.waited_s = 0.0
 
-    async def wait_for_turn(self, requests: int) -> float:
+    async def wait_until_question_allowed(self, requests: int) -> float:
         """Wait until a question with this many requests may be sent. Return the time of the event loop's clock."""
         # A refusal during the wait moves the time of the turn. The time is checked again.
-        while (now := _now()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
+        while (now := _read_event_loop_time()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
             await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests
         return now
@@ -64,12 +64,12 @@ class RequestLimit:
             self._window_from, self._taken, self._refusals_in_a_row = asked_at, 0, 0
         self._taken += requests
 
-    def pause_questions(self, retry_after_s: float | None, asked_at: float) -> bool:
+    def pause_questions_after_refusal(self, retry_after_s: float | None, asked_at: float) -> bool:
         """Pause all questions after a refusal. Return False if the limit lasts longer than the run.
 
         ``asked_at`` is the time of the refused question. If it was sent before the last pause, no new pause begins.
         """
-        now = _now()
+        now = _read_event_loop_time()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
         if is_new:
             self._refusals_in_a_row += 1
@@ -93,9 +93,7 @@ class RequestLimit:
     def explain_too_long_limit(self, retry_after_s: float | None) -> str:
         """Return the reason why the run does not wait until the limit ends."""
         wait = f"for {retry_after_s:.0f} s" if retry_after_s is not None else "for an unknown time"
-        return (
-            f"the app refuses requests (HTTP 429) {wait}, but the run has only {self._ends_at - _now():.0f} s left"
-        )
+        return f"the app refuses requests (HTTP 429) {wait}, but the run has only {self._ends_at - _read_event_loop_time():.0f} s left"
 
     def describe_waits(self) -> str:
         """Return a sentence about the waits in this run; empty if Lookout did not wait."""
@@ -110,5 +108,5 @@ class RequestLimit:
         return f"the app limits requests (HTTP 429): Lookout waited {times}, {self.waited_s:.0f} s in total{pace}"
 
 
-def _now() -> float:
+def _read_event_loop_time() -> float:
     return asyncio.get_running_loop().time()

@@ -68,18 +68,18 @@ class CircuitBreaker:
         """Count an answer. The failures before it no longer count."""
         self._in_a_row.clear()
 
-    def record_failure(self, failure: NoAnswer) -> None:
+    def count_failure_toward_breaker(self, failure: NoAnswer) -> None:
         """Count a question that got no answer in all its attempts."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
-            self._open()
+            self._open_breaker()
 
-    def open_now(self, failure: NoAnswer) -> None:
+    def open_circuit_breaker(self, failure: NoAnswer) -> None:
         """Open the breaker at once, because the app did not come back."""
         self._in_a_row.append(failure)
-        self._open()
+        self._open_breaker()
 
-    def _open(self) -> None:
+    def _open_breaker(self) -> None:
         self._opened_by = self._opened_by or tuple(self._in_a_row)
 
     @property
@@ -286,7 +286,7 @@ class Runner:
         """Ask all questions and return the counts."""
         remaining = iter(questions)
         pace = concurrency if isinstance(concurrency, Pace) else Pace.with_fixed_size(max(1, concurrency))
-        await _wait_for_workers(
+        await _wait_or_cancel_workers(
             [asyncio.ensure_future(self._ask_until_none_left(remaining, pace)) for _ in range(pace.maximum)]
         )
         return ProbeTally(
@@ -323,18 +323,18 @@ class Runner:
         failed: tuple[Attempt, ...] = ()
         outages, requests = 0, len(question.case.turns)
         while True:
-            asked_at = await self.limit.wait_for_turn(requests)
+            asked_at = await self.limit.wait_until_question_allowed(requests)
             attempt = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
                 return attempt.build_not_asked_record(self._breaker)
             try:
                 exchange = await self._ask(attempt)
             except RateLimited as error:
-                if not self.limit.pause_questions(error.retry_after_s, asked_at):
+                if not self.limit.pause_questions_after_refusal(error.retry_after_s, asked_at):
                     failure = attempt.build_no_answer(
                         RateLimited(self.limit.explain_too_long_limit(error.retry_after_s))
                     )
-                    self._breaker.open_now(failure)
+                    self._breaker.open_circuit_breaker(failure)
                     return failure
             except ProbeError as error:
                 # The attempt does not count if the run can wait for the app.
@@ -342,12 +342,12 @@ class Runner:
                 is_outage = can_wait and outages < MAX_OUTAGES
                 if is_outage and not await self._wait_for_recovery():
                     failure = attempt.build_no_answer(error)
-                    self._breaker.open_now(failure)
+                    self._breaker.open_circuit_breaker(failure)
                     return failure
                 outages += is_outage
                 if not is_outage and (not error.retryable or len(failed) - outages + 1 >= self.settings.attempts):
                     failure = attempt.build_no_answer(error)
-                    self._breaker.record_failure(failure)
+                    self._breaker.count_failure_toward_breaker(failure)
                     return failure
                 if not is_outage:
                     # The application may recover; an outage has its own wait.
@@ -407,7 +407,7 @@ def choose_evidence_to_store(settings: ProbeSettings, severity: Severity, *, wro
     return EvidenceFilter(screenshot=should_store(settings.screenshots), trace=should_store(settings.traces))
 
 
-async def _wait_for_workers(workers: list[asyncio.Task[None]]) -> None:
+async def _wait_or_cancel_workers(workers: list[asyncio.Task[None]]) -> None:
     """Wait for all workers. If one fails or the run is cancelled, cancel the others."""
     try:
         await asyncio.gather(*workers)

@@ -283,14 +283,14 @@ class LoginSettings(Record):
         return self
 
     @property
-    def has_form(self) -> bool:
+    def has_form_login(self) -> bool:
         """Whether Lookout signs in by the form of the page."""
         return self.password is not None
 
     @property
-    def needs_person(self) -> bool:
+    def needs_person_to_sign_in(self) -> bool:
         """Whether a person must sign in, because nothing else is configured."""
-        return not (self.has_form or self.headers or self.cookies or self.basic)
+        return not (self.has_form_login or self.headers or self.cookies or self.basic)
 
     def secrets(self) -> Iterator[tuple[str, FromEnvironment]]:
         """Yield each configured secret with the name of its setting."""
@@ -518,7 +518,7 @@ class ProbeSettings(Record):
         default=None, description="the network response with the answer, if the page hides a part of it"
     )
 
-    def use_browser(self, environment: Mapping[str, str]) -> Self:
+    def with_browser_from_environment(self, environment: Mapping[str, str]) -> Self:
         """Return the settings. If they name no browser, the browser in CHROMIUM_PATH is set."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import Field, field_validator
 
 from monitors.json_path import collect_items, collect_sources, collect_values, join_text_parts
-from monitors.probes.build_info import read_build_info, read_document_versions
+from monitors.probes.build_info import read_build_info, read_source_versions
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
 
@@ -84,7 +84,7 @@ def read_versioned_payload(
     payload = extract_payload(rule, url, documents)
     if payload is None:
         return None
-    versions = read_document_versions(documents, rule.citations)
+    versions = read_source_versions(documents, rule.citations)
     return payload.with_build(read_build_info(documents, headers), versions)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from markupsafe import Markup
 
 from monitors.facts.source_files import FileAgreement, compute_agreement
-from monitors.facts.tool_calls import find_repeated_steps
+from monitors.facts.tool_calls import map_repeated_steps_to_first
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
 from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, Step, StepKind
@@ -203,7 +203,7 @@ def build_report_row(
         else _format_rating_in_brackets(counted),
         criteria=_format_criteria_marks(grade, counted),
         steps=_format_steps_briefly(response.evidence, task.reference),
-        repeats=len(find_repeated_steps(response.evidence.steps)),
+        repeats=len(map_repeated_steps_to_first(response.evidence.steps)),
     )
 
 
@@ -484,7 +484,7 @@ def _build_criterion(
 def build_agent_steps_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
     """Build the view of the steps. Each repeated step has the number of the step that it repeats."""
     evidence = result.result.evidence
-    repeats = find_repeated_steps(evidence.steps)
+    repeats = map_repeated_steps_to_first(evidence.steps)
     text = marker.build_pieces_without_evidence(
         ", ".join(_describe_agent_path(evidence, reference, result.assessment, len(repeats)))
     )

@@ -116,7 +116,7 @@ class Intake:
         for conversation_id, record in self._fingerprints.items():
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
-    def find_position(self, conversation_id: Identifier) -> int:
+    def find_arrival_position(self, conversation_id: Identifier) -> int:
         """Return the position of a taken id: the number of ids that arrived before it."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
@@ -151,7 +151,7 @@ class Intake:
         self._fingerprints[conversation.id] = fingerprint + earlier[_FINGERPRINT_BYTES:]
         return IntakeDecision.REPLACED
 
-    def build_warnings(self) -> tuple[SourceWarning, ...]:
+    def build_duplicate_id_warnings(self) -> tuple[SourceWarning, ...]:
         """Return a warning for each id that several different conversations have."""
         return tuple(
             SourceWarning(

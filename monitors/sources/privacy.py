@@ -16,11 +16,11 @@ from functools import partial
 from typing import Final, assert_never
 
 from monitors.errors import ConfigError
-from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength, build_view
+from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength, build_normalised_view
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, get_label, mask
+from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, get_redaction_label, mask
 from monitors.records.traffic import Conversation, Turn
-from monitors.sources.traffic.items import hash_unsafe_id, is_impersonal_id
+from monitors.sources.traffic.items import hash_id_if_unsafe, is_impersonal_id
 
 MIN_KEY_BYTES: Final = 16
 """Minimum length of the key in bytes. With a shorter key, a person could try all keys."""
@@ -60,29 +60,29 @@ class Pseudonyms:
         All spellings of a value have the same pseudonym.
         """
         name = _KIND_NAMES[kind]
-        return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
+        return f"[{name} {self._compute_pseudonym_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
         """Return the pseudonym of a user. If ``user_key`` is already a pseudonym of this key, it is not changed."""
         match = _USER_PSEUDONYM.fullmatch(user_key)
-        if match and self._has_valid_check("user", match["code"]):
+        if match and self._has_valid_check_letters("user", match["code"]):
             return user_key
-        return f"user-{self._compute_code('user', user_key)}"
+        return f"user-{self._compute_pseudonym_code('user', user_key)}"
 
-    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
+    def find_pseudonym_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the positions of pseudonyms of this key in a text."""
         for match in _PSEUDONYM.finditer(text):
-            if self._has_valid_check(match["name"], match["code"]):
+            if self._has_valid_check_letters(match["name"], match["code"]):
                 yield match.span()
 
-    def _compute_code(self, name: str, value: str) -> str:
+    def _compute_pseudonym_code(self, name: str, value: str) -> str:
         body = self._derive_letters(f"of\0{name}\0{value}")[:_BODY_LETTERS]
-        return body + self._compute_check(name, body)
+        return body + self._compute_check_letters(name, body)
 
-    def _has_valid_check(self, name: str, code: str) -> bool:
-        return hmac.compare_digest(self._compute_check(name, code[:_BODY_LETTERS]), code[_BODY_LETTERS:])
+    def _has_valid_check_letters(self, name: str, code: str) -> bool:
+        return hmac.compare_digest(self._compute_check_letters(name, code[:_BODY_LETTERS]), code[_BODY_LETTERS:])
 
-    def _compute_check(self, name: str, body: str) -> str:
+    def _compute_check_letters(self, name: str, body: str) -> str:
         return self._derive_letters(f"check\0{name}\0{body}")[:_CHECK_LETTERS]
 
     def _derive_letters(self, text: str) -> str:
@@ -96,7 +96,7 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
     Upper case, spaces and hyphens are removed, and the country code of a phone number. The name of a person keeps
     its spaces.
     """
-    folded = unicodedata.normalize("NFKC", build_view(text).text).casefold()
+    folded = unicodedata.normalize("NFKC", build_normalised_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
     if kind in _SPELLED_AS_IS:
@@ -146,7 +146,7 @@ def protect_conversation(
         case PrivacyMode.NONE:
             return pseudonymous
         case PrivacyMode.REDACT:
-            return _redact_disclosures(pseudonymous, _TextMasker(get_label, None, account_patterns))
+            return _redact_disclosures(pseudonymous, _TextMasker(get_redaction_label, None, account_patterns))
         case PrivacyMode.PSEUDONYMISE:
             return _redact_disclosures(
                 pseudonymous, _TextMasker(pseudonyms.make_pseudonym, pseudonyms, account_patterns)
@@ -188,7 +188,7 @@ class _TextMasker:
         return masked
 
     def _mask_text(self, text: str, kinds: Mapping[str, DisclosureKind]) -> MaskedText:
-        safe = self._pseudonyms.find_spans(text) if self._pseudonyms is not None else ()
+        safe = self._pseudonyms.find_pseudonym_spans(text) if self._pseudonyms is not None else ()
         present_values = sorted((value for value in kinds if value in text), key=len, reverse=True)
         find_known = partial(
             _find_known_values, [(_compile_value_pattern(value), kinds[value]) for value in present_values]
@@ -225,7 +225,7 @@ def _redact_disclosures(conversation: Conversation, masking: _TextMasker) -> Con
         count = len(_list_texts(turn))
         turns.append(_replace_texts(turn, texts[:count], masking))
         texts = texts[count:]
-    safe = hash_unsafe_id(conversation.id)
+    safe = hash_id_if_unsafe(conversation.id)
     return conversation.model_copy(
         update={
             "id": safe,

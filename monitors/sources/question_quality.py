@@ -23,7 +23,7 @@ class QuestionTally(NamedTuple):
     down: int = 0
 
 
-def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
+def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up with its confidence interval (Wilson).
 
     Only questions with a thumb count. Users who give thumbs are not a random sample of all users. The share
@@ -37,7 +37,7 @@ def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
     return asked.with_share(tally.up / rated, low, high)
 
 
-def count_questions(conversation: Conversation) -> QuestionTally:
+def count_questions_asked_by_app(conversation: Conversation) -> QuestionTally:
     """Count the questions that the app asked in one conversation.
 
     If the source marks which replies are questions, this mark decides. Otherwise the wording of the reply decides.

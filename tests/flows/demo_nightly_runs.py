@@ -24,7 +24,7 @@ from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
 from monitors.sources.privacy import PrivacyMode, protect_conversation
 from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import Seed, compute_expected_rates, group_by_stratum, sample_strata
+from monitors.sources.sampling.sample import Seed, compute_expected_rates, group_latest_by_stratum, sample_strata
 from monitors.sources.sampling.strata import TargetFacts
 from tests.flows.nightly_runs import KEY_OF_NAMES, file_source
 
@@ -83,7 +83,7 @@ class DemoNights:
         self._write(ended, random.Random(f"{self.seed} {number}"))
         read = asyncio.run(_read(self.folder / TURNS, ended))
         assert len(read) == self.conversations
-        members = group_by_stratum(read, self.facts)
+        members = group_latest_by_stratum(read, self.facts)
         expected = compute_expected_rates(
             members, [sampled_conversation for night in self._graded[:REMEMBERED] for sampled_conversation in night]
         )

@@ -15,8 +15,13 @@ from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
-from monitors.judge.precheck import build_judge_case, check_answer, grade_by_rule, is_judge_required_for_ungraded
-from monitors.judge.untrusted_text import normalise_untrusted
+from monitors.judge.precheck import (
+    build_judge_case,
+    check_answer,
+    grade_trivial_answer_as_failed,
+    is_judge_required_for_ungraded,
+)
+from monitors.judge.untrusted_text import normalise_untrusted_and_flag_tricks
 from monitors.records.grades import CaseOutcome
 from tests.builders import exchange, gold_case
 from tests.flows.judged_run import TEETH_WRONG, teeth
@@ -58,7 +63,7 @@ def outcome(case, answer: str) -> CaseOutcome:
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
     assessment = assess_case(case, came, grades)
-    by_rule = grade_by_rule(case, came) if is_judge_required_for_ungraded(assessment) else None
+    by_rule = grade_trivial_answer_as_failed(case, came) if is_judge_required_for_ungraded(assessment) else None
     return assess_case(case, came, (*grades, by_rule)).outcome if by_rule else assessment.outcome
 
 
@@ -110,7 +115,7 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
 
 def pieces(attack: str) -> list[str]:
     """The lines of an attack as a judge would read them."""
-    lines = (line.strip() for line in normalise_untrusted(attack).text.split("\n"))
+    lines = (line.strip() for line in normalise_untrusted_and_flag_tricks(attack).text.split("\n"))
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 

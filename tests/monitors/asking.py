@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from monitors.judge.anthropic_client import AnthropicJudge
-from monitors.judge.prompt import RenderedPrompt, Subject, build_prompt
+from monitors.judge.prompt import RenderedPrompt, Subject, build_judge_prompt
 from monitors.retry import RetryPolicy
 from tests.servers.anthropic import KEY, AnthropicServer
 
@@ -23,7 +23,7 @@ WRONG = "Cataract surgery is covered after one year of waiting, up to ₹25,000 
 def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> RenderedPrompt:
     """A prompt about cataract surgery."""
     subject = Subject(**({"turns": ("Is cataract covered?",), "expected": (GOLD,), "answer": answer} | changes))
-    return build_prompt(subject, prompt_id=prompt_id, nonce=NONCE)
+    return build_judge_prompt(subject, prompt_id=prompt_id, nonce=NONCE)
 
 
 @asynccontextmanager

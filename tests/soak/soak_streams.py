@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from monitors.errors import AnswerIncomplete, ProbeError
 from monitors.probes.browser.driver import BrowserDriver
-from monitors.probes.driver import Answer, EvidenceFilter, select_nothing
+from monitors.probes.driver import Answer, EvidenceFilter, select_no_evidence
 from monitors.probes.settings import ProbeSettings
 from tests.zoo.questions import Reading, read
 from tests.zoo.server import Zoo
@@ -55,7 +55,7 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
     async def note_time(answer: Answer) -> EvidenceFilter:
         nonlocal taken_at
         taken_at = monotonic()
-        return await select_nothing(answer)
+        return await select_no_evidence(answer)
 
     try:
         answer = await driver.ask(turns, select_evidence=note_time)

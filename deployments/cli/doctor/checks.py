@@ -189,7 +189,7 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
             name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
         )
     assert login is not None
-    if login.session is None and login.settings.needs_person:
+    if login.session is None and login.settings.needs_person_to_sign_in:
         return HealthCheck(
             name=check_name,
             health=Health.BROKEN,

@@ -34,7 +34,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.probes.browser.login import Login
-from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial, is_one_answer
+from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial, is_same_answer_for_all
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
@@ -63,7 +63,7 @@ def add_trial_answers(
     cases = _select_trial_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
     tried = asyncio.run(ask_trial_questions(address, settings, questions=questions, login=login))
-    if not cases and is_one_answer(tried.trials):
+    if not cases and is_same_answer_for_all(tried.trials):
         inspection = inspection.with_fallback_answer(tried.trials[0].text)
         if inspection.starters:
             tried = asyncio.run(ask_trial_questions(address, settings, questions=inspection.starters, login=login))
@@ -289,7 +289,7 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
-    has_no_small_talk = bool(inspection.fallback_answer) and is_one_answer(inspection.trials)
+    has_no_small_talk = bool(inspection.fallback_answer) and is_same_answer_for_all(inspection.trials)
     doubtful = any(trial.doubt for trial in inspection.trials) and not has_no_small_talk
     return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
 
@@ -308,12 +308,16 @@ def _resolve_page_settings(
     if is_web_address(target):
         targets = _find_targets_at(config, target)
         if not targets:
-            return derive_target_name(target), target, ProbeSettings().use_browser(environment)
+            return derive_target_name(target), target, ProbeSettings().with_browser_from_environment(environment)
         target = next(iter(targets))
     if config is None:
         raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
     configured = config.require_target(target)
-    return target, build_target_record(target, configured).address, configured.probe.use_browser(environment)
+    return (
+        target,
+        build_target_record(target, configured).address,
+        configured.probe.with_browser_from_environment(environment),
+    )
 
 
 def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:

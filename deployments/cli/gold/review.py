@@ -34,7 +34,7 @@ from flows.terminal import write_jsons
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain
-from monitors.facts.disclosures.find import find_private_data
+from monitors.facts.disclosures.find import find_private_data_except_names
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 from monitors.goldset.drafts import read_drafts, store_draft_decision
@@ -264,6 +264,6 @@ def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain
     language = identify_language(case.question)
     if language is not case.language:
         return f"the question is in {language.value}, but the case has language {case.language.value}"
-    if find_private_data(f"{case.question}\n{case.gold}", graders.account_patterns):
+    if find_private_data_except_names(f"{case.question}\n{case.gold}", graders.account_patterns):
         return "it contains personal data"
     return explain_gold_failure(case, build_default_panel(graders, domain))

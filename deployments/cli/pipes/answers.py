@@ -23,7 +23,7 @@ from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import RefusalKind, classify_refusal
 from monitors.facts.source_files import compute_agreement
-from monitors.facts.text import find_unread
+from monitors.facts.text import find_unread_middle
 from monitors.facts.tool_calls import ToolCall, find_repeated_calls
 from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader, GraderSettings
@@ -141,7 +141,7 @@ def extract_facts(fields: Fields) -> Fields:
         locale=read_locale_field(fields),
         currency=read_currency_field(fields),
     )
-    unread = find_unread(text)
+    unread = find_unread_middle(text)
     return {"facts": [_format_fact(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
 
 

@@ -37,7 +37,7 @@ from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import WarehouseBusy
-from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
+from monitors.judge.calibration import calibrate, check_graders, compare_ratings_with_people
 from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.plural import plural
 from monitors.records.exchanges import Origin
@@ -473,7 +473,7 @@ def _print_figures(store: Store, since: datetime, target: str | None, *, as_json
     calibrations = (
         *check_graders(list_reviewed_grades(store, target=target, wait_s=WAIT_S), counts),
         *calibrate(list_reviewed_answers(store, target=target, wait_s=WAIT_S), counts),
-        *calibrate_ratings(
+        *compare_ratings_with_people(
             list_reviewed_ratings(store, target=target, wait_s=WAIT_S),
             count_ratings(store, since=since, target=target, wait_s=WAIT_S),
         ),

@@ -23,7 +23,7 @@ from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import NUMERAL, WORD, Token, parse_keys
+from monitors.facts.text import NUMERAL, WORD, Token, split_into_word_keys
 
 Words = frozenset[str]
 
@@ -64,18 +64,18 @@ class Passage(NamedTuple):
         return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
 
 
-_HARD_CUTS: Final = parse_keys("; but while whereas लेकिन जबकि lekin jabki magar although though")
+_HARD_CUTS: Final = split_into_word_keys("; but while whereas लेकिन जबकि lekin jabki magar although though")
 _ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
 _BREAKS: Final = frozenset(",;()|–—")
 _ENDS: Final = frozenset(".!?।")
-_ABBREVIATIONS: Final = parse_keys(
+_ABBREVIATIONS: Final = split_into_word_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
 """A quotation after which the sentence continues: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
-_ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
+_ANAPHORS: Final = split_into_word_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
 """A clause that begins with one of these words and a plural is about other things: "other clinics …"."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
@@ -87,17 +87,17 @@ _MAX_HEADING_TERMS: Final = 7
 _LINE: Final = re.compile(r"[^\n]*\n?")
 
 
-def read_passage(scan: Scan) -> Passage:
+def build_passage_with_clauses(scan: Scan) -> Passage:
     """Split a scanned text into clauses. Takes linear time."""
     marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
     builder.split_into_clauses()
-    builder.assign_marks_to_clauses()
+    builder.assign_marks_and_find_retraction()
     return Passage(scan, figures, builder.clauses, marks, builder.retracted_before)
 
 
-def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
+def extract_content_stems_and_numbers(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
     """Return the stems of the content words and the bare numbers, which can be part of a name ("Route 66")."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
@@ -107,16 +107,16 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
         stem = _find_content_stem(tokens, at, token)
         if stem:
             stems.add(stem)
-    stems.update(name for figure in figures if (name := _format_number_name(figure)))
+    stems.update(name for figure in figures if (name := _format_bare_number_as_word(figure)))
     return frozenset(stems)
 
 
-def format_figure_names(figures: Sequence[Figure]) -> Words:
+def format_figures_as_words(figures: Sequence[Figure]) -> Words:
     """Return figures as words, for the comparison with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
-def _format_number_name(figure: Figure) -> str:
+def _format_bare_number_as_word(figure: Figure) -> str:
     """Return a bare number as a word, because it may be part of a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
@@ -185,14 +185,14 @@ class _Builder:
         for figure in figures:
             self._stems[figure.first : figure.last + 1] = [""] * (figure.last + 1 - figure.first)
         self.quotations = [match.span() for match in _QUOTATION.finditer(self.text)]
-        self.names = {figure.first: name for figure in figures if (name := _format_number_name(figure))}
+        self.names = {figure.first: name for figure in figures if (name := _format_bare_number_as_word(figure))}
 
     @cached_property
     def starts(self) -> list[int]:
         """The start of each token in the text, in characters."""
         return [token.start for token in self.tokens]
 
-    def collect_words(self, first: int, after: int) -> Words:
+    def collect_content_words(self, first: int, after: int) -> Words:
         """Return the content words from token ``first`` up to token ``after`` (exclusive)."""
         stems = {stem for stem in self._stems[first:after] if stem}
         if self.names:
@@ -208,7 +208,7 @@ class _Builder:
     def split_into_clauses(self) -> None:
         """Split tables and lists into lines, and other text into sentences."""
         if "\n" not in self.text:
-            self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
+            self._add_sentences_of_line(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
             return
         lines = list(self._split_lines())
         headings: list[tuple[int, Words]] = []
@@ -226,7 +226,7 @@ class _Builder:
                 continue
             rows = self._count_table_rows(lines, at)
             if rows:
-                self._add_table(lines[at : at + rows], self._collect_words_of_headings(headings))
+                self._add_table_cells_as_clauses(lines[at : at + rows], self._collect_words_of_headings(headings))
                 at += rows
                 continue
             bullet = _BULLET.match(raw)
@@ -234,18 +234,18 @@ class _Builder:
             if self._is_heading(lines, at, raw, bullet is not None):
                 level = indent if bullet else -1
                 headings = [entry for entry in headings if entry[0] < level] if bullet else []
-                headings.append((level, self.collect_words(line.first, line.after)))
+                headings.append((level, self.collect_content_words(line.first, line.after)))
                 at += 1
                 continue
             if bullet:
                 headings = [entry for entry in headings if entry[0] < indent]
-                self._add_item(line, self._collect_words_of_headings(headings))
+                self._add_list_item(line, self._collect_words_of_headings(headings))
                 headings.append((indent, self._find_label(line)))
             else:
                 headings = [entry for entry in headings if entry[0] < 0]
-                self._add_item(line, self._collect_words_of_headings(headings)) if headings else self._add_prose(
-                    line, frozenset()
-                )
+                self._add_list_item(
+                    line, self._collect_words_of_headings(headings)
+                ) if headings else self._add_sentences_of_line(line, frozenset())
             at += 1
 
     def _split_lines(self) -> Iterator[_Line]:
@@ -297,8 +297,8 @@ class _Builder:
         """Return the words of a list item before its colon or dash. They are a heading for the items below it."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
-                return self.collect_words(line.first, at)
-        return self.collect_words(line.first, line.after)
+                return self.collect_content_words(line.first, at)
+        return self.collect_content_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
         """Count the lines from ``at`` on that are rows of one table, with bars or the same number of dashes."""
@@ -307,22 +307,22 @@ class _Builder:
             count += 1
         if count:
             return count if count > 1 else 0
-        first = self._count_dashes(lines[at])
-        while first and at + count < len(lines) and self._count_dashes(lines[at + count]) == first:
+        first = self._count_dashes_between_cells(lines[at])
+        while first and at + count < len(lines) and self._count_dashes_between_cells(lines[at + count]) == first:
             count += 1
         return count if count > 1 and (first > 1 or "\t" in self.text[lines[at].start : lines[at].end]) else 0
 
     def _count_bars(self, line: _Line) -> int:
         return self.text.count("|", line.start, line.end)
 
-    def _count_dashes(self, line: _Line) -> int:
+    def _count_dashes_between_cells(self, line: _Line) -> int:
         raw = self.text[line.start : line.end].strip()
         is_sentence = " / " in raw and raw.endswith((".", "!", "?"))  # "It costs $5 / month / person."
         return 0 if is_sentence or _BULLET.match(raw) else len(_DASH.findall(raw))
 
     # --- clauses ----------------------------------------------------------------------------------------------
 
-    def _add_table(self, lines: Sequence[_Line], path: Words) -> None:
+    def _add_table_cells_as_clauses(self, lines: Sequence[_Line], path: Words) -> None:
         rows: list[list[tuple[int, int]]] = []
         for line in lines:
             raw = self.text[line.start : line.end]
@@ -338,9 +338,9 @@ class _Builder:
             for figure in self.find_figures(first, after)
             if not _is_number_in_name(figure)
         )
-        columns = [self.collect_words(first, after) for first, after in header] if has_header else []
+        columns = [self.collect_content_words(first, after) for first, after in header] if has_header else []
         for row in rows[1:] if has_header else rows:
-            label = self.collect_words(*row[0]) | (columns[0] if columns else frozenset[str]())
+            label = self.collect_content_words(*row[0]) | (columns[0] if columns else frozenset[str]())
             self.sentence += 1
             for place, (first, after) in enumerate(row):
                 if place == 0 and len(row) > 1:
@@ -348,8 +348,8 @@ class _Builder:
                 column = columns[place] if place < len(columns) else frozenset[str]()
                 head = header[place] if has_header and place < len(header) else None
                 others = [cell for at, cell in enumerate(row) if at != place]
-                names = format_figure_names([figure for cell in others for figure in self.find_figures(*cell)])
-                beside = frozenset[str]().union(*(self.collect_words(*cell) for cell in others))
+                names = format_figures_as_words([figure for cell in others for figure in self.find_figures(*cell)])
+                beside = frozenset[str]().union(*(self.collect_content_words(*cell) for cell in others))
                 self._add_clause(
                     first, after, path | label | column, is_cell=True, context=beside, names=names, head=head
                 )
@@ -375,7 +375,7 @@ class _Builder:
     def _skip_leading_dash(self, first: int, after: int) -> int:
         return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
 
-    def _add_item(self, line: _Line, path: Words) -> None:
+    def _add_list_item(self, line: _Line, path: Words) -> None:
         """Add a line of a list. The words before its colon apply to all figures after the colon."""
         first = line.first
         if self.tokens[first].text in {"-", "*", "•", "·"}:
@@ -386,18 +386,18 @@ class _Builder:
             and not self.find_figures(first, colon)
             and len(self.find_figures(colon, line.after)) > 1
         ):
-            path = path | self.collect_words(first, colon)
-        self._add_prose(_Line(line.start, line.end, first, line.after), path)
+            path = path | self.collect_content_words(first, colon)
+        self._add_sentences_of_line(_Line(line.start, line.end, first, line.after), path)
 
-    def _add_prose(self, line: _Line, path: Words) -> None:
+    def _add_sentences_of_line(self, line: _Line, path: Words) -> None:
         first = line.first
         ends = self.ends[bisect_left(self.ends, line.first) : bisect_left(self.ends, line.after)]
         for at in ends:
             if self._is_sentence_end(at, line.after):
-                self._add_sentence(first, at + 1, path)
+                self._add_clauses_of_sentence(first, at + 1, path)
                 first = at + 1
         if first < line.after:
-            self._add_sentence(first, line.after, path)
+            self._add_clauses_of_sentence(first, line.after, path)
 
     def _is_sentence_end(self, at: int, after: int) -> bool:
         token = self.tokens[at]
@@ -415,17 +415,17 @@ class _Builder:
             return True
         return not (before.end == token.start and key in _ABBREVIATIONS and before.text != "I")
 
-    def _add_sentence(self, first: int, after: int, path: Words) -> None:
+    def _add_clauses_of_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
         cuts = [first, *self.hard[bisect_left(self.hard, first + 1) : bisect_left(self.hard, after)]]
         cuts.extend(self._iterate_cuts_between_figures(first, after, cuts))
         cuts = [*sorted(set(cuts)), after]
         is_question = self.tokens[after - 1].text == "?" and not self._is_tag_question(first, after)
-        context = self._find_words_of_previous_sentence(first, after)
+        context = self._find_previous_words_if_continued(first, after)
         for start, end in pairwise(cuts):
-            if start > first and self.tokens[start].key in _ANDS and not self.collect_words(start, end):
+            if start > first and self.tokens[start].key in _ANDS and not self.collect_content_words(start, end):
                 # "£3 and £4.50 a month" are two prices of one thing
-                context = context | self.collect_words(first, start)
+                context = context | self.collect_content_words(first, start)
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
     def _is_tag_question(self, first: int, after: int) -> bool:
@@ -451,13 +451,13 @@ class _Builder:
             if place is not None:
                 yield place
 
-    def _find_words_of_previous_sentence(self, first: int, after: int) -> Words:
+    def _find_previous_words_if_continued(self, first: int, after: int) -> Words:
         """Return the words of the previous sentence if this sentence begins with "it" or has no content words."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
         is_continued = any(token.key in _ANAPHORS for token in self.tokens[first : first + 4])
-        if is_continued or not (any(self._stems[first:after]) or self.collect_words(first, after)):
+        if is_continued or not (any(self._stems[first:after]) or self.collect_content_words(first, after)):
             return frozenset[str]().union(*(clause.words | clause.context for clause in previous))
         return frozenset()
 
@@ -473,17 +473,17 @@ class _Builder:
         names: Words = frozenset(),
         head: tuple[int, int] | None = None,
     ) -> None:
-        clause = Clause(first, after, self.sentence, path, self.collect_words(first, after) | path, context)
+        clause = Clause(first, after, self.sentence, path, self.collect_content_words(first, after) | path, context)
         clause.is_question, clause.is_cell = is_question, is_cell
         clause.figures = self.find_figures(first, after)
         clause.names = names
         if after - first > 1 and self.tokens[first].key in _OTHERS and self.tokens[first + 1].key.endswith("s"):
             clause.marks = Mark.OTHER
         if head is not None:
-            clause.figures = [self._add_unit_of_head(figure, head) for figure in clause.figures]
+            clause.figures = [self._add_currency_of_column_heading(figure, head) for figure in clause.figures]
         self.clauses.append(clause)
 
-    def _add_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
+    def _add_currency_of_column_heading(self, figure: Figure, head: tuple[int, int]) -> Figure:
         """Add the currency in a column heading (``Price (€)``) to the number in a cell."""
         if figure.kind is not FigureKind.NUMBER:
             return figure
@@ -500,7 +500,7 @@ class _Builder:
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
-    def assign_marks_to_clauses(self) -> None:
+    def assign_marks_and_find_retraction(self) -> None:
         """Add each mark to its clause, and set `retracted_before` if the text retracts a figure."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:

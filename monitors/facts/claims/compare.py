@@ -33,7 +33,7 @@ class Likeness(StrEnum):
     OTHER = "not comparable"
 
     @property
-    def is_different(self) -> bool:
+    def is_contradicting_gold(self) -> bool:
         """Whether the figure contradicts the gold, provided that both have the same subject."""
         return self is Likeness.DIFFERENT or self.has_number_with_other_meaning
 
@@ -165,7 +165,7 @@ def _compare_measures(gold: QuantityReading, reply: QuantityReading, leeway: Lee
             return Likeness.SAME
         if gold.value == -reply.value and gold.value:
             return Likeness.OTHER_SIGN
-        if gold.original_unit == reply.original_unit and _may_be_grouped(first, second):
+        if gold.original_unit == reply.original_unit and _may_differ_only_by_separator(first, second):
             return Likeness.NEAR
         converted = gold.original_unit != reply.original_unit
         if converted and gold.value and abs(gold.value - reply.value) <= abs(gold.value) * _ROUNDED:
@@ -183,7 +183,7 @@ _GROUP: Final = 1000
 _GROUP_DIGITS: Final = 3
 
 
-def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
+def _may_differ_only_by_separator(first: Decimal, second: Decimal) -> bool:
     """Whether two figures may be equal, because a comma or a point can separate thousands or decimals (12.500)."""
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
@@ -230,7 +230,7 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     likeness = _compare_values(gold.low, reply.low, leeway)
-    if (likeness is Likeness.OTHER or likeness is Likeness.NEAR) and _is_other_unit(gold, reply):
+    if (likeness is Likeness.OTHER or likeness is Likeness.NEAR) and _has_same_number_other_unit(gold, reply):
         return Likeness.OTHER_UNIT
     if (
         gold.kind is reply.kind is FigureKind.NUMBER
@@ -255,7 +255,7 @@ def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Like
 _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.DURATION, FigureKind.QUANTITY})
 
 
-def _is_other_unit(gold: Figure, reply: Figure) -> bool:
+def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
     """Whether the reply has the number of the gold with another unit: ``₹10`` instead of "10 %"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
@@ -271,7 +271,7 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
             return Likeness.SAME
         if Likeness.OTHER in ends:
             return Likeness.OTHER
-        return Likeness.DIFFERENT if any(end.is_different for end in ends) else Likeness.NEAR
+        return Likeness.DIFFERENT if any(end.is_contradicting_gold for end in ends) else Likeness.NEAR
     if gold.high is None:
         ends = (
             _compare_values(gold.low, reply.low, leeway),
@@ -286,7 +286,7 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
             return Likeness.SAME
         return (
             Likeness.DIFFERENT
-            if all(end.is_different for end in ends) and not _is_between(gold.low, low, high)
+            if all(end.is_contradicting_gold for end in ends) and not _is_between(gold.low, low, high)
             else Likeness.NEAR
         )
     ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.low, leeway))
@@ -296,7 +296,7 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
         ends[1] is Likeness.SAME and reply.bound is Bound.AT_LEAST
     ):
         return Likeness.OTHER_BOUND
-    if all(end.is_different for end in ends):
+    if all(end.is_contradicting_gold for end in ends):
         return Likeness.NEAR if _is_between(reply.low, gold.low, gold.high) else Likeness.DIFFERENT
     return Likeness.NEAR
 

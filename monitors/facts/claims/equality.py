@@ -90,7 +90,7 @@ def _compare_ordinal_places(gold: QuantityReading, reply: QuantityReading, toler
 
 def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
     """Compare two quantities of one kind: numbers, amounts, percentages."""
-    if not _has_same_currency(gold, reply):
+    if not _may_have_same_currency(gold, reply):
         return Match.DIFFERENT
     if _is_close(gold.value, reply.value, tolerance) or _is_unrounded_number(gold, reply):
         return (
@@ -101,7 +101,7 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
     return Match.VAGUE if _is_vaguer_number(gold, reply) else Match.DIFFERENT
 
 
-def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
+def _may_have_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
     """Whether two currencies can be the same. ``$`` can be any dollar, and "pounds" any pound.
 
     An amount without a currency can be in any currency except rupees, because nobody omits rupees.

@@ -18,7 +18,7 @@ from monitors.facts.quantities.measures import UNITS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.quantities.units import TIME_UNITS, TimeUnit
-from monitors.facts.text import SIGN, WORD, parse_keys
+from monitors.facts.text import SIGN, WORD, split_into_word_keys
 
 
 class FigureKind(StrEnum):
@@ -125,7 +125,7 @@ def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Fig
             for reading in readings
             if not any(code.start < reading.end and reading.start < code.end for code in codes)
         ]
-    readings, ratios = _convert_colon_pairs(scan, readings)
+    readings, ratios = _read_colon_times_and_ratios(scan, readings)
     figures = [
         *_build_figures_and_ranges(scan.reader, readings),
         *ratios,
@@ -215,10 +215,10 @@ def _add_units_of_nearby_words(reader: NumberReader, readings: list[QuantityRead
     return result
 
 
-_PEOPLE: Final = parse_keys(
+_PEOPLE: Final = split_into_word_keys(
     "child children kids kid guests visitors people anyone adults kinder enfants niños bachche बच्चे"
 )
-_AGE_LIMITS: Final = parse_keys("under over below above")
+_AGE_LIMITS: Final = split_into_word_keys("under over below above")
 _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आयु"})
 
 
@@ -252,10 +252,12 @@ def _has_unit_of_neighbour(reader: NumberReader, earlier: QuantityReading, readi
 
 _MAX_BETWEEN: Final = 10
 _SENTENCE_ENDS: Final = frozenset(".!?")
-_BEFORE_UNITLESS: Final = parse_keys("in for only just at to : is takes within after of")
+_BEFORE_UNITLESS: Final = split_into_word_keys("in for only just at to : is takes within after of")
 
 
-def _convert_colon_pairs(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
+def _read_colon_times_and_ratios(
+    scan: Scan, readings: list[QuantityReading]
+) -> tuple[list[QuantityReading], list[Figure]]:
     """Convert two numbers with a colon between them: ``7:05`` to a time of day, ``3:1`` to a ratio."""
     text = scan.normalised.text
     if ":" not in text:
@@ -456,7 +458,7 @@ _MAX_PER_BEFORE: Final = 10
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
-def _find_period_stem(key: str) -> str:
+def _find_rate_unit_stem(key: str) -> str:
     unit = UNITS.get(key.removesuffix("\0"))
     return unit.name if unit is not None else PERIODS.get(key) or STEMS[key]
 
@@ -514,10 +516,10 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
                 and following.text[0].isupper()
                 and not is_known_period
             ):
-                stems.append(_find_period_stem(token.key))
+                stems.append(_find_rate_unit_stem(token.key))
                 token, at = following, at + 1
                 following = reader.token(at + 1)
-            stems.append(_find_period_stem(token.key))
+            stems.append(_find_rate_unit_stem(token.key))
             if not (following.key == "and" or following.key in _PER | _EACH | _ARTICLES):
                 return frozenset(stems), at + 1
         elif (stems and token.key == "and") or (
@@ -544,9 +546,11 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
             break
         if token.key in _EACH or token.key in _PER:
             noun = reader.token(at + 1)
-            return frozenset({_find_period_stem(noun.key)}) if noun.kind == WORD and at + 1 < first else frozenset()
+            return (
+                frozenset({_find_rate_unit_stem(noun.key)}) if noun.kind == WORD and at + 1 < first else frozenset()
+            )
         if token.key in {"ek", "एक", "one"} and reader.token(at + 2).key in {"ke", "के"}:
-            return frozenset({_find_period_stem(reader.token(at + 1).key)})
+            return frozenset({_find_rate_unit_stem(reader.token(at + 1).key)})
     return frozenset()
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_terms
+from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_stems_and_numbers
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark
 from monitors.facts.quantities.other_languages import DENIALS, remove_unread_mark
-from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_keys, tokenise
+from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, split_into_word_keys, tokenise
 
 
 class PhraseStatus(StrEnum):
@@ -46,14 +46,14 @@ _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 
 A reply may omit them.
 """
-_ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
-_EXCEPTIONS: Final = parse_keys("except excluding")
-_DENIALS: Final = DENIALS | parse_keys(
+_ARTICLES: Final = split_into_word_keys("the a an of and & in on at der die das le la les el los las")
+_EXCEPTIONS: Final = split_into_word_keys("except excluding")
+_DENIALS: Final = DENIALS | split_into_word_keys(
     "not isn't wasn't never nor neither without no nicht kein keine nie ohne pas sin "
     "cannot can't doesn't don't won't"
 )
-_DENIALS_BEHIND: Final = parse_keys("नहीं nahi nahin nhi nicht pas niet")
-_BEHIND_SKIPPED: Final = parse_keys("के का की को से ke ka ki ko se में mein")
+_DENIALS_BEHIND: Final = split_into_word_keys("नहीं nahi nahin nhi nicht pas niet")
+_BEHIND_SKIPPED: Final = split_into_word_keys("के का की को से ke ka ki ko se में mein")
 _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
@@ -78,11 +78,11 @@ def _tokenise_words(text: str) -> list[Token]:
 
 
 def _to_plain_key(token: Token) -> str:
-    return remove_accents(token.key) if token.kind == WORD else token.key
+    return remove_accents_and_possessive(token.key) if token.kind == WORD else token.key
 
 
 @lru_cache(maxsize=20_000)
-def remove_accents(key: str) -> str:
+def remove_accents_and_possessive(key: str) -> str:
     """Return the key of a word without accents and possessive: ``cafés`` becomes ``cafes``."""
     key = key.removesuffix("\0").removesuffix("'s")
     if key.isascii():
@@ -122,13 +122,13 @@ def to_comparable_word(token: Token) -> str:
     if token.kind != WORD:
         return token.key
     return (
-        remove_accents(normalise(token.text).text.lower().removesuffix("\0"))
+        remove_accents_and_possessive(normalise(token.text).text.lower().removesuffix("\0"))
         if token.key != token.text
-        else remove_accents(token.key)
+        else remove_accents_and_possessive(token.key)
     )
 
 
-def read_phrase(
+def find_phrase_with_status(
     passage: Passage, phrase: Sequence[str], asked: Words, question: Passage, accepted: Words = frozenset()
 ) -> list[Phrase]:
     """Return each place of a phrase with its status.
@@ -175,10 +175,10 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         return PhraseStatus.QUALIFIED
     if any(token.key in _TOO for token in tokens[after : after + _TOO_REACH]) and tokens[after].key in _IS:
         return PhraseStatus.QUALIFIED  # "March is too late"
-    marks = _collect_marks(passage, start, end)
+    marks = _combine_marks_between(passage, start, end)
     if marks & Mark.HEDGE:
         return PhraseStatus.HEDGED
-    if (marks | _collect_marks(passage, clause.first, first)) & Mark.OTHER:
+    if (marks | _combine_marks_between(passage, clause.first, first)) & Mark.OTHER:
         return PhraseStatus.OTHERS
     past = not (is_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
@@ -199,7 +199,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         for other_clause in passage.clauses
     ):
         return PhraseStatus.TAKEN_BACK
-    if _is_one_of_several(passage, first, after, asked | accepted):
+    if _is_joined_to_unexpected_name(passage, first, after, asked | accepted):
         return PhraseStatus.SEVERAL
     if any(
         tokens[at].key in _BUT and _DENIALS & {remove_unread_mark(token.key) for token in tokens[at + 1 : at + 4]}
@@ -210,7 +210,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         return PhraseStatus.OUTDONE
     if _is_after_other_name(passage, clause, first, asked):
         return PhraseStatus.OUTDONE
-    if _has_other_role(passage, question, start, first):
+    if _is_after_name_and_verb(passage, question, start, first):
         return PhraseStatus.ROLES
     if _may_other_person_be_answer(passage, clause, (first, after), asked, question):
         return PhraseStatus.ROLES
@@ -219,16 +219,16 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     return PhraseStatus.LIVE
 
 
-_TOO: Final = parse_keys("too zu trop demasiado bahut बहुत")
+_TOO: Final = split_into_word_keys("too zu trop demasiado bahut बहुत")
 _TOO_REACH: Final = 3
-_IS: Final = parse_keys("is are was would ist sind wäre est sont es son")
+_IS: Final = split_into_word_keys("is are was would ist sind wäre est sont es son")
 _FROM: Final = frozenset({"from", "von", "vom", "de", "desde", "से", "se"})
 _BUT: Final = frozenset({"but", "aber", "lekin", "लेकिन"})
 _MAX_BUT: Final = 10
-_AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
+_AND_OR: Final = split_into_word_keys("and or & und oder et ou y o और या aur ya")
 
 
-def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
+def _is_joined_to_unexpected_name(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
     """Whether "and" or "or" joins the phrase to a name that is not expected: Bo in ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
@@ -272,9 +272,9 @@ def is_about_past(question: Passage) -> bool:
     return any(token.key in _PAST for token in question.scan.reader.tokens)
 
 
-_PAST: Final = parse_keys("was were did had used था थे थी tha thi")
-_WAS: Final = parse_keys("was were")
-_IRREGULAR_PAST: Final = parse_keys("met ran led sat stood held kept sold sent taught went came began")
+_PAST: Final = split_into_word_keys("was were did had used था थे थी tha thi")
+_WAS: Final = split_into_word_keys("was were")
+_IRREGULAR_PAST: Final = split_into_word_keys("met ran led sat stood held kept sold sent taught went came began")
 
 
 def _find_segment_around(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
@@ -287,7 +287,7 @@ def _find_segment_around(passage: Passage, clause: Clause, first: int, after: in
     return start, end
 
 
-def _collect_marks(passage: Passage, start: int, end: int) -> int:
+def _combine_marks_between(passage: Passage, start: int, end: int) -> int:
     marks = 0
     for at, _, mark in passage.marks:
         if start <= at < end:
@@ -318,8 +318,8 @@ def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> 
     return is_subject or any(key in _HINDI_DENIALS for key in behind)
 
 
-_DENIED_VERBS: Final = parse_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
-_HINDI_DENIALS: Final = parse_keys("नहीं nahi nahin nhi")
+_DENIED_VERBS: Final = split_into_word_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
+_HINDI_DENIALS: Final = split_into_word_keys("नहीं nahi nahin nhi")
 _DENIAL_REACH: Final = 5
 """Maximum number of words between a phrase and a later verb that denies it: "a clock isn't in it"."""
 
@@ -332,14 +332,14 @@ def _is_other_clause_closer_to_question(
     For a question about dentures, Corvane is not the answer in "Dentures come from Pinnacle; Corvane makes
     aligners". Under a heading and in a table, the words of the headings, row and column are compared too.
     """
-    tokens, verb = passage.scan.reader.tokens, _find_verb_of_question(question)
+    tokens, verb = passage.scan.reader.tokens, _find_verb_after_who(question)
     first, after = place
     start, end = _find_segment_around(passage, clause, first, after)
     start = next((at + 1 for at in range(first - 1, start - 1, -1) if tokens[at].key in _JOINTS), start)
     end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
     beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
     segment = (_extract_terms(passage, start, end) | clause.path) & asked
-    strange = extract_content_terms(beside) - asked
+    strange = extract_content_stems_and_numbers(beside) - asked
     named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
     if clause.is_cell:
         own = len((clause.words | clause.context | clause.names) & asked)
@@ -349,7 +349,7 @@ def _is_other_clause_closer_to_question(
         return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
     sentence = [part for part in passage.clauses if part.sentence == clause.sentence]
     whole = frozenset[str]().union(*(part.words for part in sentence))
-    whole_strange = whole - asked - extract_content_terms(tokens[first:after])
+    whole_strange = whole - asked - extract_content_stems_and_numbers(tokens[first:after])
     whole &= asked
     for low, high in _split_segments(passage):
         if low <= first < high:
@@ -367,7 +367,7 @@ def _is_other_clause_closer_to_question(
         loose = strange if is_beside else strange or whole_strange
         outdone = len(own) < len(theirs) or (more and (verb & more or (loose and len(own) <= len(theirs))))
         if named and not is_beside and not own and whole_strange:
-            outdone = outdone or _has_full_name(tokens, low, high, asked)
+            outdone = outdone or _has_full_name_outside_question(tokens, low, high, asked)
         if candidate and not apposition and outdone:
             return True
         names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _may_be_name(tokens[at]))
@@ -398,7 +398,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
     )
 
 
-def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
+def _has_full_name_outside_question(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
     """Whether a full name (two adjacent names) is in this part of the text, but not in the question."""
     names = [_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
@@ -408,7 +408,7 @@ def _remove_weekdays(terms: Words) -> Words:
     return frozenset(term for term in terms if not term.startswith("weekday "))
 
 
-def _find_verb_of_question(question: Passage) -> Words:
+def _find_verb_after_who(question: Passage) -> Words:
     """Return the stem of the verb in "Who built …?"; empty if the question has another form.
 
     If the verb is not a content word, all words after it are returned: "Who gave the rose its name?"
@@ -424,7 +424,7 @@ def _find_verb_of_question(question: Passage) -> Words:
 
 
 _EMPTY_VERBS: Final = frozenset({"gave", "gives", "made", "makes", "took", "takes", "did", "does"})
-_JOINTS: Final = parse_keys("and und et y और aur but")
+_JOINTS: Final = split_into_word_keys("and und et y और aur but")
 
 
 def _split_segments(passage: Passage) -> list[tuple[int, int]]:
@@ -441,7 +441,7 @@ _CUTS: Final = _SEPARATORS | frozenset(".!?।")
 
 
 def _extract_terms(passage: Passage, start: int, end: int) -> Words:
-    return extract_content_terms(passage.scan.reader.tokens[start:end])
+    return extract_content_stems_and_numbers(passage.scan.reader.tokens[start:end])
 
 
 def _may_be_name(token: Token) -> bool:
@@ -449,7 +449,7 @@ def _may_be_name(token: Token) -> bool:
     return token.kind == WORD and token.key not in LIGHT and (not token.text.isascii() or token.text[0].isupper())
 
 
-def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
+def _is_after_name_and_verb(passage: Passage, question: Passage, start: int, first: int) -> bool:
     """Whether another name and a verb precede the phrase.
 
     True for Osei in "Lund hired Osei", but not in "Lund was hired by Osei".
@@ -479,11 +479,11 @@ def _may_other_person_be_answer(
     tokens, (first, after) = passage.scan.reader.tokens, place
     if not question.scan.reader.tokens or question.scan.reader.tokens[0].key not in _WHO:
         return False
-    strange = clause.words - asked - extract_content_terms(tokens[first:after])
+    strange = clause.words - asked - extract_content_stems_and_numbers(tokens[first:after])
     by = any(token.key in _BY for token in tokens[max(clause.first, first - 2) : first])
     others = [range(first), range(after, len(tokens))]
     return bool(by and strange and asked - clause.words) and any(
-        _has_full_name(tokens, part.start, part.stop, asked) for part in others
+        _has_full_name_outside_question(tokens, part.start, part.stop, asked) for part in others
     )
 
 
@@ -503,10 +503,12 @@ def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[
     )
 
 
-_RANKS: Final = parse_keys("before after behind beat beats beating defeated over ahead vor nach hinter avant après")
-_WHO: Final = parse_keys("who which what wer qui quién")
-_TITLES: Final = parse_keys("mr mrs ms dr miss frau herr")
-_BY: Final = parse_keys("by von durch par por")
+_RANKS: Final = split_into_word_keys(
+    "before after behind beat beats beating defeated over ahead vor nach hinter avant après"
+)
+_WHO: Final = split_into_word_keys("who which what wer qui quién")
+_TITLES: Final = split_into_word_keys("mr mrs ms dr miss frau herr")
+_BY: Final = split_into_word_keys("by von durch par por")
 
 
 def split_items(text: str) -> list[tuple[str, ...]]:
@@ -522,7 +524,7 @@ _ITEM_BREAK: Final = re.compile(
     r"\s*[,;]\s*(?:and\s+|und\s+|et\s+|y\s+|और\s+|aur\s+)?|\s+(?:and|und|et|y|&|और|aur)\s+"
 )
 _MAX_ITEM_TERMS: Final = 4
-_ORDER: Final = parse_keys("order sequence reihenfolge ordre orden क्रम")
+_ORDER: Final = split_into_word_keys("order sequence reihenfolge ordre orden क्रम")
 
 
 def is_sequence_question(question: Passage) -> bool:
@@ -536,7 +538,7 @@ def is_proper_name(text: str) -> bool:
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
-def has_other_names(passage: Passage, question: Passage) -> bool:
+def has_new_name_or_number(passage: Passage, question: Passage) -> bool:
     """Whether a reply contains a name or a number that is not in the question."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}

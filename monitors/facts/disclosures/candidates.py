@@ -102,7 +102,7 @@ _SPACES = (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)
 _HYPHENS = (*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFE63)
 
 
-def _build_folding() -> dict[int, int]:
+def _build_character_folding_table() -> dict[int, int]:
     table = {zero + n: ord("0") + n for zero in _ZEROS for n in range(10)}
     table |= {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
     table |= {0x2460 + n: ord("1") + n for n in range(9)} | {0x24EA: ord("0")}  # circled digits
@@ -110,7 +110,7 @@ def _build_folding() -> dict[int, int]:
     return table | {0xFE6B: ord("@"), 0x2024: ord("."), 0x00B7: ord("."), 0x2044: ord("/"), 0x2215: ord("/")}
 
 
-_FOLDING = _build_folding()
+_FOLDING = _build_character_folding_table()
 # Invisible and bidirectional characters, soft hyphens, keycaps, variation selectors; bold and code marks.
 _UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff"
 _INVISIBLE = re.compile(rf"[{_UNSEEN}\U000e0000-\U000e007f]+")
@@ -140,20 +140,22 @@ class View(NamedTuple):
         return self.offsets[start], self.offsets[end - 1] + 1
 
 
-def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
+def build_normalised_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
     """Build the normalized view of a text.
 
     Each part in ``hidden`` (sorted, not overlapping) becomes one `HIDDEN`.
     """
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
-    cuts = sorted(_find_cuts(folded, tuple(hidden), unusual=unusual))
+    cuts = sorted(_find_replacements(folded, tuple(hidden), unusual=unusual))
     if not cuts:
         return View(folded, ())
-    return _apply_cuts(folded, cuts)
+    return _apply_replacements(folded, cuts)
 
 
-def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
+def _find_replacements(
+    folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool
+) -> list[tuple[int, int, str]]:
     """Return the parts to replace and their replacements. If two parts overlap, the hidden part wins."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
@@ -167,7 +169,7 @@ def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: boo
     return left + [(start, end, HIDDEN) for start, end in hidden]
 
 
-def _apply_cuts(folded: str, cuts: list[tuple[int, int, str]]) -> View:
+def _apply_replacements(folded: str, cuts: list[tuple[int, int, str]]) -> View:
     parts: list[str] = []
     offsets: list[int] = []
     at = 0
@@ -316,7 +318,7 @@ class ContextLexicon:
         A word for the number of a thing (an order, an amount) counts only if the number is in the same sentence or
         bracket.
         """
-        end, context = self._find_nearest(at, reach)
+        end, context = self._find_nearest_context_before(at, reach)
         if context in THINGS and _BREAK.search(self._text, end, at):
             return Context.NONE
         return context
@@ -326,10 +328,10 @@ class ContextLexicon:
 
         Return `Context.NONE` if other words than "number is" and the like stand between that word and ``at``.
         """
-        end, context = self._find_nearest(at, REACH)
+        end, context = self._find_nearest_context_before(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
 
-    def _find_nearest(self, at: int, reach: int) -> tuple[int, Context]:
+    def _find_nearest_context_before(self, at: int, reach: int) -> tuple[int, Context]:
         self._lookups += 1
         ends, contexts = (
             self._context_words_everywhere
@@ -380,7 +382,7 @@ class DisclosureText:
         self.text = text
         lowered = text.lower()  # a few letters (İ) become longer; in such texts, only ASCII letters are lowered
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
-        self.islands = tuple(_find_islands(text))
+        self.islands = tuple(_find_regions_around_digits(text))
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
         self._max_digits = max(self._digits, default=0)
         self.words = ContextLexicon(text, self.islands)
@@ -433,7 +435,7 @@ class DisclosureText:
         return before.isalpha() or after.isalpha()
 
 
-def _find_islands(text: str) -> Iterator[tuple[int, int]]:
+def _find_regions_around_digits(text: str) -> Iterator[tuple[int, int]]:
     if len(text) <= _MAX_SINGLE_ISLAND_LENGTH:
         yield 0, len(text)
         return

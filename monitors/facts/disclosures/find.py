@@ -18,20 +18,20 @@ from monitors.facts.disclosures.candidates import (
     DisclosureKind,
     DisclosureText,
     Strength,
-    build_view,
+    build_normalised_view,
 )
 from monitors.facts.disclosures.identifiers import (
     find_aadhaar,
+    find_account_and_policy_numbers,
     find_cards,
-    find_code_numbers,
     find_ibans,
-    find_identifiers,
+    find_official_id_numbers,
     find_ssns,
 )
 from monitors.facts.disclosures.labelled import find_labelled_values
 from monitors.facts.disclosures.names import WHOSE, find_names
-from monitors.facts.disclosures.phones import find_phones, find_spoken_phone_numbers
-from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_mail, is_company_contact
+from monitors.facts.disclosures.phones import find_dictated_numbers, find_phones
+from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_email_addresses, is_company_contact
 from monitors.facts.disclosures.secrets import find_mailboxes_and_ip_addresses, find_secrets
 
 # If two disclosures of equal strength overlap, the disclosure with the more specific form wins.
@@ -79,7 +79,7 @@ def find_disclosures(
     return _find_disclosures_cached(text, tuple(account_patterns), tuple(hidden))
 
 
-def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
+def find_private_data_except_names(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
     """Return the personal data and secrets of a text. Names and the contacts of companies are excluded.
 
     A question or a gold of a suite may name employees and hotlines of the company, but no data of customers.
@@ -96,7 +96,7 @@ def _find_disclosures_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
     """Return the disclosures of a text. The last results are cached, because several callers read one reply."""
-    view = build_view(text, hidden)
+    view = build_normalised_view(text, hidden)
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
     )
@@ -181,18 +181,18 @@ def _apply_rules(
 ) -> Iterator[DisclosureCandidate]:
     yield from find_secrets(reading)
     yield from find_mailboxes_and_ip_addresses(reading)
-    yield from find_spoken_phone_numbers(reading)
+    yield from find_dictated_numbers(reading)
     if reading.islands:
         yield from find_cards(reading)
         yield from find_aadhaar(reading)
         yield from find_ibans(reading)
         yield from find_ssns(reading)
-        yield from find_code_numbers(reading)
+        yield from find_official_id_numbers(reading)
         yield from find_phones(reading)
-    yield from find_identifiers(reading, account_patterns)
+    yield from find_account_and_policy_numbers(reading, account_patterns)
     yield from find_labelled_values(reading)
     yield from find_addresses(reading)
-    yield from find_spoken_mail(reading)
+    yield from find_spoken_email_addresses(reading)
     yield from find_names(reading)
 
 

@@ -141,7 +141,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         reading.iterate_matches_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ()
     ):
         length = IBAN_LENGTHS.get(match[1][:2].upper())
-        end = _find_end_after(match[1], length) if length else None
+        end = _find_place_after_alphanumerics(match[1], length) if length else None
         if end is None or reading.find_adjacent_characters(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
@@ -151,7 +151,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
-def _find_end_after(text: str, count: int) -> int | None:
+def _find_place_after_alphanumerics(text: str, count: int) -> int | None:
     """Return the place after ``count`` letters and digits, or ``None`` if the text has fewer."""
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
@@ -202,7 +202,7 @@ class _Code(NamedTuple):
     """Whether a code without context counts if it is the whole text."""
 
 
-def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
+def _build_constant_rating(strength: Strength) -> Callable[[str], Strength | None]:
     return lambda _code: strength
 
 
@@ -225,7 +225,7 @@ _CODES = (
         _compile_value_form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
         6,
         Context.NONE,
-        _rate_always(Strength.CERTAIN),
+        _build_constant_rating(Strength.CERTAIN),
     ),
     _Code(
         DisclosureKind.PAN,
@@ -240,7 +240,7 @@ _CODES = (
         _compile_value_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
         7,
         Context.PASSPORT,
-        _rate_always(Strength.WEAK),
+        _build_constant_rating(Strength.WEAK),
     ),
     _Code(
         DisclosureKind.PASSPORT,
@@ -254,14 +254,14 @@ _CODES = (
         _compile_value_form(r"[A-Z]{3}[ /-]?\d{7}"),
         7,
         Context.VOTER,
-        _rate_always(Strength.WEAK),
+        _build_constant_rating(Strength.WEAK),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
         _compile_value_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
         13,
         Context.LICENCE,
-        _rate_always(Strength.LIKELY),
+        _build_constant_rating(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
@@ -277,7 +277,7 @@ _CODES = (
         ),
         5,
         Context.VEHICLE,
-        _rate_always(Strength.LIKELY),
+        _build_constant_rating(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.VEHICLE,
@@ -290,7 +290,7 @@ _CODES = (
 )
 
 
-def find_code_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_official_id_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
     A form that is not distinctive (two letters and four digits) counts only after a word for it, or if it is the
@@ -308,11 +308,11 @@ def find_code_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         ):
             continue
         for match in reading.iterate_matches_near_digits(code.pattern, code.digits):
-            if strength := _rate_code(code, match, reading, alone):
+            if strength := _rate_official_id(code, match, reading, alone):
                 yield DisclosureCandidate(code.kind, match.start(), match.end(), strength)
 
 
-def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
+def _rate_official_id(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
     bare = code.bare(match[0])
     context = reading.words.find_context_before(match.start(), REACH if bare else _BARE_FORM_REACH)
     if context is code.context is not Context.NONE:
@@ -368,7 +368,7 @@ _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")
 
 
-def find_identifiers(
+def find_account_and_policy_numbers(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
     """Find numbers of accounts, policies, customers, members and claims after the words for them.

@@ -28,7 +28,7 @@ from monitors.facts.disclosures.phrases import (
     TextWords,
     list_words,
 )
-from monitors.facts.disclosures.secrets import is_made_up
+from monitors.facts.disclosures.secrets import is_secret_like
 
 MAX_GAP: Final = 48
 """Maximum number of characters between a label and its value."""
@@ -270,7 +270,7 @@ def _find_passwords(reading: DisclosureText, phrase: CuePhrase) -> Iterator[Disc
         if match is None or (start == label_end + 1 and not _LETTER_AND_DIGIT.search(match[1])):
             continue
         value = match[1].rstrip(".)!?:।") or match[1]
-        if (value.isdigit() or is_made_up(value)) and not _FILE_OR_DIGITS.fullmatch(value):
+        if (value.isdigit() or is_secret_like(value)) and not _FILE_OR_DIGITS.fullmatch(value):
             yield DisclosureCandidate(
                 DisclosureKind.SECRET, match.start(1), match.start(1) + len(value), Strength.LIKELY
             )

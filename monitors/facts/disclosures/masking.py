@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.values import KnownValues
-from monitors.facts.text import Unread, find_unread, split_around_unread
+from monitors.facts.text import Unread, find_unread_middle, split_around_unread
 
 LABELS: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.EMAIL: "[e-mail]",
@@ -69,14 +69,14 @@ class MaskedText(NamedTuple):
     unread: Unread | None = None
 
 
-def get_label(kind: DisclosureKind, _text: str) -> str:
+def get_redaction_label(kind: DisclosureKind, _text: str) -> str:
     """Return the label that replaces a disclosure of this kind in a redacted text."""
     return LABELS[kind]
 
 
 def mask(
     text: str,
-    build_replacement: Callable[[DisclosureKind, str], str] = get_label,
+    build_replacement: Callable[[DisclosureKind, str], str] = get_redaction_label,
     *,
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
@@ -115,9 +115,9 @@ def mask(
             )
         ]
 
-    unread = find_unread(text)
+    unread = find_unread_middle(text)
     if unread is not None:
-        return _mask_ends(
+        return _mask_ends_and_withhold_middle(
             text,
             unread,
             build_replacement,
@@ -128,7 +128,7 @@ def mask(
             suite=suite,
         )
     unmasked = (match.span() for pattern in (_MASKED, _OWN_ID) for match in pattern.finditer(text))
-    masks = _remove_overlaps([*safe, *unmasked])
+    masks = _drop_overlapping_spans([*safe, *unmasked])
     disclosures = find_maskable(masks)
     if find_more is not None:
         disclosures += [
@@ -145,7 +145,7 @@ def mask(
     return MaskedText(WITHHELD, tuple(disclosures))
 
 
-def _mask_ends(
+def _mask_ends_and_withhold_middle(
     text: str,
     unread: Unread,
     build_replacement: Callable[[DisclosureKind, str], str],
@@ -204,7 +204,7 @@ def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[
         yield at, length
 
 
-def _remove_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _drop_overlapping_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans in order. If two spans overlap, only the first span is returned."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(spans):

@@ -286,7 +286,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
         ):
             return name
     if (direct := _DIRECT.match(text, at)) and (
-        text[starts[phrase.first]].islower() or _is_german_noun(words, phrase)
+        text[starts[phrase.first]].islower() or _is_possibly_german_phrase(words, phrase)
     ):
         name = _read_name(text, direct.end())
         if name and name.word_count > 1 and direct[0] == " " and not _is_author_or_artist(reading, name):
@@ -297,7 +297,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
     return None
 
 
-def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
+def _is_possibly_german_phrase(words: list[str], phrase: CuePhrase) -> bool:
     """Whether the phrase may be German. Then a capitalised word may be a noun, because German capitalises nouns."""
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))

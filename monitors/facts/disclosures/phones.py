@@ -181,7 +181,7 @@ _MIN_SPACED_DIGITS = 10
 _COUNTING = "0123456789012345678909876543210"
 
 
-def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_dictated_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers that are dictated: at least seven digits in words, or at least ten separate digits.
 
     The kind of a number follows from the words before it or from its check digit.
@@ -191,18 +191,18 @@ def find_spoken_phone_numbers(reading: DisclosureText) -> Iterator[DisclosureCan
         digits = extract_digits(characters)
         context = reading.words.find_context_before(match.start())
         if len(digits) >= _MIN_SPACED_DIGITS and digits not in _COUNTING and context not in THINGS:
-            kind = DisclosureKind.IBAN if characters[0].isalpha() else _classify_number(digits, context)
+            kind = DisclosureKind.IBAN if characters[0].isalpha() else _classify_dictated_number(digits, context)
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
     if sum(map(SPOKEN_DIGITS.__contains__, reading.words_of_text.words)) < _MIN_SPOKEN_DIGITS - 2:
         return
     for match in _RUN.finditer(reading.lowered):
         digits = read_spoken_digits(re.split(r"[ ,.\-]+", match[0]))
         if len(digits) >= _MIN_SPOKEN_DIGITS:
-            kind = _classify_number(digits, reading.words.find_context_before(match.start()))
+            kind = _classify_dictated_number(digits, reading.words.find_context_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
 
 
-def _classify_number(digits: str, context: Context) -> DisclosureKind:
+def _classify_dictated_number(digits: str, context: Context) -> DisclosureKind:
     match context:
         case Context.AADHAAR:
             return DisclosureKind.AADHAAR

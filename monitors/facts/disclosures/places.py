@@ -118,7 +118,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     if not reading.has_digits:
         return
     covered = bytearray(len(reading.text))
-    for address in _find_shaped_addresses(reading):
+    for address in _find_postcode_and_street_addresses(reading):
         covered[address.start : address.end] = b"\x01" * (address.end - address.start)
         yield address
     for match in _DESCRIBED.finditer(reading.text) if reading.contains_any(*_DESCRIPTIONS) else ():
@@ -129,10 +129,10 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         street = _WEB.sub("", where)
         is_new = covered.find(1, start, start + len(where)) < 0
         if is_new and any(map(str.isdigit, street)) and _STREET_OR_CITY.search(street):
-            yield _rate_address(reading, start, start + len(where))
+            yield _build_rated_address(reading, start, start + len(where))
 
 
-def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
+def _build_rated_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
     is_company = is_company_contact(reading, start, end, OURS)
     if is_company or _has_company_name(reading, start, end):
         strength = Strength.CONTACT
@@ -141,11 +141,11 @@ def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCa
     return DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, end, strength)
 
 
-def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_postcode_and_street_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for country, start, end in _find_postcodes_with_country(reading.text):
         begin = _find_address_start(reading, country, start)
         if begin is not None and not _POSTAL_ITEM.fullmatch(reading.text, begin, end):
-            yield _rate_address(reading, begin, end)
+            yield _build_rated_address(reading, begin, end)
     if any(phrase.topic == PERSON for phrase in reading.cues_of_owners):
         for start, end in _find_streets(reading):
             if is_company_contact(reading, start, end) is False and not _has_company_name(reading, start, end):
@@ -267,7 +267,7 @@ _LETTER_BY_LETTER: Final = re.compile(r"(?<!\w)(?:[\w.\-] ){2,40}@(?: [\w.\-]){4
 _MAIL_GAP: Final = re.compile(r"[ ()\[\]{}<>.,_\-\"'“”„@]{1,4}")
 
 
-def find_spoken_mail(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_spoken_email_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find e-mail addresses that are written in words: "jost punkt quandel ät nordpost punkt de"."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     for match in _LETTER_BY_LETTER.finditer(text) if " @ " in text else ():

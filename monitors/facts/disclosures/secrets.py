@@ -73,14 +73,14 @@ This is true for 98 % of random IP addresses.
 def find_mailboxes_and_ip_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find e-mail addresses, UPI ids, and IPv4 and IPv6 addresses."""
     if reading.contains_any("@", "[at]", "(at)"):
-        yield from _find_mailboxes(reading)
+        yield from _find_emails_and_upi_ids(reading)
     if _THREE_DOTS.search(reading.text):
         yield from _find_ipv4(reading)
     if _TWO_COLONS.search(reading.text):
         yield from _find_ipv6(reading)
 
 
-def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_emails_and_upi_ids(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _AT.finditer(reading.text):
         labels = _DOT.split(match[2])
         if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
@@ -141,7 +141,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         if not (
             named
             or match[2]
-            or _is_address_of_host(address)
+            or _is_in_assigned_ipv6_range(address)
             or _is_complete_ipv6_address(reading.text, match, written)
         ):
             continue
@@ -158,7 +158,7 @@ def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> 
     return len(groups) == _GROUPS and sum(len(group) >= _MIN_LONG_GROUP_DIGITS for group in groups) >= _GROUPS / 2
 
 
-def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
+def _is_in_assigned_ipv6_range(address: ipaddress.IPv6Address) -> bool:
     """Whether the address is in a range that hosts use.
 
     Program code (`a::b`), `10::30` and fingerprints also have the form of an address, but are not in such a range.
@@ -224,7 +224,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _BEARER.finditer(text) if reading.contains_any("bearer", "basic") else ():
-        if is_made_up(match[1]):
+        if is_secret_like(match[1]):
             yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
@@ -232,7 +232,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _LABELLED.finditer(reading.lowered) if reading.contains_any(*_LABELS) else ():
         value = match[1].rstrip(".)?!")
-        if len(value) >= _MIN_PASSWORD_LENGTH and is_made_up(value):
+        if len(value) >= _MIN_PASSWORD_LENGTH and is_secret_like(value):
             start = match.start(1)
             yield DisclosureCandidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
     for match in _CODE.finditer(reading.lowered) if reading.contains_any(*_CODE_LABELS) else ():
@@ -241,7 +241,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         )
 
 
-def is_made_up(value: str) -> bool:
+def is_secret_like(value: str) -> bool:
     """Whether a value looks like a secret: letters with digits or signs. An address or "24-hour" does not."""
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic_core import SchemaValidator, core_schema
 
-from monitors.facts.disclosures.candidates import build_view
+from monitors.facts.disclosures.candidates import build_normalised_view
 from monitors.facts.disclosures.identifiers import IBAN_LENGTHS
 from monitors.facts.disclosures.labelled import SPACED_TOPICS, SPOKEN_DIGITS, SPOKEN_TIMES
 from monitors.facts.disclosures.masking import LABELS
@@ -74,7 +74,7 @@ _STREETS = frozenset(PLACES["street"])
 _NAMES_BEFORE = frozenset({"relation", "role", "honorific", "possession"})
 
 
-def _has_marked_value(plain: str) -> bool:
+def _has_label_name_or_address(plain: str) -> bool:
     """Whether the text contains a label of a value, a word for a name or the shape of an address."""
     lowered = plain.lower()
     words = split_words(lowered)
@@ -183,9 +183,9 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 
     ``account_patterns`` are the target's own patterns, as for `find_disclosures`.
     """
-    if not _is_readable(text) or _is_unreadable(text):
+    if not _can_regex_engine_search(text) or _is_unreadable(text):
         return True
-    plain = build_view(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
+    plain = build_normalised_view(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
     if _has_disclosure_form(plain) or (_has_counted_digits(plain) and _has_context_word(plain)):
         return True
     return any(pattern.search(plain) for pattern in _compile_patterns(tuple(account_patterns)))
@@ -194,7 +194,7 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
     """Whether any of the texts may contain a disclosure. All texts are tested in one pass."""
     whole = "\n".join(texts)
-    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
+    if account_patterns or not _can_regex_engine_search(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)
     # Digits of one text must not be combined with the words of another text.
     return (
@@ -204,13 +204,13 @@ def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str
     )
 
 
-def _is_readable(text: str) -> bool:
+def _can_regex_engine_search(text: str) -> bool:
     """Whether the engine accepts the text: it has no lone surrogates and is not too long."""
     return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 
 def _has_disclosure_form(plain: str) -> bool:
-    return any(matches(plain) for matches in _FORM_MATCHERS) or _has_marked_value(plain)
+    return any(matches(plain) for matches in _FORM_MATCHERS) or _has_label_name_or_address(plain)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Final
 
-from monitors.facts.disclosures.candidates import DisclosureKind, build_view
+from monitors.facts.disclosures.candidates import DisclosureKind, build_normalised_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digits
 from monitors.facts.disclosures.phrases import PLACES, list_words
@@ -24,9 +24,9 @@ _MAIL_WORDS: Final = frozenset(
 ) - {"@"}
 
 
-def normalise_text(text: str) -> str:
+def reduce_to_letters_and_digits(text: str) -> str:
     """Return only the letters and digits, in lower case, with the digits of every script as ASCII digits."""
-    return "".join(character for character in build_view(text).text.lower() if character.isalnum())
+    return "".join(character for character in build_normalised_view(text).text.lower() if character.isalnum())
 
 
 @lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
@@ -34,12 +34,12 @@ def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
     """Return a value in a standard spelling. Different spellings of one value have the same result."""
     if kind is DisclosureKind.BIRTH_DATE and (date := build_date_key(text)):
         return date
-    words = list_words(build_view(text).text.lower())
+    words = list_words(build_normalised_view(text).text.lower())
     if kind is DisclosureKind.EMAIL and "@" not in text:
         return "".join(word for word in words if word not in _MAIL_WORDS)
     if kind is DisclosureKind.PERSON:
         return " ".join(words)
-    return read_spoken_digits(words) or normalise_text(text)
+    return read_spoken_digits(words) or reduce_to_letters_and_digits(text)
 
 
 class KnownValues:
@@ -49,15 +49,15 @@ class KnownValues:
         self._texts = tuple(texts)
 
     @cached_property
-    def _normalised(self) -> tuple[str, ...]:
-        return tuple(map(normalise_text, self._texts))
+    def _reduced_texts(self) -> tuple[str, ...]:
+        return tuple(map(reduce_to_letters_and_digits, self._texts))
 
     @cached_property
-    def _words(self) -> tuple[str, ...]:
-        return tuple(f" {' '.join(list_words(build_view(text).text.lower()))} " for text in self._texts)
+    def _texts_as_padded_words(self) -> tuple[str, ...]:
+        return tuple(f" {' '.join(list_words(build_normalised_view(text).text.lower()))} " for text in self._texts)
 
     @cached_property
-    def _values(self) -> frozenset[str]:
+    def _disclosed_values(self) -> frozenset[str]:
         return frozenset(
             convert_to_one_spelling(find.kind, text[find.start : find.end])
             for text in self._texts
@@ -68,12 +68,12 @@ class KnownValues:
         """Whether one of the texts contains the value, in any format."""
         key = convert_to_one_spelling(kind, value)
         if kind is DisclosureKind.PERSON:
-            return any(f" {key} " in words for words in self._words)
+            return any(f" {key} " in words for words in self._texts_as_padded_words)
         if len(key) < _MIN_SHARED_CHARACTERS:
-            return key in self._normalised
+            return key in self._reduced_texts
         if kind is DisclosureKind.PHONE and key.isdigit():
             key = key[-_PHONE_DIGITS:]
-            return any(key in text for text in self._normalised) or any(
-                phone.endswith(key) for phone in self._values
+            return any(key in text for text in self._reduced_texts) or any(
+                phone.endswith(key) for phone in self._disclosed_values
             )
-        return any(key in text for text in self._normalised) or key in self._values
+        return any(key in text for text in self._reduced_texts) or key in self._disclosed_values

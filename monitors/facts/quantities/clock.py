@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.translations import LANGUAGES, load_listed_numbers
-from monitors.facts.text import NUMERAL, parse_keys
+from monitors.facts.text import NUMERAL, split_into_word_keys
 
-_BEHIND: Final = parse_keys("am pm a p noon midnight o'clock बजे baje uhr")
+_BEHIND: Final = split_into_word_keys("am pm a p noon midnight o'clock बजे baje uhr")
 _TO: Final = r"\s?(?:-|–|—|to|until|till|bis|hasta|से|se)\s?"
 _HOURS: Final = r"बजे|baje|o'clock|uhr\b"
 _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"

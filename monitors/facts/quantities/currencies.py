@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from monitors.facts.text import normalise, parse_keys, to_word_key
+from monitors.facts.text import normalise, split_into_word_keys, to_word_key
 
-CODES = parse_keys(
+CODES = split_into_word_keys(
     "INR USD EUR GBP JPY CNY AUD CAD CHF SGD HKD NZD AED SAR QAR KWD BHD OMR LBP EGP JOD ILS TRY RUB UAH "
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
@@ -102,7 +102,7 @@ DOT_GROUPS = frozenset(
 )
 """Currencies of countries that write a dot between thousands: "€6.000" is six thousand."""
 
-MINOR = parse_keys(
+MINOR = split_into_word_keys(
     "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
 """Words for a hundredth of a currency, such as "cents"."""

@@ -20,14 +20,14 @@ from monitors.facts.quantities.numerals import (
     parse_numeral,
     parse_vulgar_fraction,
 )
-from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
+from monitors.facts.text import NUMERAL, SIGN, WORD, split_into_word_keys
 
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _MAX_WORDS = 12
 """Maximum number of number words between a currency and the end of its amount."""
 
-_GOES_ON = parse_keys(
+_GOES_ON = split_into_word_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
     "every "
     "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
@@ -53,17 +53,17 @@ class GroupReader(Lookup):
     def _read_worded_group(self, at: int, word: NumberWord) -> Group | None:
         match word.part:
             case NumberPart.SMALL:
-                return self._read_spoken_decimals(self._read_hundreds(self._read_small_words(at, word)))
+                return self._read_spoken_decimals(self._read_hundreds(self._read_small_number_words(at, word)))
             case NumberPart.HUNDRED:
                 return self._read_spoken_decimals(self._read_hundreds(Group(Decimal(1), at)))
             case NumberPart.QUARTERED:
-                return self._read_spoken_decimals(self._read_hundreds(self._read_quartered_number(at, word)))
+                return self._read_spoken_decimals(self._read_hundreds(self._read_hindi_quarter_number(at, word)))
             case NumberPart.FIXED:
                 return self._read_spoken_decimals(self._read_hundreds(Group(word.value, at + 1)))
             case NumberPart.FRACTION:
                 return self._read_fraction_group(at, word)
             case NumberPart.ARTICLE:
-                return self._read_article_group(at)
+                return self._read_number_after_article(at)
             case NumberPart.POINT:
                 pointed = self._read_spoken_decimals(Group(Decimal(0), at))
                 return pointed if pointed.after > at else None
@@ -137,7 +137,7 @@ class GroupReader(Lookup):
         after = at + 2 if self.token(at + 1).key in {"rd", "th", "nd"} else at + 1
         return Group(Decimal(token.text), after)
 
-    def _read_small_words(self, at: int, word: NumberWord) -> Group:
+    def _read_small_number_words(self, at: int, word: NumberWord) -> Group:
         """Read ``twenty two``, ``one twenty two`` (122), ``nineteen oh five`` (a year)."""
         first = self._read_tens_and_units(at, word)
         following = self.word(first.after)
@@ -158,9 +158,9 @@ class GroupReader(Lookup):
         if not word.tens:
             return Group(word.value, at + 1)
         after = at + 2 if self._is_continued_after_and(at) else self._skip_hyphen(at + 1)
-        following = self.find_raw_word(after)
+        following = self.find_possible_number_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
-        near = unit and not self.has_break_between(at, after)
+        near = unit and not self.has_line_break_between(at, after)
         if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004 - a unit has one digit
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
@@ -191,11 +191,11 @@ class GroupReader(Lookup):
         value, after = group.value * 100, group.after + 1
         joined = self.part(after) is NumberPart.AND
         at = after + 1 if joined else after
-        if self.has_break_between(after - 1, at):
+        if self.has_line_break_between(after - 1, at):
             return Group(value, after)
         word = self.word(at)
         if word is not None and word.part is NumberPart.SMALL:
-            rest = self._read_small_words(at, word)
+            rest = self._read_small_number_words(at, word)
             below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004 - below a hundred
             if (
                 below
@@ -217,7 +217,7 @@ class GroupReader(Lookup):
         """Whether a word means a hundred, such as "sau" in "paanch sau". Alone, "sau" is not read as a number."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
-        word, before = self.find_raw_word(at), self.part(at - 1)
+        word, before = self.find_possible_number_word(at), self.part(at - 1)
         return (
             word is not None
             and word.part is NumberPart.HUNDRED
@@ -251,7 +251,7 @@ class GroupReader(Lookup):
             if token.text in SIGNS or token.key in NAMES:
                 return True
             dot = token.text == "."
-            if not dot and token.kind != NUMERAL and self.find_raw_word(place) is None:
+            if not dot and token.kind != NUMERAL and self.find_possible_number_word(place) is None:
                 return False
         return False
 
@@ -264,14 +264,14 @@ class GroupReader(Lookup):
     def _has_fraction_word_at(self, at: int) -> bool:
         return self.part(at) is NumberPart.FRACTION
 
-    def _read_quartered_number(self, at: int, word: NumberWord) -> Group:
+    def _read_hindi_quarter_number(self, at: int, word: NumberWord) -> Group:
         """Read सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75. Before a scale word, सवा is 1.25 and पौने 0.75."""
         inner = self.token(at + 1)
         if inner.kind == NUMERAL:
             values = parse_numeral(inner.text)
             if len(values) == 1:
                 return Group(values[0][0] + word.value, at + 2)
-        number = self.find_raw_word(at + 1)
+        number = self.find_possible_number_word(at + 1)
         if number is not None and number.part is NumberPart.SMALL:
             return Group(number.value + word.value, at + 2)
         alone = word.value if word.value == Decimal("0.5") else 1 + word.value
@@ -292,7 +292,7 @@ class GroupReader(Lookup):
             return Group(word.value, after)
         return None
 
-    def _read_article_group(self, at: int) -> Group | None:
+    def _read_number_after_article(self, at: int) -> Group | None:
         """Read ``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
         following = self.word(at + 1)
         if following is None:
@@ -363,7 +363,7 @@ class ScaleReader(GroupReader):
                 break
             limit = scale
             at = self._skip_joint(after)
-            if self.has_break_between(after - 1, at):
+            if self.has_line_break_between(after - 1, at):
                 break
         return None if end == begin else (total, end, last_scale)
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from monitors.facts.text import normalise, parse_keys, to_word_key
+from monitors.facts.text import normalise, split_into_word_keys, to_word_key
 
 _MONTHS = {
     1: "january jan janvari january's जनवरी जन",
@@ -95,7 +95,7 @@ _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").r
 _EXTRA: dict[str, Any] = _DATA.pop("extra")
 _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
 """Number words by language and section. If two tables have the same spelling, the later table wins."""
-_TRANSLITERATED = parse_keys(_EXTRA["transliterated"])
+_TRANSLITERATED = split_into_word_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
 """Endings of ordinals directly after digits: 2रा, 90वी."""
 _SECTIONS = {
@@ -125,7 +125,7 @@ def _load_words() -> dict[str, NumberWord]:
     return words
 
 
-def _derive_words(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
+def _derive_compounds_and_ordinals(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
     """Build the compounds (``twentyfive``, ``twentyfifth``) and the Hindi ordinals (``बीसवां``)."""
     made: dict[str, NumberWord] = {}
     for tens, first in words.items():
@@ -143,7 +143,7 @@ def _derive_words(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
 
 def _build_number_words() -> dict[str, NumberWord]:
     words = _load_words()
-    words = _derive_words(words) | words
+    words = _derive_compounds_and_ordinals(words) | words
     for word in _EXTRA["shy"].split():
         words[word] = words[word]._replace(shy=True)
     for value, spellings in _EXTRA["suffix_scales"].items():

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.currencies import CODES, DOT_GROUPS, FAMILIES
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.text import NUMERAL, Token, parse_keys
+from monitors.facts.text import NUMERAL, Token, split_into_word_keys
 from monitors.records.base import Language
 
 
@@ -62,7 +62,7 @@ class Locale(NamedTuple):
         """The part of the locale that determines the tokens of a text."""
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
-    def with_speech(self, speech: str) -> Locale:
+    def copy_for_foreign_language(self, speech: str) -> Locale:
         """Return this locale for a text in the language ``speech``. An unknown decimal mark becomes a comma."""
         mark = DecimalMark.COMMA if self.mark in {None, DecimalMark.EITHER} else self.mark
         return self._replace(language=Language.OTHER, speech=speech, mark=mark)
@@ -72,7 +72,9 @@ PLAIN: Final = Locale()
 """The locale of English and Hindi texts if the place is unknown."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
-_COMMA_LANGUAGES = parse_keys("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
+_COMMA_LANGUAGES = split_into_word_keys(
+    "de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca"
+)
 _POINT_REGIONS = frozenset(["CH", "LI", "MX", "US", "GT", "HN", "SV", "NI", "PA", "PR", "DO", "PE"])
 """Regions that write a decimal point in a language that otherwise writes a comma."""
 _COMMA_REGIONS = frozenset({"ZA"})

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import EXACT
-from monitors.facts.text import parse_keys
+from monitors.facts.text import split_into_word_keys
 
 
 class MeasureUnit(NamedTuple):
@@ -62,7 +62,7 @@ _SPELLINGS: Final = "|".join(
     for spelling in sorted(UNITS, key=len, reverse=True)
 )
 _UNIT: Final = re.compile(rf"[ \u00a0\u202f-]?({_SPELLINGS})(?![\w\u0900-\u097f²³°]|/[a-z])")
-_RANGE_JOINTS: Final = parse_keys("- – — to upto and or bis से se और aur a à y et und")
+_RANGE_JOINTS: Final = split_into_word_keys("- – — to upto and or bis से se और aur a à y et und")
 _MAX_LENGTH: Final = 24
 
 

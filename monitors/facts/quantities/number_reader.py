@@ -96,7 +96,7 @@ class NumberReader(ScaleReader):
         """Whether the token after the digits ends the number. Then the grammar is not needed."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
-            apart = following.start > token.end and self.find_raw_word(at + 1) is None
+            apart = following.start > token.end and self.find_possible_number_word(at + 1) is None
             return apart and following.key not in _GOES_ON
         return following.kind == SIGN and following.text in _ENDS
 
@@ -214,11 +214,11 @@ class NumberReader(ScaleReader):
         if word.value >= 100:  # noqa: PLR2004 - hundredth and above multiply
             return EXACT.multiply(value, word.value), at + 1, True
         room = is_multiple(value, 100) or (word.value < 10 and is_multiple(value, 10))  # noqa: PLR2004 - a unit after tens
-        if room and self._is_ordinal_word(at):
+        if room and self._is_ordinal_not_seconds(at):
             return value + word.value, at + 1, True
         return value, after, False
 
-    def _is_ordinal_word(self, at: int) -> bool:
+    def _is_ordinal_not_seconds(self, at: int) -> bool:
         """Whether "second" is an ordinal (``twenty second``) and not a time ("a twenty second call")."""
         if self.token(at).key != "second":
             return not self.token(at).key.endswith("seconds")

@@ -7,21 +7,21 @@ from typing import Final
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
-from monitors.facts.text import NUMERAL, WORD, parse_keys
+from monitors.facts.text import NUMERAL, WORD, split_into_word_keys
 
 _TIMES: Final = frozenset({"day", "week", "month", "year"})
 _NOUNS: Final = (
     {word: unit.name for word, unit in TIME_UNITS.items() if unit.name in _TIMES}
-    | dict.fromkeys(parse_keys("floor floors storey story मंजिल मंज़िल manzil"), "floor")
-    | {word: word for word in parse_keys("terminal gate platform room counter zone lane bay")}
+    | dict.fromkeys(split_into_word_keys("floor floors storey story मंजिल मंज़िल manzil"), "floor")
+    | {word: word for word in split_into_word_keys("terminal gate platform room counter zone lane bay")}
 )
-_SORTS: Final = BETWEEN | parse_keys("insurance contract membership pregnancy gestational")
+_SORTS: Final = BETWEEN | split_into_word_keys("insurance contract membership pregnancy gestational")
 """Words that may stand between an ordinal and its noun: "the 28th pregnancy week"."""
-_OPENERS: Final = parse_keys(
+_OPENERS: Final = split_into_word_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
 """After these words, a number behind the noun does not count the noun: "every day 20 people" is not day 20."""
-_GOES_ON: Final = parse_keys(
+_GOES_ON: Final = split_into_word_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
 _MAX_ORDINAL: Final = 400

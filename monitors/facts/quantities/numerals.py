@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from typing import NamedTuple
 
 from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, NumberWord
-from monitors.facts.text import END, NUMERAL, SIGN, Token, parse_keys
+from monitors.facts.text import END, NUMERAL, SIGN, Token, split_into_word_keys
 
 EXACT = Context(prec=60)
 """The context of arithmetic on quantities. With 60 digits, no written number is rounded."""
@@ -121,7 +121,7 @@ _MAX_PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
 """Punctuation that ends a number. After other signs, such as a full stop or a hyphen, the number may continue."""
 
-_AFTER_NUMBER = parse_keys(
+_AFTER_NUMBER = split_into_word_keys(
     "calendar working business continuous consecutive completed complete more additional clear "
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
@@ -130,10 +130,10 @@ _AFTER_NUMBER = parse_keys(
 
 
 _ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
-_ENGLISH_UNITS = parse_keys(
+_ENGLISH_UNITS = split_into_word_keys(
     "day days night nights hour hours month months year years week weeks minute minutes dollars rupees"
 )
-_HINGLISH = parse_keys(
+_HINGLISH = split_into_word_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
@@ -217,11 +217,11 @@ class Lookup:
         """Whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
-    def find_raw_word(self, at: int) -> NumberWord | None:
+    def find_possible_number_word(self, at: int) -> NumberWord | None:
         """Return the number word at a place. Inside a number, a shy word such as "do" counts too."""
         return self._raw[at]
 
-    def has_break_between(self, first: int, last: int) -> bool:
+    def has_line_break_between(self, first: int, last: int) -> bool:
         """Whether the end of a line or a tab is between token ``first`` and token ``last``."""
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
@@ -239,7 +239,7 @@ class Lookup:
         )
         return not may_continue and self._raw[at + 1] is None
 
-    def list_possible_starts(self) -> list[int]:
+    def list_possible_quantity_starts(self) -> list[int]:
         """Return the tokens where a quantity could begin: digits, number words, units and signs."""
         raw, starts = self._raw, self._starts
         return [

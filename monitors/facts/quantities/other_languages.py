@@ -16,9 +16,9 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
-from monitors.facts.quantities.translations import join_phrases, load_translations, translate_token
+from monitors.facts.quantities.translations import join_and_translate_phrases, load_translations, translate_token
 from monitors.facts.quantities.units import MILLION_CODES
-from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
+from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, split_into_word_keys, to_word_key
 
 _OPAQUE: Final = "\0"
 """The character that is added to an unread word. No text contains it; the word matches no table."""
@@ -48,14 +48,17 @@ def translate_or_hide_words(tokens: Sequence[Token], text: str, language: str = 
     - Other words are marked as unread, except international words such as currencies.
     - Thousands are joined: ``12 500`` is one numeral.
     """
-    tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_translations(language)
+    tokens, words = (
+        join_and_translate_phrases(_join_thousands(tokens, text), text, language),
+        load_translations(language),
+    )
     if not words:
         tokens = _hide_ambiguous_dates(tokens, text)
     return [
         token
         if token.kind != WORD
         else (token if " " in token.text else translate_token(token, words))
-        or _hide_unread_word(token, tokens[at - 1] if at else END, _get_next_token(tokens, at))
+        or _mark_unread_if_not_international(token, tokens[at - 1] if at else END, _get_next_token(tokens, at))
         for at, token in enumerate(tokens)
     ]
 
@@ -64,7 +67,7 @@ def _get_next_token(tokens: Sequence[Token], at: int) -> Token:
     return tokens[at + 1] if at + 1 < len(tokens) else END
 
 
-def _hide_unread_word(token: Token, before: Token, following: Token) -> Token:
+def _mark_unread_if_not_international(token: Token, before: Token, following: Token) -> Token:
     """Return an international word (a currency, a unit) unchanged; mark all other words as unread."""
     glued = following.start == token.end
     dollars = token.key in DOLLARS and token.text.isupper()
@@ -133,7 +136,7 @@ def _is_ambiguous_date(match: re.Match[str]) -> bool:
 # --- text after a number --------------------------------------------------------------------------------------
 
 
-def mark_unread(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
+def mark_unread_beside_unknown_word(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
     """Return a number or amount. It is marked as unread if an unread word may be its scale or its unit."""
     if reading.kind not in {FactKind.NUMBER, FactKind.MONEY}:
         return reading
@@ -148,7 +151,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
     """Whether a content word follows: directly, after a bracket or hyphen, or after the end of a range."""
     for _ in range(_MAX_STEPS):
         token, following = lookup.token(at), lookup.token(at + 1)
-        if token is END or lookup.has_break_between(at - 1, at):
+        if token is END or lookup.has_line_break_between(at - 1, at):
             return False
         small = _is_function_word(token)
         if _is_unread_word(token) and not small:
@@ -164,7 +167,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
     """Whether the number is only the end of an amount, after a scale word: ``2 mil 500 €``."""
-    if at < 2 or lookup.has_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
+    if at < 2 or lookup.has_line_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)
     return _is_unread_word(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL
@@ -180,7 +183,7 @@ def _is_function_word(token: Token) -> bool:
     return token.kind == WORD and remove_unread_mark(token.key) in _SMALL_WORDS
 
 
-DENIALS = parse_keys(
+DENIALS = split_into_word_keys(
     "nicht kein keine keinen keiner keines nie ohne sondern ne pas jamais aucun aucune sans no ni nunca ningún "
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"

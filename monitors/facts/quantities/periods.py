@@ -12,11 +12,11 @@ from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import is_multiple
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
-from monitors.facts.text import parse_keys
+from monitors.facts.text import split_into_word_keys
 
 _RATED: Final = frozenset({FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER})
-_EACH: Final = parse_keys("per a an each every / प्रति हर prati har")
-_OF_PEOPLE: Final = parse_keys(
+_EACH: Final = split_into_word_keys("per a an each every / प्रति हर prati har")
+_OF_PEOPLE: Final = split_into_word_keys(
     "person people head adult child traveller traveler passenger guest member user seat life family व्यक्ति vyakti"
 )
 _SAME_PERIOD: Final = {
@@ -26,36 +26,36 @@ _SAME_PERIOD: Final = {
     (7, "day"): "week",
     (24, "hour"): "day",
 }
-_WORDS_FOR_WHEN: Final = parse_keys("ago later earlier before after back old")
+_WORDS_FOR_WHEN: Final = split_into_word_keys("ago later earlier before after back old")
 """Words after a period that make it a point in time: "He paid €50 a year ago"."""
 
 _ADVERBS: Final = {
-    **dict.fromkeys(parse_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
-    **dict.fromkeys(parse_keys("monthly मासिक masik monatlich mensuel"), "month"),
-    **dict.fromkeys(parse_keys("weekly साप्ताहिक wöchentlich"), "week"),
-    **dict.fromkeys(parse_keys("daily nightly दैनिक täglich"), "day"),
-    **dict.fromkeys(parse_keys("hourly stündlich"), "hour"),
-    **dict.fromkeys(parse_keys("quarterly vierteljährlich"), "quarter"),
+    **dict.fromkeys(split_into_word_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
+    **dict.fromkeys(split_into_word_keys("monthly मासिक masik monatlich mensuel"), "month"),
+    **dict.fromkeys(split_into_word_keys("weekly साप्ताहिक wöchentlich"), "week"),
+    **dict.fromkeys(split_into_word_keys("daily nightly दैनिक täglich"), "day"),
+    **dict.fromkeys(split_into_word_keys("hourly stündlich"), "hour"),
+    **dict.fromkeys(split_into_word_keys("quarterly vierteljährlich"), "quarter"),
 }
 _QUARTERS: Final = {
-    **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
-    **dict.fromkeys(parse_keys("annum"), "year"),
+    **dict.fromkeys(split_into_word_keys("quarter quarters तिमाही"), "quarter"),
+    **dict.fromkeys(split_into_word_keys("annum"), "year"),
 }
 """Words that are read as a period only directly after an amount."""
-_LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
+_LED_ELSEWHERE: Final = split_into_word_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
-    **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
-    **dict.fromkeys(parse_keys("quartal trimestre"), "quarter"),
-    **dict.fromkeys(parse_keys("monat kalendermonat mois mes mese maand mês"), "month"),
-    **dict.fromkeys(parse_keys("woche semaine semana settimana"), "week"),
-    **dict.fromkeys(parse_keys("tag nacht jour nuit día giorno dag dia"), "day"),
-    **dict.fromkeys(parse_keys("stunde heure hora ora uur"), "hour"),
+    **dict.fromkeys(split_into_word_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
+    **dict.fromkeys(split_into_word_keys("quartal trimestre"), "quarter"),
+    **dict.fromkeys(split_into_word_keys("monat kalendermonat mois mes mese maand mês"), "month"),
+    **dict.fromkeys(split_into_word_keys("woche semaine semana settimana"), "week"),
+    **dict.fromkeys(split_into_word_keys("tag nacht jour nuit día giorno dag dia"), "day"),
+    **dict.fromkeys(split_into_word_keys("stunde heure hora ora uur"), "hour"),
 }
 """Periods in languages whose units are not read.
 
 They count only after a word such as German "pro" or French "par".
 """
-_SORTS: Final = BETWEEN | parse_keys("insurance insured contract membership subscription billing")
+_SORTS: Final = BETWEEN | split_into_word_keys("insurance insured contract membership subscription billing")
 """Words that may stand between "per" and the period: per calendar month."""
 
 

@@ -22,12 +22,12 @@ from monitors.facts.quantities.units import (
     TimeUnit,
     has_percent_of_at_start,
     is_backtick_rupee,
-    is_slash_dash,
+    is_rupee_slash_dash,
     read_currency,
     read_time_unit,
     skip_percent,
 )
-from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
+from monitors.facts.text import NUMERAL, SIGN, WORD, split_into_word_keys
 
 
 def build_reading(
@@ -72,7 +72,7 @@ def build_duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeU
     )
 
 
-def build_duration_with_fraction(
+def build_duration_with_optional_fraction(
     reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int
 ) -> QuantityReading:
     """Build a duration with an added fraction: ``one hour and a half``, ``one year and a quarter``."""
@@ -132,7 +132,7 @@ def read_quantity_without_number(reader: NumberReader, at: int) -> list[Quantity
         unit = TIME_UNITS.get(reader.token(place).key)
         if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
             return [
-                build_duration_with_fraction(
+                build_duration_with_optional_fraction(
                     reader, _build_span_of_one(reader, at)._replace(last=place), unit, place + 1
                 )
             ]
@@ -150,7 +150,7 @@ def read_quantity_without_number(reader: NumberReader, at: int) -> list[Quantity
 
 
 _FORTNIGHT = TIME_UNITS["fortnight"]
-_RATED = parse_keys("per once twice times time every each % किमी bar baar")
+_RATED = split_into_word_keys("per once twice times time every each % किमी bar baar")
 
 
 def _is_unit_of_rate(reader: NumberReader, at: int) -> bool:
@@ -191,7 +191,7 @@ def _is_word_for_before(reader: NumberReader, at: int) -> bool:
     return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
 
 
-_PRONOUN_BEFORE = parse_keys("the this that which every any no each other another only last next same")
+_PRONOUN_BEFORE = split_into_word_keys("the this that which every any no each other another only last next same")
 _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "mn", "bn", "trillion"})
 
 
@@ -207,7 +207,7 @@ def read_quantities(reader: NumberReader, at: int) -> list[QuantityReading]:
         return read_quantity_without_number(reader, at)
     if len(amounts) > 1:
         return [build_number_reading(reader, amount) for amount in amounts]
-    return _build_readings_of_amount(reader, _merge_restatement(reader, amounts[0]))
+    return _build_readings_of_amount(reader, _merge_repetition_in_brackets(reader, amounts[0]))
 
 
 # --- a currency first -----------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
     amounts = reader.read_amounts(place) if _can_begin_amount(reader, place) else []
     if len(amounts) != 1:
         return []
-    amount = _merge_restatement(reader, amounts[0])
+    amount = _merge_repetition_in_brackets(reader, amounts[0])
     if reader.token(at).text in MILLION_CODES:
         amount = amount._replace(value=amount.value * 10**6)
     if skip_percent(reader, amount.last + 1) > amount.last + 1 and reader.token(at).kind == WORD:
@@ -251,7 +251,7 @@ def _resolve_second_currency(
     """Return the code and the last token of an amount with a second currency after it (``$5 AUD``, ``£94 GBP``)."""
     behind = read_currency(reader, amount.last + 1)
     alone = currency.code, amount.last
-    if behind is None or reader.has_break_between(amount.last, behind.first):
+    if behind is None or reader.has_line_break_between(amount.last, behind.first):
         return alone
     of_next = reader.token(behind.after).kind == NUMERAL and (reader.token(at).kind == WORD or behind.code is None)
     two_signs = reader.token(at).kind == SIGN and reader.token(behind.first).kind == SIGN
@@ -268,7 +268,7 @@ def _can_begin_amount(reader: NumberReader, at: int) -> bool:
 # --- the amount, stated twice ---------------------------------------------------------------------------------
 
 
-def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
+def _merge_repetition_in_brackets(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
     """Merge a number that is repeated in brackets: ``two (2)``, ``45 (forty five)``, ``Rs.5(five) lakh``."""
     opening = amount.last + 1
     if reader.token(opening).text != "(":
@@ -295,7 +295,7 @@ def _build_readings_of_amount(reader: NumberReader, amount: NumberSpan) -> list[
         return [build_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
     if amount.first in {2, 3} and has_percent_of_at_start(reader, amount.first):
         return [build_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
-    if is_slash_dash(reader, after):
+    if is_rupee_slash_dash(reader, after):
         return [build_money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
     if amount.worded and 0 < amount.value < 1 and reader.token(after).key == "of":
         after += 1 + (reader.token(after + 1).key in {"a", "an", "one"})  # three quarters of an hour
@@ -303,7 +303,7 @@ def _build_readings_of_amount(reader: NumberReader, amount: NumberSpan) -> list[
             after = amount.last + 1
     time = None if amount.ordinal else read_time_unit(reader, after)
     if time is not None:
-        return [build_duration_with_fraction(reader, amount, time[0], time[1])]
+        return [build_duration_with_optional_fraction(reader, amount, time[0], time[1])]
     currency = None if amount.ordinal else _read_currency_behind(reader, after)
     if currency is not None:
         return [_build_money_with_currency_behind(reader, amount, currency)]
@@ -330,7 +330,7 @@ def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
     following = reader.token(currency.after)
     if following.kind != NUMERAL:
         return currency
-    if reader.has_break_between(at - 1, currency.first):
+    if reader.has_line_break_between(at - 1, currency.first):
         return None
     glued = following.start == reader.token(currency.after - 1).end
     sign = reader.token(place).kind == SIGN or glued
@@ -361,8 +361,8 @@ def _build_money_with_currency_behind(
     return build_money_reading(reader, amount, code, first=amount.first, last=last)
 
 
-_CENTS: Final = parse_keys("cent cents")
-_OF_CENTS: Final = parse_keys("euro dollar us")
+_CENTS: Final = split_into_word_keys("cent cents")
+_OF_CENTS: Final = split_into_word_keys("euro dollar us")
 """Words that name the currency before "cents": ``16 euro cents``."""
 
 

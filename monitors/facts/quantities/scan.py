@@ -28,7 +28,7 @@ from monitors.facts.quantities.measures import add_measure_units
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numbered import add_counted_noun
 from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, format_plain, is_multiple
-from monitors.facts.quantities.other_languages import mark_unread, translate_or_hide_words
+from monitors.facts.quantities.other_languages import mark_unread_beside_unknown_word, translate_or_hide_words
 from monitors.facts.quantities.periods import add_period
 from monitors.facts.quantities.quantity_reader import build_plain_number, read_quantities
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
@@ -38,19 +38,19 @@ from monitors.facts.text import (
     Normalised,
     TokenisedText,
     find_tokens_after_breaks,
-    find_unread,
-    parse_keys,
-    read_tokens,
+    find_unread_middle,
+    normalise_and_tokenise,
     split_around_unread,
+    split_into_word_keys,
 )
 from monitors.records.base import Language
 
-_AT_MOST_BEFORE = parse_keys(
+_AT_MOST_BEFORE = split_into_word_keys(
     "upto maximum max maximally अधिकतम adhiktam within under below capped cap limited restricted ज्यादा_से"
 )
-_AT_LEAST_BEFORE = parse_keys("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
-_NEGATIONS = parse_keys("not no never without न नहीं nahi nahin")
-_LINKS = parse_keys("of age to a an the is be by at for period about around approximately of: : है hai")
+_AT_LEAST_BEFORE = split_into_word_keys("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
+_NEGATIONS = split_into_word_keys("not no never without न नहीं nahi nahin")
+_LINKS = split_into_word_keys("of age to a an the is be by at for period about around approximately of: : है hai")
 _STOPS = frozenset(".;!?()|•\n")
 _WINDOW = 4
 
@@ -152,11 +152,11 @@ def _read_bound_before_than(reader: NumberReader, at: int) -> Bound:
     return Bound.EXACT
 
 
-_MORE = parse_keys(
+_MORE = split_into_word_keys(
     "more greater longer later higher older faster heavier larger bigger taller wider deeper thicker farther "
     "further hotter warmer louder"
 )
-_LESS = parse_keys(
+_LESS = split_into_word_keys(
     "less fewer lower shorter younger earlier slower lighter smaller narrower shallower thinner nearer closer "
     "colder cooler quieter sooner"
 )
@@ -173,7 +173,7 @@ _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 
-def merge_readings(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+def join_compounds_and_range_units(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
     """Join the parts of compounds, and copy units to both ends of a range. The order is unchanged."""
     joined: list[QuantityReading] = []
     for reading in readings:
@@ -186,19 +186,19 @@ def merge_readings(reader: NumberReader, readings: list[QuantityReading]) -> lis
     return _spread_range_units(reader, joined)
 
 
-def _list_gap_keys(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> list[str]:
+def _list_keys_between_readings(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> list[str]:
     if second.first - first.last > 3:  # noqa: PLR2004 - nothing that joins is longer
         return ["…"]
     gap = [reader.token(at).key for at in range(first.last + 1, second.first)]
     listed = not gap or reader.token(first.last + 1).kind != WORD
-    return ["…"] if listed and reader.has_break_between(first.last, second.first) else gap
+    return ["…"] if listed and reader.has_line_break_between(first.last, second.first) else gap
 
 
 # --- compounds ------------------------------------------------------------------------------------------------
 
 
 def _join_readings(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
-    gap = _list_gap_keys(reader, first, second)
+    gap = _list_keys_between_readings(reader, first, second)
     if len(gap) > 1 or (gap and gap[0] not in _JOINTS):
         return None
     if first.kind is FactKind.DURATION:
@@ -254,7 +254,7 @@ def _is_at_end_of_phrase(reader: NumberReader, at: int) -> bool:
     return token is END or token.text in {".", ",", ";", ")", "!", "?", "।"}
 
 
-_BEHIND_AMOUNTS: Final = parse_keys("is है more की a an per each for")
+_BEHIND_AMOUNTS: Final = split_into_word_keys("is है more की a an per each for")
 
 
 def _join_hundredths(
@@ -287,11 +287,11 @@ def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
-        gap = _list_gap_keys(reader, first, second)
+        gap = _list_keys_between_readings(reader, first, second)
         if len(gap) == 1 and gap[0] in _RANGES and first.kind is FactKind.NUMBER:
             result[place] = first if first.ordinal or first.attached else _copy_unit(first, second, gap[0])
     for place in range(1, len(result)):
-        gap = _list_gap_keys(reader, result[place - 1], result[place])
+        gap = _list_keys_between_readings(reader, result[place - 1], result[place])
         if len(gap) == 1 and gap[0] in _ENDS_OF_RANGE:
             result[place - 1 : place + 1] = _align_range_ends(result[place - 1], result[place], gap[0])
     return result
@@ -400,7 +400,7 @@ def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
     """Return the quantities and tokens of ``text``, in the number format of ``locale``. Takes linear time."""
-    read = read_tokens(text, limits.tokens)
+    read = normalise_and_tokenise(text, limits.tokens)
     return apply_locale(
         scan_without_locale(read, locale.writing, reference_date=reference_date, limits=limits), locale
     )
@@ -425,7 +425,7 @@ def scan_without_locale(
         return Scan(normalised, reader, [], cut=True)
     readings = _read_quantities(reader, normalised.text, reference_date, limits.readings or len(tokens))
     cut = len(readings) == limits.readings
-    readings = merge_times_of_day(reader, normalised.text, merge_readings(reader, readings))
+    readings = merge_times_of_day(reader, normalised.text, join_compounds_and_range_units(reader, readings))
     readings = add_measure_units(reader, normalised.text, readings)
     return Scan(normalised, reader, [_add_bound_period_and_noun(reader, reading) for reading in readings], cut)
 
@@ -435,7 +435,7 @@ def apply_locale(scanned: Scan, locale: Locale) -> Scan:
     reader = scanned.reader
     readings = [apply_locale_to_reading(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:
-        readings = [mark_unread(reader, reading) for reading in readings]
+        readings = [mark_unread_beside_unknown_word(reader, reading) for reading in readings]
     return scanned._replace(readings=readings)
 
 
@@ -476,7 +476,7 @@ def _read_date_at(reader: NumberReader, text: str, place: int, reference_date: d
 
 def _find_starts_outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
     """Yield the tokens that may start a quantity, outside addresses, paths and identifiers."""
-    places = reader.list_possible_starts()
+    places = reader.list_possible_quantity_starts()
     if not places or _NAMED_HINT.search(text) is None:
         yield from places
         return
@@ -520,11 +520,11 @@ def read_facts(
     - ``locale`` (``de-DE``) and ``currency`` (ISO 4217) decide about "6.000" and "$".
     - ``reference_date`` is the date of "today". Without it, relative dates are not read.
 
-    In a text of more than a million characters, only the two ends are read. `monitors.facts.text.find_unread`
+    In a text of more than a million characters, only the two ends are read. `monitors.facts.text.find_unread_middle`
     returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
-    unread = find_unread(text)
+    unread = find_unread_middle(text)
     if unread is None:
         return tuple(_read_facts_of_part(text, reference_date, written))
     head, tail, tail_start = split_around_unread(text, unread)

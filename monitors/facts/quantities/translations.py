@@ -54,7 +54,7 @@ def _load_phrases(language: str) -> Mapping[str, list[tuple[tuple[str, ...], str
     return {first: sorted(listed, key=lambda row: -len(row[0])) for first, listed in phrases.items()}
 
 
-def join_phrases(tokens: Sequence[Token], text: str, language: str) -> list[Token]:
+def join_and_translate_phrases(tokens: Sequence[Token], text: str, language: str) -> list[Token]:
     """Join the words of each known phrase to one token: ``a partir de`` gets the key of the English word."""
     phrases = _load_phrases(language)
     joined: list[Token] = []

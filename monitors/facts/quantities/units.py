@@ -12,7 +12,7 @@ from monitors.facts.quantities.currencies import COUNTRIES, DOLLARS, MONEY_WORDS
 from monitors.facts.quantities.lexicon import MONTHS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import EXACT
-from monitors.facts.text import NUMERAL, WORD, normalise, parse_keys, to_word_key
+from monitors.facts.text import NUMERAL, WORD, normalise, split_into_word_keys, to_word_key
 
 DAYS_PER_YEAR = Decimal(365)
 DAYS_PER_MONTH = Decimal(30)
@@ -58,14 +58,14 @@ TIME_UNITS = {
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit of time only directly after digits: 3h, 2W."""
 
-BETWEEN = parse_keys(
+BETWEEN = split_into_word_keys(
     "calendar working business continuous consecutive completed complete full policy more additional "
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
 """Words that may stand between an amount and its unit: "24 continuous months"."""
 
-WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
+WHOLE = split_into_word_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
 """Words that mean one unit if they precede it: "all day", "पूरे दिन"."""
 
 
@@ -96,7 +96,7 @@ def _read_years_old(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | Non
     return None
 
 
-PERCENT_WORDS = parse_keys(
+PERCENT_WORDS = split_into_word_keys(
     "percent percents pct percentage प्रतिशत फीसदी फीसद परसेंट पर्सेंट pratishat pratisat fisadi feesadi parsent"
 )
 
@@ -201,7 +201,7 @@ def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
     return not (closing.text == "`" and closing.start == following.end)
 
 
-def is_slash_dash(reader: NumberReader, at: int) -> bool:
+def is_rupee_slash_dash(reader: NumberReader, at: int) -> bool:
     """Whether ``/-`` follows digits. In India, ``5000/-`` is an amount in rupees."""
     return (
         reader.token(at).text == "/"

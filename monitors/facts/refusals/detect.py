@@ -26,7 +26,7 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import Field
 
 from monitors.facts.language import LanguageEvidence, classify_language_evidence
-from monitors.facts.refusals.lecture import find_lecture
+from monitors.facts.refusals.lecture import find_first_sentence_of_lecture
 from monitors.facts.refusals.lexicon import get_role_bit, guess_language, load_lexicon
 from monitors.facts.text import (
     NUMERAL,
@@ -35,8 +35,8 @@ from monitors.facts.text import (
     Token,
     find_tokens_after_breaks,
     normalise,
-    parse_keys,
-    read_tokens,
+    normalise_and_tokenise,
+    split_into_word_keys,
     tokenise,
 )
 from monitors.records.base import Record
@@ -179,7 +179,7 @@ def classify_refusal(text: str, question: str = "", *, expected: bool | None = N
     answers is `REFUSED_THEN_ANSWERED`. Otherwise, such a reply is `HELPED_WITH_CAVEAT`. Figures and names that are
     already in the question do not count as an answer.
     """
-    head, tokens = read_tokens(text[:_MAX_READ_LENGTH])
+    head, tokens = normalise_and_tokenise(text[:_MAX_READ_LENGTH])
     language = guess_language(tokens)
     if language == "en" and classify_language_evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
@@ -198,22 +198,22 @@ def classify_refusal(text: str, question: str = "", *, expected: bool | None = N
     declines = [_classify_decline(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     if not expected:
         declines = [
-            _Declines.MAYBE if _is_disclosure_denial(clause, question_keys) else declined
+            _Declines.MAYBE if _is_denial_as_answer(clause, question_keys) else declined
             for clause, declined in zip(clauses, declines, strict=True)
         ]
     strongest = max(declines, default=_Declines.NO)
     if strongest < _Declines.CAVEAT and (lecture := _find_lecture_refusal(text, language)):
         return lecture
-    if not expected and not strongest and not any(map(_may_lead_away, clauses)):
+    if not expected and not strongest and not any(map(_may_be_offer_or_caveat, clauses)):
         return Refusal(kind=RefusalKind.ANSWERED, language=language)  # whatever the clauses contain
-    contents = _read_contents(clauses, declines, question_keys, language, expected=bool(expected))
+    contents = _rate_information_of_clauses(clauses, declines, question_keys, language, expected=bool(expected))
     if not expected and not strongest:
         return Refusal(kind=_classify_undeclined_reply(clauses, contents), language=language)
     contents = [*contents]
     reading = _ReplyReading(
-        clauses, strongest, contents, question_keys, find_asked_kinds(question), language == "de", has_contact
+        clauses, strongest, contents, question_keys, find_asked_value_kinds(question), language == "de", has_contact
     )
-    kind = _classify_expected_refusal(reading) if expected else _classify_expected_answer(reading)
+    kind = _classify_when_refusal_expected(reading) if expected else _classify_when_answer_expected(reading)
     values = tuple(
         _find_clause_span(head, clause)
         for clause, content in zip(clauses, contents, strict=True)
@@ -223,7 +223,7 @@ def classify_refusal(text: str, question: str = "", *, expected: bool | None = N
     return Refusal(kind=kind, values=values, language=language, start=start, end=end)
 
 
-def _is_disclosure_denial(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
+def _is_denial_as_answer(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Whether a denial by the company is the answer to the question, and not a refusal to answer.
 
     - Question: "Do you share my data?". Reply: "We do not share your data".
@@ -242,7 +242,7 @@ _REJECTS: Final = frozenset({"lehnen", "lehnt", "ablehnen"})
 
 
 def _find_lecture_refusal(text: str, language: str) -> Refusal | None:
-    span = find_lecture(text) if language == "en" else None
+    span = find_first_sentence_of_lecture(text) if language == "en" else None
     return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1]) if span else None
 
 
@@ -265,7 +265,7 @@ def _collect_question_keys(question: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def find_asked_kinds(question: str) -> frozenset[str]:
+def find_asked_value_kinds(question: str) -> frozenset[str]:
     """Return the kinds that a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
     roles = load_lexicon(guess_language(tokenise(normalise(question).text))).find_roles(tokens)
@@ -371,7 +371,7 @@ def _classify_decline(
     ):
         return _Declines.YES
     answers = bool(clauses[0].roles[0] & ANSWERS) and not expected
-    if (closed := _classify_closed_thing(clause, expected=expected)) and not answers:
+    if (closed := _classify_confidential_thing(clause, expected=expected)) and not answers:
         return closed
     return _classify_denial(clause, clauses, language, expected=expected) if every & DENIAL else _Declines.NO
 
@@ -384,10 +384,10 @@ def _is_short_caveat(clause: _ReplyClause) -> bool:
     )
 
 
-def _classify_closed_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
+def _classify_confidential_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
     """Classify a clause about a thing that is "confidential", "only released to the police" or "not given out"."""
     every = clause.every
-    if every & CLOSED and not every & (CONDITION | DENIAL) and _is_thing_called_closed(clause):
+    if every & CLOSED and not every & (CONDITION | DENIAL) and _is_thing_called_confidential(clause):
         return _Declines.YES if expected or every & (THIS | KNOWING) else _Declines.MAYBE
     if every & GIVEN and every & (DENIAL | ONLY):
         return _Declines.YES if every & DENIAL or expected else _Declines.MAYBE
@@ -398,9 +398,9 @@ def _classify_denial(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
     spoken = (
-        _classify_speaker_denial(clause)
+        _classify_english_speaker_denial(clause)
         if language == "en"
-        else _classify_clause_denial(clause, clauses, language, expected=expected)
+        else _classify_german_or_hindi_denial(clause, clauses, language, expected=expected)
     )
     if spoken is _Declines.NO and clause.every & IMPERSONAL and (clause.every & THIS or expected):
         return _Declines.YES if expected else _Declines.MAYBE
@@ -452,7 +452,7 @@ def _has_limit_of_speaker(clause: _ReplyClause) -> bool:
     )
 
 
-def _is_thing_called_closed(clause: _ReplyClause) -> bool:
+def _is_thing_called_confidential(clause: _ReplyClause) -> bool:
     """Whether the clause says that a thing is closed: "the pool is private", but not "the private pool"."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
@@ -464,7 +464,7 @@ _MAX_LINK_WORDS: Final = 6
 _AND: Final = "and"
 
 
-def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
+def _classify_english_speaker_denial(clause: _ReplyClause) -> _Declines:
     """Classify an English denial by the speaker. The words after the denial decide."""
     roles = clause.roles
     for at, bits in enumerate(roles):
@@ -523,7 +523,7 @@ def _classify_act_that_is_denied(denial: int, following: int, roles: Sequence[in
     return _Declines.MAYBE
 
 
-def _classify_clause_denial(
+def _classify_german_or_hindi_denial(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
     """Classify a German or Hindi denial. All words of the clause decide, because the verb comes last."""
@@ -543,14 +543,14 @@ def _classify_clause_denial(
     if language != "de" and not every & YOU and every & (DISCLOSING | (ABLE if expected else 0)):
         return _Declines.YES
     if language != "de":  # English inside Hindi
-        return _classify_speaker_denial(clause)
+        return _classify_english_speaker_denial(clause)
     return _Declines.NO
 
 
 # --- clauses that tell ------------------------------------------------------------------------------------------
 
 
-def _read_contents(
+def _rate_information_of_clauses(
     clauses: Sequence[_ReplyClause],
     declines: Sequence[_Declines],
     question_keys: frozenset[str],
@@ -647,7 +647,7 @@ def _has_new_value(
     clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False
 ) -> bool:
     """Whether a clause has a figure or day (with ``names``, also a name or quote) that is not in the question."""
-    return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
+    return bool(_find_new_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
 _FIGURE, _NUMBER_WORD, _DAY, _NAME, _QUOTE = 1, 2, 4, 8, 16
@@ -663,7 +663,7 @@ _FITS: Final = {
 """For each kind of question, the kinds of values that may answer the question."""
 
 
-def _find_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:
+def _find_new_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:
     """Return the kinds of values in a clause that are not in the question, as bits."""
     kinds = _QUOTE if clause.quotes and all(token.key not in question_keys for token in clause.tokens) else 0
     for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
@@ -679,7 +679,7 @@ def _find_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, ge
     return kinds
 
 
-_NUMBERED_PLACES: Final = parse_keys(
+_NUMBERED_PLACES: Final = split_into_word_keys(
     "suite room flat apartment door cabin floor gate bay berth pitch plot locker zimmer wohnung haus stock "
     "kamra कमरा कमरे"
 )
@@ -696,7 +696,7 @@ def _has_numbered_place(clause: _ReplyClause, question_keys: frozenset[str]) -> 
 _ARTICLES: Final = frozenset({"the", "our"})
 
 
-def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
+def _has_new_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Whether a clause has a full name that is not in the question: two capitalised words side by side."""
     new = [
         token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in question_keys
@@ -727,7 +727,7 @@ class _ReplyReading(NamedTuple):
         return max(self.contents, default=_Content.NOTHING)
 
     @property
-    def may_help(self) -> bool:
+    def has_possible_later_answer(self) -> bool:
         """Whether a later sentence may be an answer, because it is long and contains a word of the question."""
         first = self.clauses[0].sentence if self.clauses else 0
         return any(
@@ -753,17 +753,17 @@ class _ReplyReading(NamedTuple):
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
-                kinds |= _find_value_kinds(clause, self.question_keys, german=self.german)
+                kinds |= _find_new_value_kinds(clause, self.question_keys, german=self.german)
             elif elsewhere and content is not _Content.VALUE and not _is_scope_statement(clause):
-                kinds |= _NAME if _has_full_name(clause, self.question_keys) else 0
+                kinds |= _NAME if _has_new_full_name(clause, self.question_keys) else 0
                 if "code" in self.asked or _has_numbered_place(clause, self.question_keys):
-                    kinds |= _find_value_kinds(clause, self.question_keys, german=self.german) & _FIGURE
+                    kinds |= _find_new_value_kinds(clause, self.question_keys, german=self.german) & _FIGURE
         if not self.asked:
             return not elsewhere and bool(kinds & (_FIGURE | _NAME | _QUOTE))
         return any(_FITS[kind] & kinds for kind in self.asked)
 
 
-def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
+def _classify_when_refusal_expected(reading: _ReplyReading) -> RefusalKind | None:
     """Classify a reply to a question that it should decline."""
     clauses, max_content = reading.clauses, reading.max_content
     if reading.declines >= _Declines.CAVEAT:
@@ -796,12 +796,12 @@ def _may_be_caveat(clause: _ReplyClause) -> bool:
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
 
 
-def _may_lead_away(clause: _ReplyClause) -> bool:
+def _may_be_offer_or_caveat(clause: _ReplyClause) -> bool:
     """Whether a clause may lead away from an answer: an offer, a referral to another person, or a caveat."""
     return bool(clause.every & (REDIRECT | OFFER)) or _may_be_caveat(clause)
 
 
-def _classify_expected_answer(reading: _ReplyReading) -> RefusalKind | None:
+def _classify_when_answer_expected(reading: _ReplyReading) -> RefusalKind | None:
     """Classify a reply to a question that it should answer."""
     clauses, max_content = reading.clauses, reading.max_content
     directs = [clause for clause in clauses if clause.every & REDIRECT]
@@ -812,7 +812,7 @@ def _classify_expected_answer(reading: _ReplyReading) -> RefusalKind | None:
         if max_content is _Content.VALUE:
             return RefusalKind.HELPED_WITH_CAVEAT
         unread = gives_number or reading.has_role(POINTS) or (max_content and reading.declines is _Declines.YES)
-        return None if unread or reading.may_help else RefusalKind.REFUSED
+        return None if unread or reading.has_possible_later_answer else RefusalKind.REFUSED
     if reading.declines >= _Declines.HEDGE:
         if gives_number or (
             max_content and (max_content > _Content.STATEMENT or reading.declines is _Declines.CAVEAT)

@@ -41,7 +41,7 @@ _CITED = re.compile(r"\[[^\[\]\n]{0,400}\]")
 _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hints))
 
 
-def find_lecture(text: str) -> tuple[int, int] | None:
+def find_first_sentence_of_lecture(text: str) -> tuple[int, int] | None:
     """Return the span of the first sentence of a reply that only lectures, or ``None``."""
     head = text[:_MAX_READ_LENGTH].replace("’", "'")
     plain = to_caseless(head)
@@ -49,7 +49,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
         return None
     end = _SENTENCE_END.search(head)
     first = head[: end.end()] if end else head
-    weight = sum_admonitions(head, plain, _JUDGES_LATER_LIMIT)
+    weight = compute_lecture_weight(head, plain, _JUDGES_LATER_LIMIT)
     if weight < _MIN_LECTURE_WEIGHT:
         opening = to_caseless(first)
         judged = (
@@ -65,7 +65,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
     return 0, len(first)
 
 
-def sum_admonitions(head: str, plain: str, at_least: int) -> int:
+def compute_lecture_weight(head: str, plain: str, at_least: int) -> int:
     """Return the weight of moral words in tenths. The weight of instructions is subtracted from ``at_least`` on."""
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:

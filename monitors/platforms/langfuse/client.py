@@ -144,7 +144,7 @@ class LangfuseClient:
             base_url=settings.host,
         ) as http:
             client = cls(http, settings, keys, sleep)
-            await client._check_project()
+            await client._fetch_and_check_project()
             yield client
 
     @property
@@ -169,7 +169,7 @@ class LangfuseClient:
         A server that reports no version is accepted.
         """
         if self._version is None:
-            health = await self.request_optional("GET", f"{API}/health", _Health, "asking for its version")
+            health = await self.request_or_none_if_404("GET", f"{API}/health", _Health, "asking for its version")
             self._version = health.version if health else ""
         major = self._version.partition(".")[0]
         if major.isdecimal() and int(major) < VERSION:
@@ -178,7 +178,7 @@ class LangfuseClient:
                 "Datasets work with both"
             )
 
-    async def request_optional(
+    async def request_or_none_if_404(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer | None:
         """Send a request with retries and return the parsed response, or ``None`` for HTTP status 404.
@@ -231,9 +231,9 @@ class LangfuseClient:
             ) from None
         if response.is_success or response.status_code == _NOT_FOUND:
             return response
-        raise self._build_failure(response, doing)
+        raise self._build_response_error(response, doing)
 
-    def _build_failure(self, response: httpx.Response, doing: str) -> Exception:
+    def _build_response_error(self, response: httpx.Response, doing: str) -> Exception:
         status = response.status_code
         if status in _REFUSED_STATUSES:
             return ConfigError(self._describe_refusal(response, doing))
@@ -270,10 +270,10 @@ class LangfuseClient:
             detail = f"at {path}: {first['msg']}" if path else "it is not JSON"
             raise self.build_unavailable_error(doing, f"Lookout cannot read Langfuse's answer: {detail}") from None
 
-    async def _check_project(self) -> None:
+    async def _fetch_and_check_project(self) -> None:
         """Raise `ConfigError` if the keys belong to production or to another project than the configured one."""
         doing, settings = "asking which project the keys belong to", self._settings
-        reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
+        reply = await self.request_or_none_if_404("GET", f"{API}/projects", _Projects, doing)
         if reply is None or not reply.data:
             raise ConfigError(
                 f"langfuse.host: the server at {settings.host} is not Langfuse ({API}/projects gave "

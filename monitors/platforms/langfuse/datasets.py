@@ -26,7 +26,7 @@ from monitors.platforms.langfuse.items import (
     DatasetItem,
     build_example_from_item,
     build_item_from_example,
-    to_json_object,
+    wrap_as_json_object,
 )
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
@@ -65,7 +65,7 @@ class LangfuseDatasets:
 
     async def find(self, name: str) -> Dataset | None:
         """Return the dataset with this name, or ``None`` if there is no such dataset."""
-        stored = await self._find_stored(name)
+        stored = await self._fetch_stored_dataset(name)
         return None if stored is None else self._build_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
@@ -91,7 +91,7 @@ class LangfuseDatasets:
                 check.add(item.id)
                 if item.status == "ACTIVE":
                     yield build_example_from_item(item)
-        check.check_total(total)
+        check.raise_if_examples_missing(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
         """Create the items. Replace items whose id exists. Archived items become active again."""
@@ -99,11 +99,11 @@ class LangfuseDatasets:
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
         """Archive items. Items that do not exist, or belong to another dataset, are skipped."""
-        await _run_in_batches(self._archive(dataset, identity) for identity in ids)
+        await _run_in_batches(self._archive_example(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
         """Name the current version of the dataset ``tag``. An existing tag of this name moves to this version."""
-        stored = await self._find_stored(dataset.name)
+        stored = await self._fetch_stored_dataset(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
                 f"tagging dataset {dataset.name!r}", "no dataset has this name"
@@ -111,15 +111,17 @@ class LangfuseDatasets:
         metadata, tags = _separate_tags_from_metadata(stored)
         description = stored.description or ""
         # This write changes nothing. It returns the time of Langfuse's clock. Lookout's own clock may be different.
-        rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
+        rewritten = await self._write_dataset(stored.name, description, _add_newest_tags(metadata, tags))
         tags = {name: moment for name, moment in tags.items() if name != tag} | {
             tag: rewritten.updated_at.isoformat()
         }
-        await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
+        await self._write_dataset(stored.name, description, _add_newest_tags(metadata, tags))
 
-    async def _find_stored(self, name: str) -> _StoredDataset | None:
+    async def _fetch_stored_dataset(self, name: str) -> _StoredDataset | None:
         path = f"{_DATASETS}/{quote(name, safe='')}"
-        return await self._client.request_optional("GET", path, _StoredDataset, f"looking for dataset {name!r}")
+        return await self._client.request_or_none_if_404(
+            "GET", path, _StoredDataset, f"looking for dataset {name!r}"
+        )
 
     async def _write_dataset(self, name: str, description: str, metadata: Json) -> _StoredDataset:
         body: Json = {"name": name, "description": description, "metadata": metadata}
@@ -141,26 +143,26 @@ class LangfuseDatasets:
             "POST", _ITEMS, DatasetItem, doing, json=build_item_from_example(dataset.name, example)
         )
 
-    async def _archive(self, dataset: Dataset, identity: str) -> None:
+    async def _archive_example(self, dataset: Dataset, identity: str) -> None:
         doing = f"archiving example {identity!r} of dataset {dataset.name!r}"
         path = f"{_ITEMS}/{quote(identity, safe='')}"
-        item = await self._client.request_optional("GET", path, DatasetItem, doing)
+        item = await self._client.request_or_none_if_404("GET", path, DatasetItem, doing)
         if item is None or item.dataset_name != dataset.name or item.status == "ARCHIVED":
             return
         body: Json = {"datasetName": dataset.name, "id": identity, "status": "ARCHIVED"}
-        await self._client.request_optional("POST", _ITEMS, DatasetItem, doing, json=body)
+        await self._client.request_or_none_if_404("POST", _ITEMS, DatasetItem, doing, json=body)
 
 
 def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
     """Return the metadata of a dataset without the tags, and the tags with their times."""
-    metadata = to_json_object(stored.metadata, "metadata")
+    metadata = wrap_as_json_object(stored.metadata, "metadata")
     own = metadata.pop(LOOKOUT_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None
     moments = tags.items() if isinstance(tags, dict) else ()
     return metadata, {name: moment for name, moment in moments if isinstance(moment, str)}
 
 
-def _add_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
+def _add_newest_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
     newest = sorted(tags.items(), key=lambda pair: pair[1])[-MAX_TAGS:]
     return {**metadata, LOOKOUT_KEY: {"tags": dict[str, JsonValue](newest)}}
 

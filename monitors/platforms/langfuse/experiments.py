@@ -88,7 +88,7 @@ class LangfuseExperiments:
         Raises `ConfigError` if the server is older than version 4, which has no experiments of this kind.
         """
         await self._client.require_version_4("an experiment")
-        identity = _make_id(dataset.id, name)
+        identity = _derive_uuid_from_parts(dataset.id, name)
         self._contexts[identity] = _ExperimentContext(dataset, metadata)
         url = f"{self._client.build_page_url('experiments', 'results')}?baseline={identity}"
         return Experiment(id=identity, name=name, url=url)
@@ -125,9 +125,9 @@ class LangfuseExperiments:
     async def _write_scores(self, bodies: list[Json]) -> None:
         """Write scores. If the errors may be temporary, write only the failed scores again."""
         moment = self._now().isoformat()
-        pending = {_make_id(json.dumps(body, sort_keys=True), moment): body for body in bodies}
+        pending = {_derive_uuid_from_parts(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 
-        async def write_pending() -> None:
+        async def write_pending_scores() -> None:
             batch: list[JsonValue] = [
                 {"id": identity, "type": "score-create", "timestamp": moment, "body": body}
                 for identity, body in pending.items()
@@ -142,7 +142,7 @@ class LangfuseExperiments:
 
         if pending:
             await retry_with_pauses(
-                write_pending,
+                write_pending_scores,
                 tries=MAX_TRIES,
                 first_pause_s=FIRST_PAUSE_S,
                 max_pause_s=MAX_PAUSE_S,
@@ -164,7 +164,7 @@ class LangfuseExperiments:
             raise failure
 
 
-def _make_id(*parts: str) -> str:
+def _derive_uuid_from_parts(*parts: str) -> str:
     return str(uuid.uuid5(ID_NAMESPACE, "\n".join(parts)))
 
 
@@ -204,13 +204,13 @@ def _build_span(experiment: Experiment, context: _ExperimentContext, row: Experi
         "endTimeUnixNano": _to_nanoseconds(ended_at),
         "attributes": [
             {"key": name, "value": {"stringValue": text}}
-            for name, text in _list_attributes(experiment, context, row)
+            for name, text in _iterate_span_attributes(experiment, context, row)
         ],
         "status": {"code": 1} if row.error is None else {"code": 2, "message": row.error},
     }
 
 
-def _list_attributes(
+def _iterate_span_attributes(
     experiment: Experiment, context: _ExperimentContext, row: ExperimentRow
 ) -> Iterator[tuple[str, str]]:
     yield "langfuse.trace.name", row.case_id
@@ -250,7 +250,7 @@ def _to_nanoseconds(moment: datetime) -> str:
 def _build_score(experiment: Experiment, row: ExperimentRow, score: Score) -> Json:
     has_value = score.value is not None
     return {
-        "id": _make_id(_make_span_id(experiment, row, row.repeat), score.key),
+        "id": _derive_uuid_from_parts(_make_span_id(experiment, row, row.repeat), score.key),
         "traceId": _make_trace_id(experiment, row),
         "observationId": _make_span_id(experiment, row, row.repeat),
         "name": score.key,

@@ -72,17 +72,19 @@ def build_example_from_item(item: DatasetItem) -> Example:
     An input, output or metadata that is not an object becomes an object with one key: ``input``, ``output`` or
     ``metadata``.
     """
-    metadata = to_json_object(item.metadata, "metadata")
+    metadata = wrap_as_json_object(item.metadata, "metadata")
     own = metadata.pop(LOOKOUT_KEY, None)
     own = own if isinstance(own, dict) else {}
     stored = {"input": item.input, "expectedOutput": item.expected_output, "metadata": metadata}
-    restored = {name: _restore_exact_part(own.get("exact"), name, part) for name, part in stored.items()}
-    splits = _parse_json_text(own.get("splits"))
+    restored = {
+        name: _restore_exact_part_if_unchanged(own.get("exact"), name, part) for name, part in stored.items()
+    }
+    splits = _parse_json_text_or_none(own.get("splits"))
     return Example(
         id=item.id,
-        inputs=to_json_object(restored["input"], "input"),
+        inputs=wrap_as_json_object(restored["input"], "input"),
         outputs=_parse_outputs(restored["expectedOutput"], absent=bool(own.get("no_outputs"))),
-        metadata=to_json_object(restored["metadata"], "metadata"),
+        metadata=wrap_as_json_object(restored["metadata"], "metadata"),
         splits=tuple(split for split in splits if isinstance(split, str)) if isinstance(splits, list) else (),
         source_trace=None if own.get("no_trace") else item.source_trace_id or None,
         modified_at=item.updated_at,
@@ -92,10 +94,10 @@ def build_example_from_item(item: DatasetItem) -> Example:
 def _parse_outputs(stored: JsonValue, *, absent: bool) -> Json | None:
     if stored is None or (absent and stored == {}):
         return None
-    return to_json_object(stored, "output")
+    return wrap_as_json_object(stored, "output")
 
 
-def to_json_object(value: JsonValue, name: str) -> Json:
+def wrap_as_json_object(value: JsonValue, name: str) -> Json:
     """Return a copy of ``value`` if it is an object, and an empty object for ``None``.
 
     Any other value becomes an object with the single key ``name``.
@@ -105,13 +107,13 @@ def to_json_object(value: JsonValue, name: str) -> Json:
     return dict(value) if isinstance(value, dict) else {name: value}
 
 
-def _restore_exact_part(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
+def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
     """Return the exact version of a part. If the stored part was changed later, return the stored part."""
-    exact = _parse_json_text(texts.get(name)) if isinstance(texts, dict) else None
+    exact = _parse_json_text_or_none(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
 
-def _parse_json_text(text: JsonValue) -> JsonValue:
+def _parse_json_text_or_none(text: JsonValue) -> JsonValue:
     """Parse JSON text. Returns ``None`` if it is not valid JSON text, for example after a person changed it."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
@@ -121,13 +123,17 @@ def _parse_json_text(text: JsonValue) -> JsonValue:
 
 def _to_storable_object(part: Mapping[str, JsonValue]) -> Json:
     """Return the part without Lookout's own key. Values that Langfuse would change are replaced."""
-    return {_replace_unstorable(name): _to_storable(value) for name, value in part.items() if name != LOOKOUT_KEY}
+    return {
+        _replace_unstorable_characters(name): _to_storable(value)
+        for name, value in part.items()
+        if name != LOOKOUT_KEY
+    }
 
 
 def _to_storable(value: Any) -> JsonValue:
     match value:
         case str():
-            return _replace_unstorable(value)
+            return _replace_unstorable_characters(value)
         case bool() | None | float():
             return value
         case int():
@@ -136,10 +142,10 @@ def _to_storable(value: Any) -> JsonValue:
             return [_to_storable(inner) for inner in cast("list[Any]", value)]
         case _:
             return {
-                _replace_unstorable(name): _to_storable(inner)
+                _replace_unstorable_characters(name): _to_storable(inner)
                 for name, inner in cast("dict[str, Any]", value).items()
             }
 
 
-def _replace_unstorable(text: str) -> str:
+def _replace_unstorable_characters(text: str) -> str:
     return _UNSTORABLE.sub("�", text)

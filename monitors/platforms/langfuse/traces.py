@@ -9,7 +9,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from monitors.platforms.langfuse.client import API, LangfuseClient, LangfuseRecord, Sleep
-from monitors.platforms.langfuse.items import to_json_object
+from monitors.platforms.langfuse.items import wrap_as_json_object
 from monitors.platforms.platform import Json, Trace
 
 PAGE_SIZE: Final = 100
@@ -48,7 +48,7 @@ class LangfuseTraces:
             await self._sleep(min(POLL_S, remaining_s))
             remaining_s -= POLL_S
             current = await self._read_observations(trace_id)
-            complete = current == previous and (not current or _has_ended(current))
+            complete = current == previous and (not current or _has_root_ended(current))
             if complete or remaining_s <= 0:
                 return self._build_trace(trace_id, current, complete=complete)
             previous = current
@@ -57,7 +57,7 @@ class LangfuseTraces:
         if not observations:
             return None
         url = self._client.build_page_url("traces", trace_id)
-        runs = tuple(_build_run(trace_id, observation) for observation in observations)
+        runs = tuple(_convert_to_langsmith_run(trace_id, observation) for observation in observations)
         return Trace(id=trace_id, url=url, runs=runs, complete=complete)
 
     async def _read_observations(self, trace_id: str) -> tuple[Json, ...]:
@@ -65,7 +65,7 @@ class LangfuseTraces:
         observations, cursor = list[Json](), None
         while len(observations) < MAX_OBSERVATIONS:
             params = {"traceId": trace_id, "fields": _FIELDS, "expandMetadata": "true", "limit": PAGE_SIZE}
-            page = await self._client.request_optional(
+            page = await self._client.request_or_none_if_404(
                 "GET",
                 f"{API}/v2/observations",
                 _ObservationPage,
@@ -84,14 +84,14 @@ class LangfuseTraces:
         )
 
 
-def _has_ended(observations: tuple[Json, ...]) -> bool:
+def _has_root_ended(observations: tuple[Json, ...]) -> bool:
     """Return whether the root observation exists and has ended."""
     return any(
         not observation.get("parentObservationId") and observation.get("endTime") for observation in observations
     )
 
 
-def _build_run(trace_id: str, observation: Json) -> Json:
+def _convert_to_langsmith_run(trace_id: str, observation: Json) -> Json:
     usage = observation.get("usageDetails")
     return {
         "id": observation.get("id"),
@@ -102,15 +102,15 @@ def _build_run(trace_id: str, observation: Json) -> Json:
         "run_type": _RUN_TYPES.get(str(observation.get("type")), "chain"),
         "start_time": observation.get("startTime"),
         "end_time": observation.get("endTime"),
-        "inputs": _parse_text("input", observation),
-        "outputs": _parse_text("output", observation),
+        "inputs": _parse_input_or_output("input", observation),
+        "outputs": _parse_input_or_output("output", observation),
         "error": observation.get("statusMessage") if observation.get("level") == "ERROR" else None,
         "total_tokens": usage.get("total") if isinstance(usage, dict) else None,
-        "metadata": to_json_object(observation.get("metadata"), "metadata"),
+        "metadata": wrap_as_json_object(observation.get("metadata"), "metadata"),
     }
 
 
-def _parse_text(name: str, observation: Json) -> Json:
+def _parse_input_or_output(name: str, observation: Json) -> Json:
     """Return an input or output as an object. Langfuse stores it as text, and JSON objects and lists are parsed.
 
     A value that is not an object becomes an object with the key ``name``.
@@ -122,4 +122,4 @@ def _parse_text(name: str, observation: Json) -> Json:
         except (ValueError, RecursionError):
             parsed = value
         value = parsed if isinstance(parsed, dict | list) else value
-    return to_json_object(value, name)
+    return wrap_as_json_object(value, name)

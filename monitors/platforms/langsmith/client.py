@@ -108,7 +108,9 @@ class LangSmithClient:
         """Open a client for the ``with`` block. Raises `ConfigError` if the SDK is not installed."""
 
         def build() -> Any:
-            return _import_sdk().AsyncClient(retry_config={"max_retries": 1}, **_build_access(settings, key))
+            return _import_sdk().AsyncClient(
+                retry_config={"max_retries": 1}, **_build_client_arguments(settings, key)
+            )
 
         client = await asyncio.to_thread(build)  # the import takes a second
         generated = client._langsmith_api  # noqa: SLF001 - runs.query uses this client, which ignores retry_config,
@@ -158,7 +160,7 @@ class LangSmithClient:
         runs = cast("list[Any]", page.items or [])
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
-    async def query_trace(self, trace_id: str) -> list[Any]:
+    async def query_trace_runs(self, trace_id: str) -> list[Any]:
         """Return all runs of a trace in this project as plain JSON. The list is empty until the trace exists."""
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
@@ -204,7 +206,7 @@ class LangSmithClient:
 
         async def update() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
-            await self.call_sync_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
+            await self.call_sync_client_in_thread(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
         async def create_or_update() -> None:
             try:
@@ -216,18 +218,18 @@ class LangSmithClient:
 
         await self.call_with_retries(create_or_update, f"storing the score {score.key}")
 
-    async def call_sync_client(self, call: Callable[[Any], Value]) -> Value:
+    async def call_sync_client_in_thread(self, call: Callable[[Any], Value]) -> Value:
         """Call the SDK's synchronous client in a thread. It has functions that the asynchronous client lacks."""
-        return await asyncio.to_thread(call, self._get_sync_client())
+        return await asyncio.to_thread(call, self._get_or_create_sync_client())
 
-    def _get_sync_client(self) -> Any:
+    def _get_or_create_sync_client(self) -> Any:
         """Return the synchronous client. Without tracing it starts no thread and buffers nothing."""
         if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
             # The SDK would log errors with the first and last characters of the key.
             logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)
-            access = _build_access(self._settings, self._key)
+            access = _build_client_arguments(self._settings, self._key)
             self._sync_client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
         return self._sync_client
 
@@ -270,14 +272,14 @@ class LangSmithClient:
                 async with asyncio.timeout(self._settings.request_deadline_s):
                     return await call()
             except Exception as error:  # noqa: BLE001 - the SDK's errors have no common type, and may contain keys
-                raise self._build_problem(error, doing) from None
+                raise self._build_request_error(error, doing) from None
 
         tries = self._settings.attempts
         return await retry_with_pauses(
             try_once, tries=tries, first_pause_s=1.0, max_pause_s=MAX_PAUSE_S, sleep=self._sleep
         )
 
-    def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
+    def _build_request_error(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
         """Return the error of a failed request, or `TryAgain` if a retry after an acceptable pause may succeed."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
         if find_status(error) in _FINAL_STATUSES:
@@ -324,7 +326,7 @@ def find_status(error: BaseException) -> int | None:
     return statuses.get(type(error).__name__)
 
 
-def _build_access(settings: LangSmithAccess, key: str) -> dict[str, Any]:
+def _build_client_arguments(settings: LangSmithAccess, key: str) -> dict[str, Any]:
     return {
         "api_url": settings.api_url,
         "api_key": key,

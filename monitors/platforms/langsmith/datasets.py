@@ -43,7 +43,7 @@ class LangSmithDatasets:
     async def _read_dataset(self, name: str) -> Dataset | None:
         try:
             return _build_dataset(
-                await self._client.call_sync_client(lambda sdk: sdk.read_dataset(dataset_name=name))
+                await self._client.call_sync_client_in_thread(lambda sdk: sdk.read_dataset(dataset_name=name))
             )
         except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
             if find_status(error) == _NOT_FOUND:
@@ -57,7 +57,7 @@ class LangSmithDatasets:
             fields = {"description": description, "metadata": dict(metadata)}
             try:
                 return _build_dataset(
-                    await self._client.call_sync_client(lambda sdk: sdk.create_dataset(name, **fields))
+                    await self._client.call_sync_client_in_thread(lambda sdk: sdk.create_dataset(name, **fields))
                 )
             except Exception as error:  # as in _read_dataset
                 existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
@@ -69,7 +69,7 @@ class LangSmithDatasets:
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """See `Datasets.pull`. All pages are read from the version of the dataset at the start."""
-        version = await self._find_version(dataset)
+        version = await self._find_latest_version_time(dataset)
         check = ReadingCheck(dataset.name)
         offset = 0
         while True:
@@ -79,7 +79,7 @@ class LangSmithDatasets:
                 check.add(example.id)
                 yield example
             if len(page) < PAGE_SIZE:
-                check.check_total(dataset.size)
+                check.raise_if_examples_missing(dataset.size)
                 return
             offset += PAGE_SIZE
 
@@ -95,22 +95,22 @@ class LangSmithDatasets:
         await listing.aclose()
         return page
 
-    async def _find_version(self, dataset: Dataset) -> datetime | None:
+    async def _find_latest_version_time(self, dataset: Dataset) -> datetime | None:
         """Return the time of the latest version, or ``None`` if the dataset never had an example."""
 
-        async def read_latest() -> datetime | None:
-            def read_version(sdk: Any) -> datetime:
+        async def read_latest_version_time() -> datetime | None:
+            def read_latest_time_with_sdk(sdk: Any) -> datetime:
                 return sdk.read_dataset_version(dataset_id=dataset.id, tag="latest").as_of
 
             try:
-                return await self._client.call_sync_client(read_version)
+                return await self._client.call_sync_client_in_thread(read_latest_time_with_sdk)
             except Exception as error:  # as in _read_dataset
                 if find_status(error) == _NOT_FOUND:
                     return None
                 raise
 
         return await self._client.call_with_retries(
-            read_latest, f"asking for the version of the dataset {dataset.name!r}"
+            read_latest_version_time, f"asking for the version of the dataset {dataset.name!r}"
         )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
@@ -128,12 +128,12 @@ class LangSmithDatasets:
         list. If the list has none of them yet, the batch is halved, and both halves are written.
         """
         new_examples = [*map(_build_create_fields, batch)]
-        if await self._call_and_ignore_status(
+        if await self._call_or_false_on_status(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
         ):
             return
         if len(batch) == 1:
-            await self._replace_existing(dataset, batch[0])
+            await self._replace_example_or_raise(dataset, batch[0])
             return
         listed_ids = await self._list_existing_ids(dataset, [example.id for example in batch])
         existing = [example for example in batch if example.id in listed_ids]
@@ -153,9 +153,9 @@ class LangSmithDatasets:
         )
         return {str(example.id) async for example in listing}
 
-    async def _replace_existing(self, dataset: Dataset, example: Example) -> None:
+    async def _replace_example_or_raise(self, dataset: Dataset, example: Example) -> None:
         """Replace an example that cannot be created, because its id already exists."""
-        count = await self._update(dataset, [example])
+        count = await self._update_and_count_examples(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
                 f"dataset {dataset.name!r}: the example {example.id} cannot be created or replaced: LangSmith "
@@ -168,16 +168,16 @@ class LangSmithDatasets:
 
         If one of them is missing, write each example separately and create missing ones.
         """
-        if await self._update(dataset, batch) == len(batch):
+        if await self._update_and_count_examples(dataset, batch) == len(batch):
             return
         for example in batch:
-            if await self._update(dataset, [example]) == 0:
+            if await self._update_and_count_examples(dataset, [example]) == 0:
                 await self._create_or_replace(dataset, [example])
 
-    async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
+    async def _update_and_count_examples(self, dataset: Dataset, batch: Sequence[Example]) -> int:
         """Replace examples and return the number of replaced examples. It is 0 if one of them does not exist."""
         changed = [*map(_build_update_fields, batch)]
-        reply = await self._call_and_ignore_status(
+        reply = await self._call_or_false_on_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
         )
         return int(cast("dict[str, Any]", reply).get("count", len(batch))) if isinstance(reply, dict) else 0
@@ -187,22 +187,22 @@ class LangSmithDatasets:
         doing = f"deleting from the dataset {dataset.name!r}"
         for start in range(0, len(ids), PAGE_SIZE):
             batch = ids[start : start + PAGE_SIZE]
-            await self._client.call_with_retries(partial(self._delete, batch), doing)
+            await self._client.call_with_retries(partial(self._delete_examples_if_present, batch), doing)
 
-    async def _delete(self, batch: Sequence[str]) -> None:
+    async def _delete_examples_if_present(self, batch: Sequence[str]) -> None:
         if (
-            await self._call_and_ignore_status(
+            await self._call_or_false_on_status(
                 lambda sdk: sdk.delete_examples(list(batch)), ignored_status=_NOT_FOUND
             )
             or len(batch) == 1
         ):
             return
         for example_id in batch:
-            await self._delete([example_id])
+            await self._delete_examples_if_present([example_id])
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
         """See `Datasets.tag`. An existing tag is moved from its older version."""
-        version = await self._find_version(dataset)
+        version = await self._find_latest_version_time(dataset)
         if version is None:
             return
         doing = f"tagging the dataset {dataset.name!r}"
@@ -210,15 +210,15 @@ class LangSmithDatasets:
         def move_tag(sdk: Any) -> None:
             sdk.update_dataset_tag(dataset_id=dataset.id, as_of=version, tag=tag)
 
-        await self._client.call_with_retries(partial(self._client.call_sync_client, move_tag), doing)
+        await self._client.call_with_retries(partial(self._client.call_sync_client_in_thread, move_tag), doing)
 
-    async def _call_and_ignore_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
+    async def _call_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
         """Return the result of a call, or true if the result is ``None``.
 
         Returns false if the call fails with the HTTP status ``ignored_status``.
         """
         try:
-            reply = await self._client.call_sync_client(call)
+            reply = await self._client.call_sync_client_in_thread(call)
         except Exception as error:  # as in _read_dataset
             if find_status(error) == ignored_status:
                 return False
@@ -267,11 +267,11 @@ def _build_example(stored: Any) -> Example:
         metadata=metadata,
         splits=tuple(split for split in named if isinstance(split, str)),
         source_trace=str(stored.source_run_id) if stored.source_run_id else None,
-        modified_at=_to_utc(stored.modified_at or stored.created_at),
+        modified_at=_add_utc_if_zone_missing(stored.modified_at or stored.created_at),
     )
 
 
-def _to_utc(time: datetime) -> datetime:
+def _add_utc_if_zone_missing(time: datetime) -> datetime:
     """Return a time with a time zone. LangSmith sometimes omits the time zone, which is then UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 

@@ -82,12 +82,12 @@ class LangSmithExperiments:
 
     async def _write_row(self, experiment: Experiment, row: ExperimentRow) -> None:
         run_id = make_run_id(experiment.id, row.case_id, row.repeat)
-        await self._write_run(run_id, experiment, row)
+        await self._create_or_update_run(run_id, experiment, row)
         for score in row.scores:
             await self._client.store_score(run_id, score, experiment.id)
         self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
-    async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
+    async def _create_or_update_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
         """Create the run of a row, or update the run that an earlier attempt created."""
         result = {
             "outputs": row.outputs,
@@ -120,7 +120,7 @@ class LangSmithExperiments:
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end_project() -> None:
-            await self._client.call_sync_client(
+            await self._client.call_sync_client_in_thread(
                 lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
             )
 

@@ -56,7 +56,7 @@ class LangSmithTraces:
         Raises `ConfigError` if both are the same project, or if the project of the target does not exist. It is not
         an error if the production project is not found: the key should have no access to it.
         """
-        project_id = await _require_project(self._client.find_project_id())
+        project_id = await _require_existing_project_id(self._client.find_project_id())
         if self._production is None:
             return
         with suppress(SourceUnavailable):  # the key has no access to the production project
@@ -72,7 +72,7 @@ class LangSmithTraces:
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
-        project_id = await _require_project(self._client.find_project_id())
+        project_id = await _require_existing_project_id(self._client.find_project_id())
         if trace.project_id == self._production_id:
             raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
@@ -104,24 +104,27 @@ class LangSmithTraces:
         """
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
-            runs = await self._query_runs(trace_id)
+            runs = await self._query_runs_outside_production(trace_id)
             # Runs arrive in parts: the trace is complete if its root has ended and two readings agree.
-            if any(run.get("is_root") and run.get("end_time") for run in runs) and _sort_runs(runs) == previous:
+            if (
+                any(run.get("is_root") and run.get("end_time") for run in runs)
+                and _sort_runs_by_id(runs) == previous
+            ):
                 return runs, True
             if remaining_s <= 0:
                 return runs, False
             # A trace arrives some seconds after its job.
             await self._patience.sleep(min(TRACE_POLL_S, remaining_s))
-            remaining_s, previous = remaining_s - TRACE_POLL_S, _sort_runs(runs)
+            remaining_s, previous = remaining_s - TRACE_POLL_S, _sort_runs_by_id(runs)
 
-    async def _query_runs(self, trace_id: str) -> list[Any]:
+    async def _query_runs_outside_production(self, trace_id: str) -> list[Any]:
         try:
-            runs = await self._client.query_trace(trace_id)
+            runs = await self._client.query_trace_runs(trace_id)
         except SourceUnavailable:
             return []
         if not runs and self._production is not None and self._production_id is not None:
             with suppress(SourceUnavailable):  # the key has no access to production, and cannot have written there
-                if await self._production.query_trace(trace_id):
+                if await self._production.query_trace_runs(trace_id):
                     raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", trace_id))
         return runs
 
@@ -132,12 +135,12 @@ _WRONG_PROJECT: Final = (
 )
 
 
-def _sort_runs(runs: Sequence[Any]) -> list[Any]:
+def _sort_runs_by_id(runs: Sequence[Any]) -> list[Any]:
     """Return the runs sorted by id. Two readings can then be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
-async def _require_project(project_id: Awaitable[str]) -> str:
+async def _require_existing_project_id(project_id: Awaitable[str]) -> str:
     """Return the id of a project. Raises `ConfigError` if the project does not exist."""
     try:
         return await project_id

@@ -31,7 +31,7 @@ from monitors.errors import (
 from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.json_path import collect_items, collect_values
 from monitors.probes.browser.inpage import replace_surrogates
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.probes.target_guard import build_address_guard
 from monitors.probes.wire import WireRule, extract_payload, read_versioned_payload
@@ -168,7 +168,7 @@ class ApiReply:
         self.text = ""
         self.total_ms = 0.0
 
-    def update_text(self, text: str) -> None:
+    def update_text_and_token_time(self, text: str) -> None:
         """Replace the text with a longer text. The first text also sets the time of the first token."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
@@ -206,7 +206,11 @@ class ApiDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """See `ChatDriver.ask`. In the request, ``{history}`` is replaced with the earlier turns and answers."""
         del name  # the name of evidence files, which an API does not have
@@ -229,7 +233,7 @@ class ApiDriver:
         body = fill_request_template(json.loads(api.request), turn, history, conversation)
         reply = ApiReply()
         async with (
-            translate_http_errors(reply, self._settings),
+            apply_deadline_and_translate_errors(reply, self._settings),
             client.stream("POST", self._url, json=body) as response,
         ):
             _raise_if_path_rejected(response)
@@ -246,7 +250,7 @@ class ApiDriver:
         document = parse_json(self._headers.hide_secrets((await response.aread()).decode("utf-8", "replace")))
         raise_if_api_error(self._settings.api, document, "")
         reply.documents.append(document)
-        reply.update_text(extract_answer_text(self._settings.api, reply.documents))
+        reply.update_text_and_token_time(extract_answer_text(self._settings.api, reply.documents))
 
     async def _read_streamed_reply(self, response: httpx.Response, reply: ApiReply) -> None:
         api = self._settings.api
@@ -275,11 +279,11 @@ class ApiDriver:
         reply.documents.append(document)
         piece = extract_answer_text(self._settings.api, [document])
         if piece:
-            reply.update_text(reply.text + piece if self._settings.api.joins else piece)
+            reply.update_text_and_token_time(reply.text + piece if self._settings.api.joins else piece)
 
 
 @asynccontextmanager
-async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
+async def apply_deadline_and_translate_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
     """Raise HTTP errors and timeouts as a `ProbeError` with the part of the answer that arrived."""
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:

@@ -13,15 +13,15 @@ from monitors.probes.api.driver import (
     ApiReply,
     Event,
     HttpClientPool,
+    apply_deadline_and_translate_errors,
     parse_json,
     parse_server_sent_events,
     raise_if_error_status,
     split_lines,
-    translate_http_errors,
 )
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.build_info import read_build_info
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_no_evidence
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.target_guard import build_address_guard
 from monitors.records.exchanges import Channel, Timings, WirePayload
@@ -48,7 +48,11 @@ class GradioDriver:
         await self._clients.aclose()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """See `ChatDriver.ask`."""
         del name  # names evidence files, which an API does not have
@@ -68,7 +72,7 @@ class GradioDriver:
 
     async def _ask_turn(self, client: httpx.AsyncClient, turn: str, session: str) -> ApiReply:
         reply = ApiReply()
-        async with translate_http_errors(reply, self._settings):
+        async with apply_deadline_and_translate_errors(reply, self._settings):
             body = {"data": [turn], "session_hash": session}
             response = await client.post(self._url, json=body)
             raise_if_error_status(response, self._headers)
@@ -96,7 +100,7 @@ class GradioDriver:
             case "generating" | "complete":
                 data = parse_json(text)
                 reply.documents = [data]
-                reply.update_text(extract_gradio_answer(data))
+                reply.update_text_and_token_time(extract_gradio_answer(data))
             case "error":
                 errors = collect_values(json.loads(text), "error") if text.startswith("{") else []
                 message = (

@@ -18,7 +18,7 @@ from monitors.errors import BrowserLost, BrowserMissing
 from monitors.probes.browser.processes import (
     BrowserWatch,
     Limits,
-    make_folder,
+    make_folder_and_remove_stale,
     remove_folder,
     set_playwright_temporary_folder,
 )
@@ -238,14 +238,14 @@ class Chromium:
     def retire_browser(self, browser: Browser) -> None:
         """Open no more pages in this `browser`, because it does not respond. The next page starts a new browser.
 
-        Open pages may finish. After that, `close_retired_browsers` closes the browser. If a helper process of a
+        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. If a helper process of a
         browser was killed, the browser seems to run, but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
             self._retired.append(browser)
 
-    async def close_retired_browsers(self) -> None:
+    async def close_idle_retired_browsers(self) -> None:
         """Close each retired browser that has no open pages."""
         for browser in [retired for retired in self._retired if not retired.contexts]:
             self._retired.remove(browser)
@@ -272,7 +272,7 @@ class Chromium:
 
         configured_path = require_executable_browser(self._browser_path) if self._browser_path else None
         if self._playwright is None:
-            self._folder = await asyncio.to_thread(make_folder, self._run_folder)
+            self._folder = await asyncio.to_thread(make_folder_and_remove_stale, self._run_folder)
             set_playwright_temporary_folder(self._folder)
             self._playwright = await self._start_playwright(asyncio.ensure_future(async_playwright().start()))
             self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)

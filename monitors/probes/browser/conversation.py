@@ -26,8 +26,13 @@ from monitors.errors import (
 from monitors.probes.browser.discover import TRUSTED_SCORE, AnswerSelectorCheck, Chat, raise_if_selector_configured
 from monitors.probes.browser.greetings import Greetings, measure_document_age_s
 from monitors.probes.browser.inpage import Navigated, WatchLimits, WatchResult, WatchState, call_in_page
-from monitors.probes.browser.network import Stillness, Traffic, ignore_lost_frame
-from monitors.probes.browser.opening import find_element, is_navigation_error, is_page_gone, uncover_message_box
+from monitors.probes.browser.network import Stillness, Traffic, await_unless_frame_lost
+from monitors.probes.browser.opening import (
+    find_element_by_javascript,
+    is_navigation_error,
+    is_page_gone,
+    uncover_message_box,
+)
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import ProbeSettings
 
@@ -130,13 +135,13 @@ async def wait_for_complete_answer(
             continue
         if reading.busy and traffic.is_open:
             raise build_incomplete_error(reading, settings)
-        limits = await _compute_next_watch_limits(frame, reading, traffic, settings)
+        limits = await _decide_whether_to_watch_again(frame, reading, traffic, settings)
         if limits is None:
             return reading
         reading = await watch_for_answer(frame, settings, limits)
 
 
-async def _compute_next_watch_limits(
+async def _decide_whether_to_watch_again(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
     """Return the limits for the next watch; ``None`` if the answer is complete.
@@ -153,7 +158,7 @@ async def _compute_next_watch_limits(
     if reading.firm and (reading.certain or not (reading.early or traffic.is_answering)):
         return None
     traffic.request_ended.clear()
-    match await traffic.determine_stillness(characters=len(reading.text), live=reading.live):
+    match await traffic.determine_network_stillness(characters=len(reading.text), live=reading.live):
         case Stillness.UNKNOWN if reading.firm and not reading.live:
             return None
         case Stillness.ENDED if traffic.has_polled and reading.calm_ms < slow_s * 1000:
@@ -301,9 +306,9 @@ class PageConversation:
             reading = await self._ask_turn(turn)
         except Error as error:
             if is_navigation_error(error):
-                await self._visit.wait_and_raise_if_away(self.chat.frame)
+                await self._visit.wait_and_raise_if_left(self.chat.frame)
             raise
-        self._visit.raise_if_away(self.chat.frame)
+        self._visit.raise_if_page_left_app(self.chat.frame)
         self._greetings.add_answer(turn, reading.text)
         return reading
 
@@ -322,12 +327,12 @@ class PageConversation:
         await self._type_turn(turn)
         earlier = await call_in_page(self.chat.frame, "arm", self._build_watch_request(turn))
         if first:
-            self._greetings.add_fresh_page(earlier)
-        self._traffic.start_tracking()
+            self._greetings.count_lines_of_fresh_page(earlier)
+        self._traffic.reset_and_start_tracking()
         try:
             return await self._send_and_read_answer(turn, earlier)
         except AnswerTimeout as error:
-            self._visit.raise_if_away(self.chat.frame)
+            self._visit.raise_if_page_left_app(self.chat.frame)
             raise await selector_check.choose_timeout_error(error, turn) from error
         finally:
             self._traffic.stop_tracking()
@@ -354,7 +359,7 @@ class PageConversation:
         """Exclude a greeting that the page showed after the question. Return whether the answer changes."""
         if self.chat.selectors.answer is not None:
             return False
-        greeting_lines = await self._greetings.list_silent_page_lines(
+        greeting_lines = await self._greetings.list_silent_lines_until_age(
             await measure_document_age_s(self.chat.frame) or 0.0
         )
         late = [line for line in greeting_lines if line not in earlier]
@@ -402,7 +407,7 @@ class PageConversation:
 
         started = monotonic()
         try:
-            reading = await self._send_turn(turn)
+            reading = await self._send_by_enter_or_button(turn)
             return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, reading)
         except Navigated:
             pass
@@ -424,7 +429,7 @@ class PageConversation:
         """Return the answer of a plain HTML form. It is the new text on the page that the form opens."""
         frame = self.chat.frame
         await self._wait_for_answer_page(frame)
-        self._visit.raise_if_away(frame)
+        self._visit.raise_if_page_left_app(frame)
         await call_in_page(frame, "find", {})
         waited_ms = (monotonic() - started) * 1000
         await call_in_page(frame, "arm", self._build_watch_request(turn), earlier)
@@ -452,13 +457,13 @@ class PageConversation:
         await call_in_page(
             self.chat.frame, "waitForBox", pins, deadline_s * 1000, min_score, deadline_s=deadline_s + 10
         )
-        box = await find_element(self.chat.frame, "() => __lookout.box")
+        box = await find_element_by_javascript(self.chat.frame, "() => __lookout.box")
         if box is None:
-            await self._visit.wait_and_raise_if_away(
+            await self._visit.wait_and_raise_if_left(
                 self.chat.frame
             )  # a page that navigated away has no box either
             raise PageNotUnderstood("the message box disappeared from the page")
-        self._visit.raise_if_away(self.chat.frame)
+        self._visit.raise_if_page_left_app(self.chat.frame)
         return box
 
     async def _type_turn(self, turn: str) -> None:
@@ -479,7 +484,7 @@ class PageConversation:
                 if await self._box_now.evaluate("(box) => box.isConnected"):
                     return
 
-    async def _send_turn(self, turn: str) -> WatchResult:
+    async def _send_by_enter_or_button(self, turn: str) -> WatchResult:
         """Send the question with Enter or the send button. Try the other way if the page does not react."""
         ways = [self._press_enter, self._click_send_button]
         by_button = self.chat.selectors.send is not None or (
@@ -488,11 +493,11 @@ class PageConversation:
         if by_button:
             ways.reverse()
         for way in ways:
-            reading = await self._send_in_one_way(way, turn)
+            reading = await self._try_one_send_method(way, turn)
             if reading is not None and self._is_unsent(reading) and await uncover_message_box(self.chat.frame):
-                reading = await self._send_in_one_way(way, turn)  # a dialog had covered the box
+                reading = await self._try_one_send_method(way, turn)  # a dialog had covered the box
             if reading is not None and reading.state is WatchState.LOST:
-                return await self._resend_lost_question(way, turn, reading)
+                return await self._resend_question_if_not_sent(way, turn, reading)
             if reading is not None and not self._is_unsent(reading):
                 return reading
             if self._traffic.started:
@@ -511,7 +516,7 @@ class PageConversation:
             return reading
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
-    async def _send_in_one_way(self, way: Way, turn: str) -> WatchResult | None:
+    async def _try_one_send_method(self, way: Way, turn: str) -> WatchResult | None:
         """Send the question in one way (Enter or button) and watch the page. ``None`` if this way is impossible."""
         from playwright.async_api import Error  # Playwright is already imported
 
@@ -527,14 +532,14 @@ class PageConversation:
         limits = build_watch_limits(self._settings, unsent_s=UNSENT_S, lost_s=LOST_S)
         return await watch_for_answer(self.chat.frame, self._settings, limits)
 
-    async def _resend_lost_question(self, way: Way, turn: str, reading: WatchResult) -> WatchResult:
+    async def _resend_question_if_not_sent(self, way: Way, turn: str, reading: WatchResult) -> WatchResult:
         """Send the question a second time if no request and no socket message contained it.
 
         Raises `PageNotUnderstood` if the page loses the question again.
         """
         if not self._may_have_been_sent(turn, reading):
             await self._type_turn(turn)
-            again = await self._send_in_one_way(way, turn)
+            again = await self._try_one_send_method(way, turn)
             if again is None or (again.state is WatchState.LOST and not self._may_have_been_sent(turn, again)):
                 raise PageNotUnderstood(
                     f"the page emptied {self.chat.boxes.box} twice but did not send the question: no request and "
@@ -565,7 +570,7 @@ class PageConversation:
         """Click the send button. Return whether a button was found and clicked."""
         from playwright.async_api import Error  # Playwright is already imported
 
-        button = await find_element(
+        button = await find_element_by_javascript(
             self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})"
         )
         if button is None:
@@ -587,12 +592,12 @@ class PageConversation:
         return {
             "question": turn,
             "greetings": self._greetings.list_greeting_lines(),
-            "usual": self._greetings.list_lines_of_all_answers(),
+            "usual": self._greetings.list_lines_common_to_answers(),
             **self.chat.selectors.model_dump(),
         }
 
     def _notify_page_script(self, name: str, *given: Any) -> None:
         """Call a function of the script in the page without waiting for the page."""
-        task = asyncio.ensure_future(ignore_lost_frame(call_in_page(self.chat.frame, name, *given)))
+        task = asyncio.ensure_future(await_unless_frame_lost(call_in_page(self.chat.frame, name, *given)))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)

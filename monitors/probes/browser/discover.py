@@ -34,7 +34,7 @@ from monitors.probes.browser.opening import (
     MAX_DIALOGS,
     ChatPath,
     Opening,
-    close_dialog,
+    accept_or_close_dialog,
     is_navigation_error,
     is_page_gone,
     press_configured_opener,
@@ -185,13 +185,13 @@ async def is_idle(page: Page, frame: Frame) -> bool:
         if is_page_gone(error.message):
             raise
         return False
-    if not await has_loaded(page):
+    if not await has_reached_network_idle(page):
         return False
     ended = await asyncio.gather(*(_has_request_ended(request) for request in await page.requests()))
     return all(ended)
 
 
-async def has_loaded(page: Page) -> bool:
+async def has_reached_network_idle(page: Page) -> bool:
     """Whether the page has loaded, and had no open request for a while."""
     from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
@@ -262,19 +262,19 @@ async def open_chat(
         await press_configured_opener(page, selector, f"probe.open = {selector!r}", deadline - monotonic())
     while True:
         try:
-            return require_page_of_app(await find_chat(page, settings, deadline, way), visit)
+            return require_page_of_app(await find_or_open_chat(page, settings, deadline, way), visit)
         except (NotReady, PageNotUnderstood):
-            visit.raise_if_away(page.main_frame)
+            visit.raise_if_page_left_app(page.main_frame)
             raise
         except Error as error:
             if not is_navigation_error(error) or monotonic() >= deadline:
                 raise
-        await visit.wait_and_raise_if_away(page.main_frame)
+        await visit.wait_and_raise_if_left(page.main_frame)
 
 
 def require_page_of_app(chat: Chat, visit: Visit) -> Chat:
     """Return the chat. Raises `LeftTarget` if its page does not belong to the app."""
-    visit.raise_if_away(chat.frame)
+    visit.raise_if_page_left_app(chat.frame)
     return chat
 
 
@@ -309,7 +309,9 @@ def _raise_if_error_status(address: str, status: int, headers: Mapping[str, str]
         raise Unreachable(f"{address} answered HTTP {status}")
 
 
-async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
+async def find_or_open_chat(
+    page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None
+) -> Chat:
     """Return the chat on a loaded page. `deadline` is in seconds of `time.monotonic`.
 
     ``way`` contains the steps that opened the chat on earlier pages, and is updated. Raises the errors of
@@ -332,7 +334,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
             opening.store_steps_for_later_pages()
             return await _require_usable_chat(frame, boxes, settings)
         is_time = waited_s >= GRACE_S or opening.has_known_steps_left or is_still
-        has_other_box = is_time and not boxes.box and await _has_another_box(page, settings)
+        has_other_box = is_time and not boxes.box and await _has_box_other_than_configured(page, settings)
         if (
             not boxes.box
             and is_time
@@ -352,7 +354,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
         was_still = await is_idle(page, frame) or await _has_settled(page, frame, monotonic() - started)
 
 
-async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
+async def _has_box_other_than_configured(page: Page, settings: ProbeSettings) -> bool:
     """Whether the page has a text box that the configured selector does not match. If so, the chat is open."""
     if settings.selectors.message_box is None:
         return False
@@ -364,7 +366,7 @@ async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: floa
     """Close a dialog that covers the message box. Return whether a dialog was closed, or may still appear."""
     if opening.dialogs >= MAX_DIALOGS:
         return False
-    if await close_dialog(frame):
+    if await accept_or_close_dialog(frame):
         opening.dialogs += 1
         return True
     if waited_s < GRACE_S:
@@ -376,7 +378,7 @@ async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: floa
 
 async def _press_control_to_open_chat(frame: Frame, opening: Opening, deadline: float) -> bool:
     """Press a control that may open the chat. Return whether the page should be inspected again."""
-    if opening.dialogs < MAX_DIALOGS and await close_dialog(frame, closing=not opening.has_pressed):
+    if opening.dialogs < MAX_DIALOGS and await accept_or_close_dialog(frame, closing=not opening.has_pressed):
         opening.dialogs += 1
         return True
     return monotonic() < deadline and await opening.press_next_opener()
@@ -446,7 +448,7 @@ async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
         or await call_in_page(frame, "listens")
     ):
         return False
-    return await has_loaded(page)
+    return await has_reached_network_idle(page)
 
 
 async def _detect_login_and_quota(frame: Frame) -> Walls:

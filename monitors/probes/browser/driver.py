@@ -24,7 +24,7 @@ from monitors.probes.browser.inpage import CaptureDoubt, WatchResult
 from monitors.probes.browser.login import Login
 from monitors.probes.browser.network import WireTap
 from monitors.probes.browser.pages import Pages, Tab, build_page_error
-from monitors.probes.driver import Answer, SelectEvidence, select_nothing
+from monitors.probes.driver import Answer, SelectEvidence, select_no_evidence
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
@@ -71,12 +71,12 @@ class CaptureDoubts:
         With ``is_proven``, it is certain that the page answered. Then two questions may have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
-            None if is_proven else self._explain_repeated_answer(reading.text, question)
+            None if is_proven else self._record_answer_and_explain_repeat(reading.text, question)
         )
         if reason is not None:
             raise CaptureUnsure(f"{reason}. {PIN_ADVICE}", partial_text=reading.text)
 
-    def _explain_repeated_answer(self, text: str, question: str) -> str | None:
+    def _record_answer_and_explain_repeat(self, text: str, question: str) -> str | None:
         before = self._asked.setdefault(_normalize_text(text), question)
         if _normalize_text(before) == _normalize_text(question):
             return None
@@ -149,15 +149,19 @@ class BrowserDriver:
 
     async def close(self) -> None:
         """Close the pages and the browser, each within its own deadline."""
-        await asyncio.shield(self._close_all())
+        await asyncio.shield(self._close_pages_and_browser())
 
-    async def _close_all(self) -> None:
+    async def _close_pages_and_browser(self) -> None:
         await self._silent.close()
         await self._pages.close()
         await self.chromium.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """See `ChatDriver.ask`. Each step has its own deadline."""
         from playwright.async_api import Error  # loaded with the browser
@@ -210,7 +214,7 @@ class BrowserDriver:
             proof = await recorder.collect_evidence(
                 screenshot=evidence_filter.screenshot, trace=evidence_filter.trace
             )
-            return self._redact_secrets(answer.with_files(proof))
+            return self._redact_secrets(answer.with_evidence_files(proof))
         except ProbeError as error:
             failure = tab.visit.replace_error_of_refused_connection(error)
             failure.evidence = await self._record_failure_evidence(recorder)
@@ -248,13 +252,13 @@ class BrowserDriver:
         try:
             earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
             if tap is not None:
-                await tap.start_capture()
+                await tap.reset_and_start_capture()
             reading = await conversation.ask(turns[-1])
         except ProbeError as error:
-            await self._pages.raise_if_session_ended(tab, error)
+            await self._pages.renew_ended_session_and_raise(tab, error)
             raise
-        await self._pages.raise_if_session_ended(tab)
-        wire = await tap.read_last_answer() if tap is not None else None
+        await self._pages.renew_ended_session_and_raise(tab)
+        wire = await tap.stop_capture_and_read_answer() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE
         if wire is not None:
             self._doubts.store_earlier_answers(turns, earlier)

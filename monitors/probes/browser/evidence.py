@@ -64,7 +64,7 @@ class EvidenceRecorder:
         self._errors: list[str] = []
         self._tracing = False
         self._messages_left = CONSOLE_MESSAGES
-        page.on("console", self._record_console_message)
+        page.on("console", self._record_console_message_if_error)
         page.on("pageerror", self._record_page_error)
 
     async def start_trace(self) -> None:
@@ -85,19 +85,19 @@ class EvidenceRecorder:
     async def stop_recording(self) -> None:
         """Stop recording. Discard a trace that was not stored."""
         if self._messages_left > 0:
-            self._page.remove_listener("console", self._record_console_message)
+            self._page.remove_listener("console", self._record_console_message_if_error)
         self._page.remove_listener("pageerror", self._record_page_error)
         if self._tracing:
             self._tracing = False
             await finish_within_deadline(self._context.tracing.stop(), PICTURE_DEADLINE_S)
 
     async def _take_screenshot(self) -> str | None:
-        path = self._build_evidence_path(".jpg")
+        path = self._create_folder_and_build_path(".jpg")
         for frame in self._page.frames:
             await finish_within_deadline(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
         taking = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
         return (
-            await self._restrict_to_owner(path)
+            await self._restrict_and_return_relative_path(path)
             if await finish_within_deadline(taking, PICTURE_DEADLINE_S)
             else None
         )
@@ -106,28 +106,28 @@ class EvidenceRecorder:
         if not self._tracing:
             return None
         self._tracing = False
-        path = self._build_evidence_path(".zip")
+        path = self._create_folder_and_build_path(".zip")
         stored = await finish_within_deadline(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
         if stored and self._hidden is not None:
             await asyncio.to_thread(rewrite_files_in_archive, path, self._hidden)
-        return await self._restrict_to_owner(path) if stored else None
+        return await self._restrict_and_return_relative_path(path) if stored else None
 
-    def _build_evidence_path(self, suffix: str) -> Path:
+    def _create_folder_and_build_path(self, suffix: str) -> Path:
         folder = self._run_folder / FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER_MODE)
         return folder / f"{self._name}{suffix}"
 
-    async def _restrict_to_owner(self, path: Path) -> str:
+    async def _restrict_and_return_relative_path(self, path: Path) -> str:
         """Allow only the owner to read a file. Return the path of the file, relative to the run folder."""
         await asyncio.to_thread(path.chmod, OWNER_ONLY_MODE)
         return path.relative_to(self._run_folder).as_posix()
 
-    def _record_console_message(self, message: ConsoleMessage) -> None:
+    def _record_console_message_if_error(self, message: ConsoleMessage) -> None:
         if self._messages_left <= 0:
             return
         self._messages_left -= 1
         if self._messages_left == 0:
-            self._page.remove_listener("console", self._record_console_message)
+            self._page.remove_listener("console", self._record_console_message_if_error)
         if message.type == "error":
             self._record_error(message.text)
 

@@ -63,7 +63,7 @@ class Greetings:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
             self._edges[question] = frozenset({lines[-1], *heads})
 
-    def list_lines_of_all_answers(self) -> tuple[str, ...]:
+    def list_lines_common_to_answers(self) -> tuple[str, ...]:
         """Return the lines at the start or end of all answers, such as a name, a model or a disclaimer."""
         if len(self._edges) < MIN_ANSWERS:
             return tuple(sorted(self._usual))
@@ -74,7 +74,7 @@ class Greetings:
         }
         return tuple(sorted(self._usual))
 
-    def add_fresh_page(self, lines: Iterable[str]) -> None:
+    def count_lines_of_fresh_page(self, lines: Iterable[str]) -> None:
         """Count the lines that one page shows before its first question."""
         self._pages += 1
         self._line_counts.update(
@@ -92,7 +92,7 @@ class Greetings:
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
         return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
 
-    async def list_silent_page_lines(self, age_s: float) -> tuple[str, ...]:
+    async def list_silent_lines_until_age(self, age_s: float) -> tuple[str, ...]:
         """Return the lines that the silent page showed in the first ``age_s`` seconds after it loaded."""
         return () if self._silent is None else await self._silent.list_lines_until_age(age_s)
 
@@ -116,7 +116,7 @@ class SilentPage:
     def start(self) -> None:
         """Begin to open the page. A second call has no effect."""
         if self._task is None:
-            self._task = asyncio.ensure_future(self._watch_page())
+            self._task = asyncio.ensure_future(self._open_page_and_collect_lines())
 
     def stop_early(self) -> None:
         """Close the page early. A target with a configured answer selector needs no greetings."""
@@ -149,7 +149,7 @@ class SilentPage:
         first = tuple(line for line in self._first if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS)
         return (*first, *self.late_lines)
 
-    async def _watch_page(self) -> None:
+    async def _open_page_and_collect_lines(self) -> None:
         from playwright.async_api import Error  # Playwright is already imported
 
         try:

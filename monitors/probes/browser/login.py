@@ -229,9 +229,9 @@ class Login:
 
     async def sign_in_if_needed(self, blank: BlankPage) -> None:
         """Sign in by the form if there is no session. Raises `LoginFailed`."""
-        if self.session is None and self.settings.has_form:
+        if self.session is None and self.settings.has_form_login:
             await self.renew_session(0, blank)
-        if self.session is None and self.settings.needs_person:
+        if self.session is None and self.settings.needs_person_to_sign_in:
             raise LoginFailed(f"Lookout is not signed in to {self._target}. Run {self.login_command_text}")
 
     async def renew_session(self, used: int, blank: BlankPage) -> bool:
@@ -246,7 +246,7 @@ class Login:
             if stored is not None and (self.session is None or stored.made_at > self.session.made_at):
                 self._use_session(stored)  # a person or another run signed in meanwhile
                 return True
-            if not self.settings.has_form:
+            if not self.settings.has_form_login:
                 return False
             if not self._refused and self._own and not self._proved:
                 self._refused = (
@@ -297,9 +297,9 @@ class Login:
             )
         if self.settings.headers:
             home = _extract_origin(self._address)
-            await context.route(lambda url: _extract_origin(url) == home, self._add_headers)
+            await context.route(lambda url: _extract_origin(url) == home, self._continue_request_with_headers)
 
-    async def _add_headers(self, route: Route) -> None:
+    async def _continue_request_with_headers(self, route: Route) -> None:
         own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
         headers = {**route.request.headers, **own}
         if route.request.is_navigation_request():  # a redirect would send them to any host in its address
@@ -357,11 +357,11 @@ class Form:
             first = field
         password = await self._find_visible(self._list_password_selectors())
         if password is None:
-            await self._submit(first)
+            await self._submit_login_form(first)
             password = await self._wait_for_visible(self._list_password_selectors())
         await password.fill(self._values["password"])
         before = await self._read_error_lines()
-        await self._submit(password)
+        await self._submit_login_form(password)
         await self._wait_until_signed_in(url, before)
         return await self._page.context.storage_state(indexed_db=True)
 
@@ -394,7 +394,7 @@ class Form:
                     return None
         return None
 
-    async def _submit(self, field: Locator) -> None:
+    async def _submit_login_form(self, field: Locator) -> None:
         if self._settings.submit is not None:
             await self._page.locator(self._settings.submit).first.click(timeout=UNSENT_S * 1000)
             return

@@ -103,7 +103,7 @@ class _RequestGroup:
 
 
 class Traffic:
-    """The requests of one page. Web sockets are tracked from the start, requests after `start_tracking`.
+    """The requests of one page. Web sockets are tracked from the start, requests after `reset_and_start_tracking`.
 
     - `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
       had started, and the address of the socket.
@@ -140,7 +140,7 @@ class Traffic:
         self.ended_at: float | None = None
         page.on("websocket", self._on_socket)
 
-    def start_tracking(self) -> None:
+    def reset_and_start_tracking(self) -> None:
         """Forget all earlier requests, and track requests from now on."""
         self._open.clear()
         self._answering.clear()
@@ -168,7 +168,7 @@ class Traffic:
             self._page.remove_listener("requestfinished", self._on_finished)
             self._page.remove_listener("requestfailed", self._on_failed)
 
-    async def determine_stillness(self, *, characters: int, live: bool) -> Stillness:
+    async def determine_network_stillness(self, *, characters: int, live: bool) -> Stillness:
         """Return what the network shows about an answer that has `characters` characters so far.
 
         `live`: a web socket or an event stream received data since the question and is still open.
@@ -326,10 +326,13 @@ def can_contain_text(sent: str | bytes, text: str) -> bool:
         except UnicodeDecodeError:
             return len(sent) * MAX_COMPRESSION >= len(text)
     unescaped = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), unquote_plus(sent))
-    return any(_keep_letters(text) in _keep_letters(form) for form in (sent, replace_surrogates(unescaped)))
+    return any(
+        _reduce_to_letters_and_digits(text) in _reduce_to_letters_and_digits(form)
+        for form in (sent, replace_surrogates(unescaped))
+    )
 
 
-def _keep_letters(text: str) -> str:
+def _reduce_to_letters_and_digits(text: str) -> str:
     """Return only the letters and digits of a text. Other characters change in markup and escapes."""
     return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
@@ -380,14 +383,14 @@ class WireTap:
         self._others: list[str] = []
         page.on("response", self._on_response)
 
-    async def start_capture(self) -> None:
+    async def reset_and_start_capture(self) -> None:
         """Forget all earlier data, and capture messages from now on."""
         self._responses.clear()
         self._others.clear()
         for frame in self._page.frames:
-            await ignore_lost_frame(call_in_page(frame, "hear"))
+            await await_unless_frame_lost(call_in_page(frame, "hear"))
 
-    async def read_last_answer(self) -> WirePayload | None:
+    async def stop_capture_and_read_answer(self) -> WirePayload | None:
         """Return the last answer that the page received.
 
         If there is no answer, return ``None``, or raise `PageNotUnderstood` if the sent answer is to be graded.
@@ -451,7 +454,7 @@ async def read_body(response: Response) -> str | None:
     return replace_surrogates(body.decode("utf-8", "replace"))
 
 
-async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
+async def await_unless_frame_lost(work: Awaitable[Any]) -> Any:
     """Return the result of a call into a frame; ``None`` if the frame was removed or hangs."""
     from playwright.async_api import Error  # Playwright is already imported
 
@@ -465,6 +468,6 @@ async def read_pushed_messages(page: Page) -> dict[str, list[str]]:
     """Return the messages of web sockets and event streams since the capture started, by address, in order."""
     texts_by_url: dict[str, list[str]] = {}
     for frame in page.frames:
-        for url, text in await ignore_lost_frame(call_in_page(frame, "told")) or ():
+        for url, text in await await_unless_frame_lost(call_in_page(frame, "told")) or ():
             texts_by_url.setdefault(url, []).append(text)
     return texts_by_url

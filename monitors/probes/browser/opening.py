@@ -27,23 +27,27 @@ CONTEXT_DESTROYED = "Execution context was destroyed"
 MAX_DIALOGS = 8
 
 
-async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
+async def find_element_by_javascript(frame: Frame, expression: str) -> ElementHandle | None:
     """Return the element that JavaScript evaluates to in the page; ``None`` if it is not an element."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
 
-async def close_dialog(frame: Frame, *, closing: bool = True) -> bool:
+async def accept_or_close_dialog(frame: Frame, *, closing: bool = True) -> bool:
     """Accept or close a dialog. Return whether a button of a dialog was found and clicked.
 
     If ``closing`` is False, only buttons that agree or continue are clicked, because the dialog may be the chat.
     """
     await call_in_page(frame, "readDialogs")
-    while (tick := await find_element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
+    while (
+        tick := await find_element_by_javascript(frame, "() => __lookout.consentBoxes()[0] ?? null")
+    ) is not None:
         if not await click_element(tick):
             break
     closes = "true" if closing else "false"
-    return await click_element(await find_element(frame, f"() => __lookout.wayThrough(__lookout.box, {closes})"))
+    return await click_element(
+        await find_element_by_javascript(frame, f"() => __lookout.wayThrough(__lookout.box, {closes})")
+    )
 
 
 async def uncover_message_box(frame: Frame) -> bool:
@@ -51,7 +55,7 @@ async def uncover_message_box(frame: Frame) -> bool:
     passed = 0
     while passed < MAX_DIALOGS:
         covered = await call_in_page(frame, "covered")
-        if not (covered and await close_dialog(frame)) and not await _close_dialog_above_frame(frame):
+        if not (covered and await accept_or_close_dialog(frame)) and not await _close_dialog_above_frame(frame):
             break
         passed += 1
     return passed > 0
@@ -215,7 +219,7 @@ class Opening:
         """Keep the last press as a step, or undo it. Return whether the page had enough time to decide."""
         changed = await self._describe_page_state() != last.page_state
         age_s = monotonic() - last.at
-        leads_on = changed and not box and await self._has_next_step(last)
+        leads_on = changed and not box and await self._is_next_known_step_visible(last)
         if age_s < (BOX_TIMEOUT_S if changed and not box else REACTION_TIMEOUT_S) and not leads_on:
             return False
         self._pending = None
@@ -225,7 +229,7 @@ class Opening:
             await self._undo_press(last)
         return True
 
-    async def _has_next_step(self, last: OpenerPress) -> bool:
+    async def _is_next_known_step_visible(self, last: OpenerPress) -> bool:
         """Whether the page already shows the control that followed this one on earlier pages."""
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
@@ -262,9 +266,9 @@ class Opening:
     async def _press_opener(self, frame: Frame, opener: Opener) -> bool:
         self._tried.add(opener.key)
         self._presses += 1
-        tab = await find_element(frame, "() => __lookout.selectedTab()")
+        tab = await find_element_by_javascript(frame, "() => __lookout.selectedTab()")
         last = OpenerPress(opener, frame, await self._describe_page_state(), tab)
-        handle = await find_element(frame, f"() => __lookout.offered({opener.number})")
+        handle = await find_element_by_javascript(frame, f"() => __lookout.offered({opener.number})")
         await call_in_page(frame, "holdForms", True)
         try:
             if await uncover_and_click(handle):
@@ -296,8 +300,10 @@ class Opening:
         await self._page.keyboard.press("Escape")
         if await self._describe_page_state() == last.page_state:
             return
-        if not await click_element(await find_element(last.frame, "() => __lookout.closer()")):
-            await click_element(await find_element(last.frame, f"() => __lookout.offered({last.opener.number})"))
+        if not await click_element(await find_element_by_javascript(last.frame, "() => __lookout.closer()")):
+            await click_element(
+                await find_element_by_javascript(last.frame, f"() => __lookout.offered({last.opener.number})")
+            )
 
     async def _describe_page_state(self) -> str:
         """Return a text with the address of the page, the amount of its content and the number of its frames."""
@@ -326,6 +332,6 @@ async def press_configured_opener(page: Page, selector: str, key: str, seconds_l
         for frame in [frame_on_page for frame_on_page in page.frames if not frame_on_page.is_detached()]:
             if await call_in_page(frame, "comes", selector, WAIT_MS):
                 expression = f"() => __lookout.pinnedOpener({json.dumps(selector)})"
-                if await uncover_and_click(await find_element(frame, expression)):
+                if await uncover_and_click(await find_element_by_javascript(frame, expression)):
                     return
     raise PageNotUnderstood(f"{key} matches no element on the page that can be clicked")

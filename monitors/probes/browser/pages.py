@@ -19,10 +19,10 @@ from monitors.probes.browser.chromium import (
     finish_within_deadline,
     run_within_deadline,
 )
-from monitors.probes.browser.discover import Chat, find_chat, open_chat, require_page_of_app
+from monitors.probes.browser.discover import Chat, find_or_open_chat, open_chat, require_page_of_app
 from monitors.probes.browser.inpage import call_in_page, load_page_script
 from monitors.probes.browser.login import Login
-from monitors.probes.browser.opening import ChatPath, find_element, is_page_gone
+from monitors.probes.browser.opening import ChatPath, find_element_by_javascript, is_page_gone
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import Isolation, ProbeSettings
@@ -71,7 +71,9 @@ class Pages:
         """Yield a page for one conversation. Raises `LoginFailed` if the login fails."""
         if self._login is not None:
             await self._login.sign_in_if_needed(self.open_tab_without_session)
-        tab = self._take_idle_tab() or _close_extra_windows(await self._create_tab_and_retire_browser(self._login))
+        tab = self._take_idle_tab() or _auto_close_windows_and_dialogs(
+            await self._create_tab_replacing_dead_browser(self._login)
+        )
         served = False
         try:
             yield tab
@@ -85,7 +87,7 @@ class Pages:
     @asynccontextmanager
     async def open_tab_without_session(self) -> AsyncGenerator[Page]:
         """Yield an empty page without a session, on which Lookout or a person can sign in."""
-        tab = await self._create_tab_and_retire_browser(None)
+        tab = await self._create_tab_replacing_dead_browser(None)
         try:
             yield tab.page
         finally:
@@ -102,7 +104,7 @@ class Pages:
             raise self._login.build_session_ended_error(wall) from wall
         return True
 
-    async def raise_if_session_ended(self, tab: Tab, failure: ProbeError | None = None) -> None:
+    async def renew_ended_session_and_raise(self, tab: Tab, failure: ProbeError | None = None) -> None:
         """Raise `SessionEnded` if the page shows a login form after a conversation."""
         if self._login is None or not await _has_password_field(tab.page):
             return
@@ -113,7 +115,7 @@ class Pages:
 
     async def open_chat_in_tab(self, tab: Tab) -> Chat:
         """Open the chat with an empty conversation. Raises `LoginWall` if the browser is not signed in."""
-        chat = await self._open_or_clear_chat(tab)
+        chat = await self._start_chat_or_load_page(tab)
         if self._login is not None:
             wanted = self._login.settings.signed_in
             if wanted is not None and not await tab.page.locator(wanted).locator("visible=true").count():
@@ -123,7 +125,7 @@ class Pages:
             self._login.mark_session_as_working()
         return chat
 
-    async def _open_or_clear_chat(self, tab: Tab) -> Chat:
+    async def _start_chat_or_load_page(self, tab: Tab) -> Chat:
         if self._settings.isolation is Isolation.NEW_CHAT and tab.page.url != "about:blank":
             chat = await self.start_new_chat(tab)
             if chat is not None:
@@ -137,7 +139,7 @@ class Pages:
             return None
         await button.click(timeout=self._settings.page_deadline_s * 1000)
         deadline = monotonic() + self._settings.page_deadline_s
-        return require_page_of_app(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
+        return require_page_of_app(await find_or_open_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
         """Close all pages that no conversation uses."""
@@ -157,10 +159,10 @@ class Pages:
                 return tab
         return None
 
-    async def _create_tab_and_retire_browser(self, login: Login | None) -> Tab:
+    async def _create_tab_replacing_dead_browser(self, login: Login | None) -> Tab:
         from playwright.async_api import Error  # Playwright is already imported
 
-        await self._chromium.close_retired_browsers()
+        await self._chromium.close_idle_retired_browsers()
         browser = await self._chromium.start_if_needed()
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
         try:
@@ -202,13 +204,15 @@ class Pages:
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
     """Return the button that starts a new conversation, in any frame; ``None`` if no frame has such a button."""
     for frame in page.frames:
-        button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
+        button = (
+            None if frame.is_detached() else await find_element_by_javascript(frame, "() => __lookout.startsAnew()")
+        )
         if button is not None:
             return button
     return None
 
 
-def _close_extra_windows(tab: Tab) -> Tab:
+def _auto_close_windows_and_dialogs(tab: Tab) -> Tab:
     """Close all windows and dialogs that a page will open. If it opens too many, close the page. Return the tab."""
     left = MAX_WINDOWS
 
@@ -217,15 +221,15 @@ def _close_extra_windows(tab: Tab) -> Tab:
         left -= 1
         await finish_within_deadline(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
 
-    async def on_page(page: Page) -> None:
+    async def close_if_extra_page(page: Page) -> None:
         if page is not tab.page:
             await close_and_count(page.close)
 
-    async def on_dialog(dialog: Dialog) -> None:
+    async def dismiss_or_accept_dialog(dialog: Dialog) -> None:
         await close_and_count(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
 
-    tab.context.on("page", on_page)
-    tab.context.on("dialog", on_dialog)
+    tab.context.on("page", close_if_extra_page)
+    tab.context.on("dialog", dismiss_or_accept_dialog)
     tab.context.on("serviceworker", _limit_worker_console)
     tab.page.on("worker", _limit_worker_console)
     return tab

@@ -29,7 +29,7 @@ MAX_FOLDER_CHARACTERS: Final = 60
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
-def make_folder(inside: Path | None) -> Path:
+def make_folder_and_remove_stale(inside: Path | None) -> Path:
     """Create a temporary folder in ``inside``, or in the folder of the system if the path would be too long.
 
     Folders in ``inside`` whose process has ended are removed.
@@ -143,7 +143,7 @@ class BrowserWatch:
             # The kernel sends no event for a growing process.
             await asyncio.sleep(POLL_INTERVAL_S)
             for process, reason in self.find_processes_over_limit(
-                await asyncio.to_thread(self._list_processes), loop.time()
+                await asyncio.to_thread(self._list_browser_processes), loop.time()
             ):
                 self.ended = reason
                 # The process ended meanwhile, or belongs to another user.
@@ -186,14 +186,14 @@ class BrowserWatch:
             self._busy[key] = (since_s, cpu_s)
         return busy_s
 
-    def _list_processes(self) -> list[Process]:
+    def _list_browser_processes(self) -> list[Process]:
         """Return the processes of the browser, their child processes and Playwright's process."""
         processes: dict[int, Process] = {}
         for browser in _iterate_descendants(os.getpid()):
             command = self._read_command(browser)
             if browser in processes or self.mark not in command or "--type=" in command:
                 continue
-            for pid in (_read_parent_pid(browser), browser, *_iterate_descendants(browser)):
+            for pid in (_read_parent_pid_unless_own(browser), browser, *_iterate_descendants(browser)):
                 process = _read_process(pid, self._read_command(pid)) if pid else None
                 if process is not None:
                     processes[pid] = process
@@ -231,7 +231,7 @@ def _read_text_or_empty(path: Path) -> str:
         return ""
 
 
-def _read_parent_pid(pid: int) -> int:
+def _read_parent_pid_unless_own(pid: int) -> int:
     fields = _read_text_or_empty(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     parent = int(fields[1]) if fields else 0
     return 0 if parent == os.getpid() else parent

@@ -42,7 +42,7 @@ async def sign_in(
 
         pages = Pages(chromium, address, settings, login)
         try:
-            if state is None and login.settings.has_form:
+            if state is None and login.settings.has_form_login:
                 state = await login.sign_in_by_form(pages.open_tab_without_session)
             if state is not None:
                 login.use_storage_state(state, by=by)

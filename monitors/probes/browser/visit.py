@@ -64,7 +64,7 @@ class Visit:
 
     def was_refused(self, url: str) -> bool:
         """Whether the guard refused a connection of the page to this address."""
-        place = _parse_web_place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
+        place = _parse_web_host_and_port(url.replace("ws", "http", 1) if url.startswith("ws") else url)
         return place is not None and format_place(place) in self._proxy.refused
 
     async def store_opened_page(self, address: str, response: Response | None) -> None:
@@ -80,25 +80,25 @@ class Visit:
         # in the background: the question does not wait for the build
         self._page = asyncio.ensure_future(read_page_info(response))
 
-    def raise_if_away(self, frame: Frame) -> None:
+    def raise_if_page_left_app(self, frame: Frame) -> None:
         """Raise `LeftTarget` if the page or the frame with the chat no longer belongs to the app."""
         page_url = frame.page.main_frame.url
-        if _parse_web_place(page_url) is None or not self._belongs_to_app(page_url):
+        if _parse_web_host_and_port(page_url) is None or not self._belongs_to_app(page_url):
             raise self._build_left_error(page_url)
         if frame is not frame.page.main_frame:
-            found_at = self._framed.setdefault(frame, _parse_web_place(frame.url))
-            if _parse_web_place(frame.url) != found_at and not self._belongs_to_app(frame.url):
+            found_at = self._framed.setdefault(frame, _parse_web_host_and_port(frame.url))
+            if _parse_web_host_and_port(frame.url) != found_at and not self._belongs_to_app(frame.url):
                 raise self._build_left_error(frame.url)
 
-    async def wait_and_raise_if_away(self, frame: Frame) -> None:
-        """Wait until the page has loaded another document, then check it like `raise_if_away`."""
+    async def wait_and_raise_if_left(self, frame: Frame) -> None:
+        """Wait until the page has loaded another document, then check it like `raise_if_page_left_app`."""
         from playwright.async_api import Error  # Playwright is already imported
 
         # If there is no new document in time, the page has its old address, which is checked below.
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await frame.page.main_frame.evaluate("0")  # in the new document
-        self.raise_if_away(frame)
+        self.raise_if_page_left_app(frame)
 
     def replace_error_of_refused_connection(self, error: ProbeError) -> ProbeError:
         """Return ``error``, or `AccessDenied` if Lookout blocked a connection that the page may need."""
@@ -124,14 +124,14 @@ class Visit:
         )
 
     def _belongs_to_app(self, url: str) -> bool:
-        place = _parse_web_place(url)
+        place = _parse_web_host_and_port(url)
         return place is not None and (place in self._arrived or self.guard.is_own(url))
 
     def _build_left_error(self, url: str) -> LeftTarget:
         if url.startswith(ERROR_PAGE):
             where = "for an address that did not open"
         else:
-            place = _parse_web_place(url)
+            place = _parse_web_host_and_port(url)
             where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f". {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
@@ -152,7 +152,7 @@ _EXPLAINED: Final = {
 """Explanations of Chromium's error codes for an address that does not open."""
 
 
-def _parse_web_place(url: str) -> Place | None:
+def _parse_web_host_and_port(url: str) -> Place | None:
     """Return the host and port of an address; ``None`` if it is not the address of a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None

@@ -34,7 +34,7 @@ from monitors.probes.inspect.findings import (
     HARMLESS,
     build_wire_rule,
     keep_letters_and_digits,
-    list_text_paths,
+    list_limited_text_paths,
     read_text_at,
 )
 from monitors.probes.settings import ApiSettings, ProbeSettings
@@ -136,7 +136,7 @@ class _Reply(Record):
         text = headers.hide_secrets(self.body or " ".join(event.data for event in self.events))
         return f"HTTP {self.status}: {replace_surrogates(text)[:MAX_SHOWN_CHARACTERS]}".rstrip(": ")
 
-    def is_good(self) -> bool:
+    def has_no_error_status(self) -> bool:
         return self.status < _MIN_ERROR_STATUS
 
     def parse_documents(self) -> list[Any]:
@@ -254,16 +254,19 @@ class _Search:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
             self.tried.append(f"{json.dumps(body)}: {reply.format_for_log(self._headers)}")
-            if (final_error := _build_final_result(reply, is_first=not body)) is not None:
+            if (final_error := _build_result_for_final_error(reply, is_first=not body)) is not None:
                 return final_error
-            if reply.is_good() and (discovery := self._read_answer(body, reply)) is not None:
+            if (
+                reply.has_no_error_status()
+                and (discovery := self._build_discovery_if_answered(body, reply)) is not None
+            ):
                 return discovery
             await self._queue_completed_body(body, reply, client)
         note = ". All requests got the same answer, also an empty one" if self._answer_to_empty_body else ""
         problem = f"no usual request body got an answer with a text{note}"
         return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
-    def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
+    def _build_discovery_if_answered(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
         try:
             api, text = _infer_api_settings(body, reply, self._address)
         except PageNotUnderstood as error:
@@ -283,13 +286,13 @@ class _Search:
             completed = {name: value for name, value in completed.items() if value not in (_TURN, _MESSAGES)}
         for path in missing:
             _add_field_with_value(completed, path)
-        if "messages" in completed and not reply.is_good() and re.search(r"\bmodel\b", reply.body):
-            completed |= await _fetch_model_name(client, self._address)
+        if "messages" in completed and not reply.has_no_error_status() and re.search(r"\bmodel\b", reply.body):
+            completed |= await _fetch_first_model_field(client, self._address)
         if completed != body and _TURN in json.dumps(completed):
             self._queue.insert(0, completed)
 
 
-async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
+async def _fetch_first_model_field(client: httpx.AsyncClient, address: str) -> dict[str, str]:
     """Return the field ``model`` with the first model of an OpenAI-compatible API. Empty if it has none."""
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
@@ -298,7 +301,7 @@ async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str
     return {"model": str(names[0])} if names else {}
 
 
-def _build_final_result(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
+def _build_result_for_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
     """Return the result for an error that would also occur with any other request body; otherwise ``None``."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
@@ -347,7 +350,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
             f"HTTP {reply.status} with an error: "
             f"{replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
-    path = _find_best_path(documents)
+    path = _find_likeliest_answer_path(documents)
     if path is None:
         raise PageNotUnderstood(
             f"found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
@@ -367,10 +370,10 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
     return api, read_text_at(path, documents, joins_pieces=joins_pieces) or ""
 
 
-def _find_best_path(documents: list[Any]) -> str | None:
+def _find_likeliest_answer_path(documents: list[Any]) -> str | None:
     ranked_paths = [
         (_compute_path_rank(path, text), path)
-        for path in list_text_paths(documents)
+        for path in list_limited_text_paths(documents)
         if not _NO_ANSWER.search(path)
         and (text := read_text_at(path, documents, joins_pieces=_is_text_in_pieces(documents, path)))
         if keep_letters_and_digits(text) not in {"", keep_letters_and_digits(HARMLESS)}
@@ -422,7 +425,7 @@ def _iterate_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
 
     The fields are in ``loc`` (pydantic), in ``param`` (OpenAI), or in the text of the error.
     """
-    if reply.is_good():
+    if reply.has_no_error_status():
         return
     document = _parse_json_or_none(reply.body)
     paths = [
@@ -440,7 +443,8 @@ def _iterate_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
         error_text = reply.body
         if document is not None:  # the text of the error, without the names of its own fields
             texts = (
-                read_text_at(path, [document], joins_pieces=True) or "" for path in list_text_paths([document])
+                read_text_at(path, [document], joins_pieces=True) or ""
+                for path in list_limited_text_paths([document])
             )
             error_text = "\n".join(texts)
         words = _QUOTED_NAME.findall(error_text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from monitors.probes.browser.inpage import call_in_page, replace_surrogates
-from monitors.probes.browser.network import DATA_KINDS, ignore_lost_frame, read_body, read_pushed_messages
+from monitors.probes.browser.network import DATA_KINDS, await_unless_frame_lost, read_body, read_pushed_messages
 from monitors.probes.settings import Selectors
 from monitors.probes.wire import WireRule, extract_payload, parse_documents
 from monitors.records.base import Blame, Probability, Record
@@ -55,7 +55,7 @@ class NetworkMessage(Record):
 class WireCandidate(Record):
     """A rule that finds the answer in a network message.
 
-    - ``likeness`` is the share of the shown answer that the message contains (see `compute_likeness`).
+    - ``likeness`` is the share of the shown answer that the message contains (see `compute_answer_share_in_text`).
     - ``more`` is text of the message that the page does not show.
     - ``sources`` are the sources that the rule reads.
     - ``hides`` is True if the page does not show some source or text.
@@ -126,7 +126,7 @@ def _find_best_candidate(message: NetworkMessage, answer: str) -> WireCandidate 
         return _build_candidate(message, "", text, answer, joins_pieces=True, documents=[])
     options = [
         _build_candidate(message, path, text, answer, joins_pieces=joins_pieces, documents=documents)
-        for path in list_text_paths(documents)
+        for path in list_limited_text_paths(documents)
         for joins_pieces in (True, False)
         if (text := read_text_at(path, documents, joins_pieces=joins_pieces)) is not None
     ]
@@ -136,11 +136,11 @@ def _find_best_candidate(message: NetworkMessage, answer: str) -> WireCandidate 
 def _build_candidate(
     message: NetworkMessage, path: str, text: str, answer: str, *, joins_pieces: bool, documents: list[Any]
 ) -> WireCandidate | None:
-    like = compute_likeness(text, answer)
+    like = compute_answer_share_in_text(text, answer)
     if like < MIN_LIKENESS:
         return None
     rule = build_wire_rule(message.url, path, joins_pieces=joins_pieces, documents=documents)
-    more, payload = _find_unshown_text(text, answer), extract_payload(rule, "", documents)
+    more, payload = _find_unshown_bracketed_texts(text, answer), extract_payload(rule, "", documents)
     sources = payload.citations if payload is not None else ()
     hidden = any(keep_letters_and_digits(source) not in keep_letters_and_digits(answer) for source in sources)
     return WireCandidate(
@@ -151,15 +151,15 @@ def _build_candidate(
 def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[Any]) -> WireRule:
     """Build the rule that reads the text at ``path``, and the paths of the sources, the model and the latency."""
     rest = list(dict.fromkeys(path for path, _ in _iterate_leaves(documents)))
-    citations = _find_first_path(rest, CITATIONS)
+    citations = _find_wildcard_or_shortest_path(rest, CITATIONS)
     return WireRule(
         url=build_url_pattern(url),
         text=path,
         joins=joins_pieces,
         # the path of the list of sources, without the keys of its items
         citations=None if citations is None else re.sub(r"(?<=\.\*)\..*$", "", citations),
-        app_path=_find_first_path(rest, APP_PATH),
-        latency_ms=_find_first_path(rest, LATENCY),
+        app_path=_find_wildcard_or_shortest_path(rest, APP_PATH),
+        latency_ms=_find_wildcard_or_shortest_path(rest, LATENCY),
         graded=Channel.WIRE,
     )
 
@@ -171,7 +171,7 @@ def read_text_at(path: str, documents: list[Any], *, joins_pieces: bool) -> str 
     return None if payload is None else payload.text
 
 
-def compute_likeness(text: str, answer: str) -> float:
+def compute_answer_share_in_text(text: str, answer: str) -> float:
     """Return the share of ``answer`` that ``text`` contains, from 0 to 1. Extra text in ``text`` lowers the share.
 
     ``text`` was sent over the network, and ``answer`` was read from the page. Only letters and digits are compared,
@@ -184,16 +184,16 @@ def compute_likeness(text: str, answer: str) -> float:
         return min(len(shown_letters) / len(sent), 1.0) if shown_letters in sent else 0.0
     if sent == shown_letters:
         return 1.0
-    shown_pieces = _split_pieces(shown_letters)
+    shown_pieces = _split_into_overlapping_pieces(shown_letters)
     if not any(piece in sent for piece in list(shown_pieces)[:: max(1, len(shown_pieces) // 16)]):
         return 0.0
-    sent_pieces = _split_pieces(sent)
+    sent_pieces = _split_into_overlapping_pieces(sent)
     both = shown_pieces & sent_pieces
     unshown_share = 1 - len(both) / len(sent_pieces) if sent_pieces else 1.0
     return min(len(both) / len(shown_pieces) * (1 - UNSHOWN_WEIGHT * unshown_share), 0.99)
 
 
-def _split_pieces(letters: str) -> set[str]:
+def _split_into_overlapping_pieces(letters: str) -> set[str]:
     return {letters[at : at + PIECE_LETTERS] for at in range(len(letters) - PIECE_LETTERS + 1)}
 
 
@@ -205,17 +205,17 @@ def keep_letters_and_digits(text: str) -> str:
 def build_url_pattern(url: str) -> str:
     """Return a regular expression for the path of an address. Ids in the path match any text."""
     parts = urlsplit(url)
-    path = "/".join(_generalize_step(step) for step in parts.path.split("/"))
+    path = "/".join(_build_url_step_pattern(step) for step in parts.path.split("/"))
     end = r"(\?|$)"
     return f"^wss?://[^/]+{path}{end}" if parts.scheme in ("ws", "wss") else f"{path}{end}"
 
 
-def _generalize_step(step: str) -> str:
+def _build_url_step_pattern(step: str) -> str:
     is_variable = re.fullmatch(r"[0-9a-fA-F-]{8,}|\d+|[A-Za-z0-9_-]{20,}", step) and re.search(r"\d", step)
     return "[^/]+" if is_variable else re.escape(step).replace(r"\-", "-")
 
 
-def _find_unshown_text(text: str, answer: str) -> str:
+def _find_unshown_bracketed_texts(text: str, answer: str) -> str:
     """Return up to three texts in square brackets that ``text`` contains but ``answer`` does not."""
     lines = [
         piece
@@ -225,7 +225,7 @@ def _find_unshown_text(text: str, answer: str) -> str:
     return " ".join(lines[:3])
 
 
-def list_text_paths(documents: list[Any]) -> list[str]:
+def list_limited_text_paths(documents: list[Any]) -> list[str]:
     """Return the paths of the texts in the documents, in their order.
 
     The list is cut at 20 paths or at `MAX_READS` divided by the number of documents, whichever is more.
@@ -257,7 +257,7 @@ def _iterate_leaves_of(value: Any, path: tuple[str, ...], depth: int = 0) -> Ite
         yield ".".join(path), value
 
 
-def _find_first_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
+def _find_wildcard_or_shortest_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
     matches = [path for path in paths if pattern.search(path)]
     return min(matches, key=lambda path: ("*" not in path, path.count("."))) if matches else None
 
@@ -292,7 +292,7 @@ class PageElement(Record):
         """Return the element with other words for how sure Lookout is."""
         return self.model_copy(update={"how_sure": how_sure})
 
-    def as_place_of(self, selector: str | None) -> Self:
+    def as_place_of_all_answers(self, selector: str | None) -> Self:
         """Return the place of all answers. This element is one answer, and ``selector`` matches all answers."""
         return self.model_copy(update={"selector": selector, "name": ""})
 
@@ -500,7 +500,7 @@ class PageInspection(Record):
         return self.model_copy(update={"trials": trials, "wire": wire, "new_chat": new_chat})
 
 
-def is_one_answer(trials: Sequence[Trial]) -> bool:
+def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
     """Whether all questions got the same text, such as "I do not know", or a text that is always on the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
@@ -525,14 +525,14 @@ class Listener:
         self.loaded_s: float | None = None
         self.console_errors: list[str] = []
         page.on("response", self._on_response)
-        page.on("console", self._on_console)
-        page.on("domcontentloaded", self._on_loaded)
+        page.on("console", self._store_console_error)
+        page.on("domcontentloaded", self._store_load_time)
 
     async def start_recording(self) -> None:
         """Start to record network messages."""
         self._hearing = True
         for frame in self._page.frames:
-            await ignore_lost_frame(call_in_page(frame, "hear"))
+            await await_unless_frame_lost(call_in_page(frame, "hear"))
 
     async def collect_messages(self) -> tuple[NetworkMessage, ...]:
         """Return the recorded responses, and the messages of web sockets and event streams."""
@@ -558,10 +558,10 @@ class Listener:
         if self._hearing and response.request.resource_type in kinds and len(self._responses) < MAX_RESPONSES:
             self._responses.append(response)
 
-    def _on_loaded(self, _page: Page) -> None:
+    def _store_load_time(self, _page: Page) -> None:
         if self.loaded_s is None:
             self.loaded_s = round(monotonic() - self._made, 2)
 
-    def _on_console(self, message: ConsoleMessage) -> None:
+    def _store_console_error(self, message: ConsoleMessage) -> None:
         if message.type == "error" and len(self.console_errors) < 5:  # noqa: PLR2004 - enough to see the error
             self.console_errors.append(replace_surrogates(message.text)[:300])

@@ -150,12 +150,12 @@ class PageInspector:
         try:
             await raise_if_selector_invalid(self._page, self._settings.selectors)
             conversation.chat = await self._pages.open_chat_in_tab(self._tab)
-            self._store(usable_s=round(monotonic() - started, 2))
+            self._update_inspection(usable_s=round(monotonic() - started, 2))
             await self._store_chat(conversation.chat)
-            await self._store_answer_place(conversation)
+            await self._find_answer_place_or_ask(conversation)
         except ProbeError as error:
-            self._store(problem=describe_probe_error(error))
-        self._store(
+            self._update_inspection(problem=describe_probe_error(error))
+        self._update_inspection(
             http_status=self._listener.status,
             loaded_s=self._listener.loaded_s,
             console_errors=tuple(self._listener.console_errors),
@@ -165,7 +165,7 @@ class PageInspector:
         )
         return self._inspection
 
-    def _store(self, **changes: Any) -> None:
+    def _update_inspection(self, **changes: Any) -> None:
         self._inspection = self._inspection.model_copy(update=changes)
 
     async def _store_chat(self, chat: Chat) -> None:
@@ -183,7 +183,7 @@ class PageInspector:
             "message_box": pinned.message_box or (box.selector if box else None),
             "send": pinned.send or (send.selector if send is not None and to_press else None),
         }
-        self._store(
+        self._update_inspection(
             open=self._settings.open or tuple(step.selector for step in self._pages.way.steps if step.selector),
             profile=chat.profile.name,
             starters=tuple(map(replace_surrogates, await call_in_page(chat.frame, "starters"))),
@@ -193,40 +193,40 @@ class PageInspector:
             selectors=pinned.model_copy(update=selectors),
         )
 
-    async def _store_answer_place(self, conversation: PageConversation) -> None:
+    async def _find_answer_place_or_ask(self, conversation: PageConversation) -> None:
         """Find where answers appear: from marks in the page, or by asking one question."""
         chat = conversation.chat
         place = await self._describe_element("__lookout.place()", "the page marks it as the place of messages")
         recognised = chat.selectors.answer is not None or place is not None
         if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
-            self._store(
+            self._update_inspection(
                 why_asked=_explain_not_asking(chat, self._asking, recognised=recognised),
                 answer=self._describe_answer_place(chat, place),
             )
             return
-        self._store(
+        self._update_inspection(
             asked=HARMLESS,
             why_asked="you requested it" if recognised else "the page does not mark the place of answers",
         )
         await self._listener.start_recording()
         started = monotonic()
         reading = await conversation.ask(HARMLESS)
-        self._store(answer_text=reading.text, answered_s=round(monotonic() - started, 2))
+        self._update_inspection(answer_text=reading.text, answered_s=round(monotonic() - started, 2))
         await chat.frame.evaluate(
             DESCRIBE_SCRIPT.read_text(encoding="utf-8")
         )  # a plain form answers with a new page
-        self._store(answer=await self._find_answer_element(chat, reading.text))
+        self._update_inspection(answer=await self._find_answer_element(chat, reading.text))
         box = self._inspection.box
         if box is not None and not chat.boxes.pinned:
             proved = conversation.was_question_accepted(reading)
-            self._store(
+            self._update_inspection(
                 box=box.with_certainty(
                     "sure: it accepted the question like a chat" if proved else "a guess: it still has the question"
                 )
             )
         conversation.raise_if_not_a_chat(reading)
         CaptureDoubts().raise_if_answer_doubtful(reading, HARMLESS, is_proven=True)
-        self._store(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
+        self._update_inspection(wire=find_wire_candidates(await self._listener.collect_messages(), reading.text))
 
     def _describe_answer_place(self, chat: Chat, place: PageElement | None) -> PageElement | None:
         if chat.selectors.answer is None:
@@ -245,15 +245,15 @@ class PageInspector:
         selector = await self._evaluate("__lookout.answerSelector(given[0], given[1])", [text, HARMLESS])
         selector = None if selector is None else replace_surrogates(selector)
         if selector is not None:
-            self._store(selectors=self._inspection.selectors.with_answer(selector))
-        return part.as_place_of(selector)
+            self._update_inspection(selectors=self._inspection.selectors.with_answer(selector))
+        return part.as_place_of_all_answers(selector)
 
     async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
         """Describe the element that a JavaScript expression evaluates to."""
         described = await self._evaluate(f"({expression}) && __lookout.describe({expression})")
         if described is None:
             return None
-        role, name = await self._find_in_accessibility_tree(described["selector"]) or (
+        role, name = await self._read_accessible_role_and_name(described["selector"]) or (
             described["role"] or described["tag"],
             described["name"],
         )
@@ -269,7 +269,7 @@ class PageInspector:
     async def _evaluate(self, expression: str, given: Any = None) -> Any:
         return await self._frame.evaluate(f"(given) => ({expression}) ?? null", given)
 
-    async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
+    async def _read_accessible_role_and_name(self, selector: str | None) -> tuple[str, str] | None:
         """Return the role and the name of an element in the accessibility tree."""
         from playwright.async_api import Error  # Playwright is already imported
 

@@ -29,7 +29,7 @@ from monitors.probes.api.driver import (
     parse_server_sent_events,
     split_lines,
 )
-from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_nothing
+from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, select_no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
 from monitors.probes.job.report import build_report_answer, build_report_request, require_no_graphql_errors
 from monitors.probes.job.watch import AgentJob, JobHttp, build_old_job_error
@@ -110,10 +110,14 @@ class JobDriver:
         await self._http.close()
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         """See `ChatDriver.ask`. Each turn is a job. Earlier turns and reports replace ``{history}``."""
-        note = self._notes.read_note(name, turns)
+        note = self._notes.read_note_if_turns_match(name, turns)
         conversation = note.conversation if note else create_conversation_id()
         earlier = note.earlier if note else ()
         try:
@@ -142,7 +146,7 @@ class JobDriver:
     async def _ask_turn(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
-        store_job = partial(self._store_note, name, turns, conversation, earlier)
+        store_job = partial(self._store_note_if_started, name, turns, conversation, earlier)
         find_answer_to_agent = partial(self._script, turns)
         resumed_job = await self._resume_job(note, find_answer_to_agent) if note else None
         job = resumed_job or AgentJob(self._settings, self._url, find_answer_to_agent=find_answer_to_agent)
@@ -151,10 +155,10 @@ class JobDriver:
                 await self._start_with_retries(
                     job, turns[len(earlier)], build_history(turns, earlier), conversation, store_job
                 )
-            if self._traces is not None and not job.is_finished:
-                await self._fetch_state(job)
-            if not job.is_finished:
-                await self._answer_question(job, store_job)
+            if self._traces is not None and not job.is_finished_or_raise:
+                await self._fetch_and_store_state(job)
+            if not job.is_finished_or_raise:
+                await self._answer_agent_question(job, store_job)
                 await self._follow_events(job, store_job)
                 await self._poll_until_finished(job, store_job)
             return await self._fetch_and_build_answer(job, earlier)
@@ -179,12 +183,12 @@ class JobDriver:
             delivered=note.delivered,
         )
         try:
-            await self._fetch_state(job)
+            await self._fetch_and_store_state(job)
         except AnswerIncomplete:
             return None
         return job
 
-    def _store_note(
+    def _store_note_if_started(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], job: AgentJob
     ) -> None:
         if job.is_started:
@@ -223,7 +227,7 @@ class JobDriver:
             store_job(job)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_events(job, response, store_job)
-                if not job.is_finished and not job.is_started:
+                if not job.is_finished_or_raise and not job.is_started:
                     raise AnswerIncomplete(
                         "the stream ended before the job was finished, and did not contain the id of the job"
                     )
@@ -234,7 +238,7 @@ class JobDriver:
         await self._raise_if_old_job(job)
         store_job(job)
         job.update_state(document)
-        job.update_steps(document)
+        job.update_steps_if_more(document)
 
     async def _raise_if_old_job(self, job: AgentJob) -> None:
         """Raise `OldJob` if the app did not start a new job, but returned an older job.
@@ -246,7 +250,7 @@ class JobDriver:
         if job.job_id in self._failed:
             raise self._failed[job.job_id]
         if job.job_id in self._started or job.job_id in await asyncio.to_thread(
-            self._notes.list_jobs_of_other_runs
+            self._notes.list_other_runs_job_ids
         ):
             raise build_old_job_error(f"the job {job.job_id[:100]!r}, which an earlier question started")
         self._started.add(job.job_id)
@@ -267,7 +271,7 @@ class JobDriver:
             aclosing(split_lines(response.aiter_text(), max_characters)) as lines,
             aclosing(parse_server_sent_events(lines)) as events,
         ):
-            while not job.is_finished and job.remaining_s > 0:
+            while not job.is_finished_or_raise and job.remaining_s > 0:
                 try:
                     async with asyncio.timeout(min(self._settings.silence_s, job.remaining_s)):
                         event = await anext(events)
@@ -277,19 +281,19 @@ class JobDriver:
                 job.apply_event(Event(name=event.name, data=self._headers.hide_secrets(event.data)))
                 if job.job_id != previous_id:
                     store_job(job)
-                await self._answer_question(job, store_job)
+                await self._answer_agent_question(job, store_job)
 
-    async def _answer_question(self, job: AgentJob, store_job: StoreJob) -> None:
+    async def _answer_agent_question(self, job: AgentJob, store_job: StoreJob) -> None:
         """Answer the question of the agent if it waits for an answer.
 
         The answer is stored before it is sent. A resumed run sends the same answer. After a temporary error, the
         question is answered again after the next state.
         """
-        if job.questions.open_question is None or job.is_finished:
+        if job.questions.open_question is None or job.is_finished_or_raise:
             return
-        text = job.questions.open_question or await self._fetch_question(job)
+        text = job.questions.open_question or await self._fetch_agent_question(job)
         try:
-            answered_question = job.questions.choose_answer(
+            answered_question = job.questions.choose_and_store_answer(
                 text, job.find_answer_to_agent(text), job.elapsed_s * 1000
             )
             url = job.build_address(self._settings.answer_url or "")
@@ -307,7 +311,7 @@ class JobDriver:
         job.questions.mark_answer_as_delivered()
         store_job(job)
 
-    async def _fetch_question(self, job: AgentJob) -> str:
+    async def _fetch_agent_question(self, job: AgentJob) -> str:
         """Return the text of the question from the address of the report; empty if it has no question."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
@@ -315,7 +319,7 @@ class JobDriver:
         try:
             reply = await self._http.fetch(url, build_report_request(template, job) if template else None)
             return (
-                job.questions.extract_question(
+                job.questions.extract_agent_question(
                     parse_json(require_no_graphql_errors(reply.text) if template else reply.text)
                 )
                 or ""
@@ -326,22 +330,22 @@ class JobDriver:
     async def _poll_until_finished(self, job: AgentJob, store_job: StoreJob) -> None:
         """Poll the state until the job is finished. Raises an error if the job fails or exceeds its deadline."""
         pause_s = self._settings.poll_s
-        while not job.is_finished:
-            await self._fetch_state(job)
-            if not job.is_finished:
-                await self._answer_question(job, store_job)
+        while not job.is_finished_or_raise:
+            await self._fetch_and_store_state(job)
+            if not job.is_finished_or_raise:
+                await self._answer_agent_question(job, store_job)
                 await self._wait_or_raise_timeout(job, pause_s)
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
-    async def _fetch_state(self, job: AgentJob) -> None:
+    async def _fetch_and_store_state(self, job: AgentJob) -> None:
         """Fetch the state of the job and store it in ``job``. After a temporary error, try again."""
         url = job.build_address(self._settings.status_url)
-        document = await self._fetch_with_retries(job, url, job.parse_status_reply)
+        document = await self._fetch_with_retries(job, url, job.parse_status_or_try_again)
         job.update_state(document)
-        job.update_steps(document)
-        await self._raise_if_production_trace(job)
+        job.update_steps_if_more(document)
+        await self._cancel_and_raise_if_production(job)
 
-    async def _raise_if_production_trace(self, job: AgentJob) -> None:
+    async def _cancel_and_raise_if_production(self, job: AgentJob) -> None:
         """Check in which project the trace of the job is. Cancel the job if it is the project of production."""
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
@@ -356,14 +360,14 @@ class JobDriver:
         if self._settings.cancel_url is not None:
             await self._http.cancel(job.build_address(self._settings.cancel_url))
 
-    async def _read_steps_from_trace(self, job: AgentJob) -> None:
+    async def _store_steps_from_trace(self, job: AgentJob) -> None:
         """Read the steps of a finished job from its trace and store them in ``job``."""
         if self._traces is None:
             return
         if not job.trace_url:
             last_document = job.last_document
             with suppress(ProbeError):  # a missing trace must not lose the report
-                await self._fetch_state(job)
+                await self._fetch_and_store_state(job)
             job.last_document = last_document
         runs = await self._traces.read_runs(job.trace_url) if job.trace_url else ()
         path = read_trace(list(runs))
@@ -398,9 +402,9 @@ class JobDriver:
             url = job.build_address(self._settings.report_url)
             text = await self._fetch_report(job, url)
         elif job.has_events and not collect_values(job.last_document, self._settings.text):
-            await self._fetch_state(job)  # the last event only says that the job is finished
+            await self._fetch_and_store_state(job)  # the last event only says that the job is finished
         job.duration_s = job.elapsed_s  # the wait for the trace does not count as the agent's time
-        await self._read_steps_from_trace(job)
+        await self._store_steps_from_trace(job)
         return build_report_answer(job, url, text, earlier)
 
     async def _fetch_report(self, job: AgentJob, url: str) -> str:

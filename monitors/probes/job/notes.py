@@ -40,7 +40,7 @@ class JobNotes:
         self._folder = run_folder / FOLDER
         self._jobs_of_other_runs: frozenset[str] | None = None
 
-    def read_note(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
+    def read_note_if_turns_match(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
         """Return the stored job of a question; ``None`` if no job is stored, or if the turns have changed."""
         try:
             note = JobNote.model_validate_json(self._build_note_path(name).read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ class JobNotes:
         """Store the job of a question."""
         write_atomically(self._build_note_path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
 
-    def list_jobs_of_other_runs(self) -> frozenset[str]:
+    def list_other_runs_job_ids(self) -> frozenset[str]:
         """Return the ids of jobs that earlier runs stored. Short ids are omitted.
 
         Short ids are not unique: an app that numbers its jobs may start again at 1 after a restart.

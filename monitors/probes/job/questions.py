@@ -47,7 +47,7 @@ class AgentQuestions:
 
     def update_from(self, document: Any, event: str | None = None) -> None:
         """Update the open question from a state of the job, or from the event named ``event``."""
-        text = self.extract_question(document, event)
+        text = self.extract_agent_question(document, event)
         if text is None:
             self.open_question = self._last_answered = None
         elif event is not None and text in self._repeatable_questions:
@@ -58,7 +58,7 @@ class AgentQuestions:
             if text != self._last_answered or self._repeat_count > self._settings.stumbles:  # it could continue
                 self.open_question, self._last_answered = text, None
 
-    def extract_question(self, document: Any, event: str | None = None) -> str | None:
+    def extract_agent_question(self, document: Any, event: str | None = None) -> str | None:
         """Return the question in a document; ``None`` if there is no question.
 
         The text is empty if the document only says that the agent waits.
@@ -78,7 +78,7 @@ class AgentQuestions:
             return replace_surrogates(questions[-1])[:MAX_QUESTION_CHARACTERS]
         return "" if is_waiting else None
 
-    def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
+    def choose_and_store_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
         """Return the question with the answer to send: the answer ``scripted``, or the default answer.
 
         If the app possibly did not accept the last answer, this answer is returned again. Raises

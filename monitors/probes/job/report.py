@@ -92,8 +92,8 @@ def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tupl
         wire = WirePayload(url=replace_surrogates(url), text=body)
     else:
         document = job.last_document if body is None else parse_json(body)
-        job.update_hops(document)
-        job.update_steps(document)
+        job.update_handoff_count(document)
+        job.update_steps_if_more(document)
         build = read_build_info([job.last_document, document], {})
         wire = _extract_payload(settings, url, document).with_build(build)
     versions = collect_items(job.last_document, settings.app_version) if settings.app_version else []

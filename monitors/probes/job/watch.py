@@ -325,7 +325,7 @@ class AgentJob:
         path = template.format(start=start, job=quote(self.job_id, safe=""), location=self.location)
         return urljoin(f"{start}/", path)
 
-    def store_location(self, location: str | None) -> None:
+    def store_location_on_same_host(self, location: str | None) -> None:
         """Store the ``Location`` of the reply. Raises `PageNotUnderstood` if it is on another host."""
         if not location:
             return
@@ -339,7 +339,7 @@ class AgentJob:
     def store_start_reply(self, headers: Mapping[str, str]) -> None:
         """Store the location and the time in the reply to the start. The time of the job counts from now."""
         self.started_monotonic_s = monotonic()
-        self.store_location(headers.get("location"))
+        self.store_location_on_same_host(headers.get("location"))
         try:
             self.start_reply_at = parsedate_to_datetime(headers.get("date", ""))
         except ValueError:
@@ -354,16 +354,16 @@ class AgentJob:
     def update_state(self, document: Any) -> None:
         """Store a new state of the job. Raises `OldJob` if the state belongs to an older job."""
         self._raise_if_old_job(document)
-        self._store_document(document)
+        self._store_state_or_event(document)
 
-    def _store_document(self, document: Any, event: str | None = None) -> None:
+    def _store_state_or_event(self, document: Any, event: str | None = None) -> None:
         """Store a state, or the event named ``event``."""
         self.last_document = document
         states = [value for value in collect_items(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = replace_surrogates(states[-1])
         self.questions.update_from(document, event)
-        self.update_hops(document)
+        self.update_handoff_count(document)
 
     def _raise_if_old_job(self, document: Any) -> None:
         """Raise `OldJob` if the app created the job before Lookout started it, by the clock of the app."""
@@ -381,13 +381,13 @@ class AgentJob:
             f"{self.start_reply_at:%Y-%m-%d %H:%M} UTC"
         )
 
-    def update_hops(self, document: Any) -> None:
+    def update_handoff_count(self, document: Any) -> None:
         """Store how often work was handed to another agent, if the app counts the handoffs."""
         hops = collect_items(document, self.settings.hops) if self.settings.hops else []
         counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         self.hops = counted[-1] if counted else self.hops
 
-    def update_steps(self, document: Any) -> None:
+    def update_steps_if_more(self, document: Any) -> None:
         """Store the steps in a state or a report, if there are more steps than before."""
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
@@ -415,7 +415,7 @@ class AgentJob:
                 self.state, self.has_end_event = replace_surrogates(kind).removeprefix("job."), True
         if not self.job_id:
             self.store_job_id(document)
-        self._store_document(document, event.name)
+        self._store_state_or_event(document, event.name)
         at_ms, path = self.elapsed_s * 1000, self.settings.event_step
         if path is None and isinstance(document, dict):
             kind = next(iter(collect_items(document, self.settings.event_type)), None)
@@ -425,7 +425,7 @@ class AgentJob:
         if steps:
             self.steps, self.has_all_steps = (self.steps + steps)[:MAX_STEPS], False
 
-    def parse_status_reply(self, body: str) -> Any:
+    def parse_status_or_try_again(self, body: str) -> Any:
         """Return the state in a reply. Raises `TryAgain` if the body has no state: a proxy may have sent it."""
         try:
             document = parse_json(body)
@@ -453,7 +453,7 @@ class AgentJob:
         return {name.casefold() for name in (*self.settings.finished, *self.settings.failed)}
 
     @property
-    def is_finished(self) -> bool:
+    def is_finished_or_raise(self) -> bool:
         """Whether the report is ready. Raises `AppErrorShown` if the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:

@@ -16,7 +16,7 @@ from monitors.sources.logs.tail import LogLine
 from monitors.sources.traffic.names import to_snake_case
 from monitors.sources.traffic.settings import Fields, Paths
 from monitors.sources.traffic.times import parse_time
-from monitors.sources.traffic.turns import find_turns
+from monitors.sources.traffic.turns import read_turns_or_empty
 from monitors.sources.traffic.unify import unify_keys
 
 _DEFAULT_FIELDS: Final = LogFields()
@@ -89,7 +89,7 @@ def parse_reply(
         )
     reply = _build_reply(value, fields)
     if not reply.has_text:
-        reply = _search_nested(cast("dict[str, JsonValue]", from_json(text)), fields)
+        reply = _build_reply_from_nested_fields(cast("dict[str, JsonValue]", from_json(text)), fields)
     if _is_marked_right(reply):
         return None
     if reply.has_text:
@@ -128,10 +128,10 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
             return _BLOCKED_REPLY.validate_python({**values, "extra": value})
         except ValidationError:
             value |= {path: values[name] for name, path in fields.usual if name in values}
-    return _search_fields(value, fields)
+    return _build_reply_field_by_field(value, fields)
 
 
-def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
+def _build_reply_from_nested_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     """Build the reply of an entry whose parts have names in camel case, or are in inner objects or in messages."""
     unified = unify_keys(value)
     flat: dict[str, JsonValue] = {}
@@ -143,8 +143,8 @@ def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
                 pending.append(inner_value)
             else:
                 flat.setdefault(name, inner_value)
-    reply = _search_fields(flat, fields)
-    turns = () if reply.has_text else find_turns(value, Fields())
+    reply = _build_reply_field_by_field(flat, fields)
+    turns = () if reply.has_text else read_turns_or_empty(value, Fields())
     if turns:
         texts = {"user_text": turns[-1].user_text, "blocked_reply": turns[-1].reply_text}
         return BlockedReply.model_validate(reply.model_dump() | texts)
@@ -172,7 +172,7 @@ def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
     return not _HEARTBEAT_WORDS.isdisjoint(to_snake_case(word) for word in words if isinstance(word, str))
 
 
-def _search_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
+def _build_reply_field_by_field(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     values: dict[str, JsonValue] = {
         name: _convert_to_field_type(name, field_value)
         for name, paths in fields

@@ -13,7 +13,7 @@ HUB_PREFIX: Final = "hf://"
 NAMES: Final = load_names(__file__)
 
 
-def _describe_paths(name: str, description: str) -> Any:
+def _build_log_paths_field(name: str, description: str) -> Any:
     """Return a field whose default paths are in ``names.toml``."""
     return Field(default=tuple(NAMES["fields"][name]), description=description)
 
@@ -28,16 +28,18 @@ class LogFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = _describe_paths("ts", "time when the reply was blocked")
-    user_text: Paths = _describe_paths("user_text", "the user's question; a list of texts is joined")
-    blocked_reply: Paths = _describe_paths("blocked_reply", "the reply that was blocked; a list of texts is joined")
-    reasons: Paths = _describe_paths("reasons", "the reasons: a list of texts, or one text for one reason")
-    unsupported_claims: Paths = _describe_paths(
+    ts: Paths = _build_log_paths_field("ts", "time when the reply was blocked")
+    user_text: Paths = _build_log_paths_field("user_text", "the user's question; a list of texts is joined")
+    blocked_reply: Paths = _build_log_paths_field(
+        "blocked_reply", "the reply that was blocked; a list of texts is joined"
+    )
+    reasons: Paths = _build_log_paths_field("reasons", "the reasons: a list of texts, or one text for one reason")
+    unsupported_claims: Paths = _build_log_paths_field(
         "unsupported_claims", ("the unsupported claims: a list of texts, or one text")
     )
-    chunk_count: Paths = _describe_paths("chunk_count", "the number of passages for the reply")
-    top_score: Paths = _describe_paths("top_score", "the best passage's score, from 0 to 1")
-    policy_ids: Paths = _describe_paths("policy_ids", "the documents that it was about")
+    chunk_count: Paths = _build_log_paths_field("chunk_count", "the number of passages for the reply")
+    top_score: Paths = _build_log_paths_field("top_score", "the best passage's score, from 0 to 1")
+    policy_ids: Paths = _build_log_paths_field("policy_ids", "the documents that it was about")
 
     _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
     _others: frozenset[str] = PrivateAttr(frozenset())

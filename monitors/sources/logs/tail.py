@@ -325,7 +325,7 @@ def read_new_batches(
         yield reading.build_batch(())
 
 
-def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
+def build_cursor_after_existing_lines(files: LogFiles, log: Identifier) -> LogCursor:
     """Return the cursor of a log that was not read yet.
 
     The lines that the log already has count as history: later polls read them, but they send no alert.

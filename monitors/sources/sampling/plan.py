@@ -52,12 +52,14 @@ def compute_expected_interval(
     interval by its share of all conversations. Raises ``ValueError`` if no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
-    distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
+    distributions = [
+        _compute_cumulative_failure_chances(stratum, confusion if corrects else None) for stratum in strata
+    ]
     estimates = [
         compute_failure_rate_interval(
-            _build_graded_counts(strata, distributions, point), confusion=confusion, confidence=confidence
+            _simulate_graded_counts(strata, distributions, point), confusion=confusion, confidence=confidence
         )
-        for point in _build_points(len(strata))
+        for point in _build_quasi_random_points(len(strata))
     ]
     conversations = sum(stratum.conversations for stratum in strata)
     rate = fsum(stratum.conversations * stratum.expected.rate for stratum in strata) / conversations
@@ -67,7 +69,7 @@ def compute_expected_interval(
     return Estimate(rate, low, high), corrects
 
 
-def _build_graded_counts(
+def _simulate_graded_counts(
     strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
     """Return the simulated counts of a run. ``point`` has a number from 0 to 1 for each stratum.
@@ -86,7 +88,7 @@ def _build_graded_counts(
     ]
 
 
-def _build_points(dimensions: int) -> Sequence[Sequence[float]]:
+def _build_quasi_random_points(dimensions: int) -> Sequence[Sequence[float]]:
     steps = [1 / POINT_COUNT, *(sqrt(prime) % 1 for prime in _list_primes(dimensions - 1))]
     return [[((number + 0.5) * step) % 1 for step in steps[:dimensions]] for number in range(POINT_COUNT)]
 
@@ -101,7 +103,7 @@ def _list_primes(count: int) -> Sequence[int]:
     return primes
 
 
-def _compute_count_distribution(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
+def _compute_cumulative_failure_chances(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
     """Return the probabilities of at most 0, 1, 2, … failures in a stratum. The list ends when it is nearly 1."""
     expected = compute_judged_rate(stratum.expected, confusion) if confusion else stratum.expected
     return _cumulate_chances(stratum.graded, *expected)
@@ -247,7 +249,7 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
         f"{sampled} instead of {budget}, because every stratum gives at least {settings.minimum_per_stratum}"
         if budget is not None and sampled > budget
         else "",
-        format_sample_limit(sampled, conversations),
+        format_small_sample_warning(sampled, conversations),
     ]
     return tuple(note for note in notes if note)
 
@@ -257,19 +259,19 @@ MAX_HIDDEN_SHARE: Final = 0.05
 ADVISED_NUMBER: Final = 200
 
 
-def format_sample_limit(sampled: int, conversations: int) -> str:
+def format_small_sample_warning(sampled: int, conversations: int) -> str:
     """Format a warning about a small sample: how many failures it may hide. Empty if the sample is large enough."""
-    hidden = _compute_hidden_share(sampled, conversations)
+    hidden = _compute_hidden_failure_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""
     advised = min(ADVISED_NUMBER, conversations)
     return (
         f"the sample of {sampled:,} of {conversations:,} is small: with no failure in it, up to "
         f"{100 * hidden:.0f} % of all conversations may still fail. Set traffic.sampling.number = {advised} to "
-        f"lower this to {100 * _compute_hidden_share(advised, conversations):.1f} %."
+        f"lower this to {100 * _compute_hidden_failure_share(advised, conversations):.1f} %."
     )
 
 
-def _compute_hidden_share(sampled: int, conversations: int) -> float:
+def _compute_hidden_failure_share(sampled: int, conversations: int) -> float:
     """Return how large the share of failures may still be if the sample has no failure, with 95 % confidence."""
     return compute_finite_population_limits(0, sampled, conversations, confidence=0.9)[1]

@@ -43,7 +43,7 @@ from typing import Final, NamedTuple
 from monitors.records.estimates import GradedStratum
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount
 from monitors.sources.sampling.settings import Allocation, SamplingSettings
-from monitors.sources.sampling.strata import TargetFacts, find_stratum, list_strata
+from monitors.sources.sampling.strata import TargetFacts, find_stratum_name, list_strata
 from monitors.stats.agreement import Confusion
 
 
@@ -138,7 +138,7 @@ def allocate_sample(
         sampled[index] += 1
         remaining -= 1
         for queue in queues.values():
-            queue.add_if_any_left(index)
+            queue.add_stratum_if_any_left(index)
     return tuple(sampled)
 
 
@@ -152,9 +152,9 @@ class _StratumQueue:
         self._turn, self._claims, self._sampled = turn, claims, sampled
         self._entries: list[tuple[float, int, int]] = []
         for index in range(len(claims)):
-            self.add_if_any_left(index)
+            self.add_stratum_if_any_left(index)
 
-    def add_if_any_left(self, index: int) -> None:
+    def add_stratum_if_any_left(self, index: int) -> None:
         """Add a stratum with its present count, if it has conversations left."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
@@ -199,7 +199,7 @@ class Sample(NamedTuple):
     strata: tuple[StratumCount, ...]
 
 
-def group_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
+def group_latest_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
     """Group conversations by stratum. If two have the same id, only the one that was completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
@@ -210,7 +210,7 @@ def group_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) 
         stratum.name: [] for stratum in list_strata(facts.settings)
     }
     for conversation in latest.values():
-        members_by_stratum[find_stratum(conversation, facts)].append(conversation)
+        members_by_stratum[find_stratum_name(conversation, facts)].append(conversation)
     return {name: members for name, members in members_by_stratum.items() if members}
 
 
@@ -233,13 +233,16 @@ class Candidates:
         """Count a conversation of a stratum. Store the conversation if it may be sampled."""
         self.sizes[stratum] += 1
         self._store_if_candidate(
-            stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
+            stratum,
+            _RankedConversation(
+                compute_pseudorandom_place(conversation.id, self._seed), conversation.id, conversation
+            ),
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
         """Remove a conversation that was offered, because another version has the same id."""
         self.sizes[stratum] -= 1
-        if not self._can_be_candidate(stratum, compute_place(conversation_id, self._seed)):
+        if not self._can_be_candidate(stratum, compute_pseudorandom_place(conversation_id, self._seed)):
             return
         self._farthest[stratum] = [
             candidate for candidate in self._farthest[stratum] if candidate.ranked.id != conversation_id
@@ -251,12 +254,12 @@ class Candidates:
 
     def merge(self, added: Candidates) -> None:
         """Add all candidates and counts of another part of the same nightly run."""
-        for stratum, members in added.rank_candidates().items():
+        for stratum, members in added.sort_candidates_by_place().items():
             for candidate in members:
                 self._store_if_candidate(stratum, candidate)
             self.sizes[stratum] += added.sizes[stratum]
 
-    def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
+    def sort_candidates_by_place(self) -> Mapping[str, Sequence[_RankedConversation]]:
         """Return the candidates of each stratum, the lowest place first."""
         names = [stratum.name for stratum in list_strata(self._settings) if self.sizes[stratum.name] > 0]
         return {
@@ -269,17 +272,17 @@ class Candidates:
 
     def sample(self, expected: Mapping[str, ExpectedRate]) -> Sample:
         """Sample from all conversations that were offered."""
-        return _sample_members(self.rank_candidates(), self.sizes, self._settings, expected)
+        return _sample_members(self.sort_candidates_by_place(), self.sizes, self._settings, expected)
 
     def _can_be_candidate(self, stratum: str, position: float) -> bool:
         """Return whether a conversation at this place is or would be a candidate."""
         heap = self._farthest[stratum]
-        if self._settings.budget is None and position < _compute_rate(stratum, self._settings):
+        if self._settings.budget is None and position < _compute_sampling_rate(stratum, self._settings):
             return True
         return len(heap) < self._max_candidates or -position >= heap[0].nearness
 
     def _store_if_candidate(self, stratum: str, candidate: _RankedConversation) -> None:
-        if self._settings.budget is None and candidate.place < _compute_rate(stratum, self._settings):
+        if self._settings.budget is None and candidate.place < _compute_sampling_rate(stratum, self._settings):
             self._certain[stratum].append(candidate)
             return
         heap = self._farthest[stratum]
@@ -316,7 +319,9 @@ def _sample_members(
     """
     if settings.budget is None:
         allocated = {
-            name: _count_by_rate(conversations, sizes[name], _compute_rate(name, settings), settings)
+            name: _compute_count_and_probability(
+                conversations, sizes[name], _compute_sampling_rate(name, settings), settings
+            )
             for name, conversations in ranked.items()
         }
     else:
@@ -369,7 +374,7 @@ class _Farthest(NamedTuple):
 def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
     """Return the conversations of a stratum, the lowest place first."""
     ranked = (
-        _RankedConversation(compute_place(conversation.id, seed), conversation.id, conversation)
+        _RankedConversation(compute_pseudorandom_place(conversation.id, seed), conversation.id, conversation)
         for conversation in members
     )
     return sorted(ranked, key=lambda candidate: candidate[:2])
@@ -379,21 +384,21 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
     return conversation.completed_at.isoformat(), conversation.model_dump_json()
 
 
-def compute_place(conversation_id: str, seed: Seed) -> float:
+def compute_pseudorandom_place(conversation_id: str, seed: Seed) -> float:
     """Return a conversation's place on that night, from 0 to below 1. It has the first 53 bits of a SHA-256."""
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
 
 
-def _compute_rate(name: str, settings: SamplingSettings) -> float:
+def _compute_sampling_rate(name: str, settings: SamplingSettings) -> float:
     sign = next(stratum.sign for stratum in list_strata(settings) if stratum.name == name)
     if sign in settings.certainty:
         return 1.0
     return min(1.0, (settings.rate or 0.0) * settings.get_weight(sign))
 
 
-def _count_by_rate(
+def _compute_count_and_probability(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
     """Return the number to sample, and the inclusion probability of each conversation."""
@@ -411,9 +416,11 @@ def compute_inclusion_probability(conversations: int, rate: float, minimum: int)
     """
     if rate >= 1 or minimum >= conversations:
         return 1.0
-    short = fsum((minimum - count) * _compute_chance(count, conversations, rate) for count in range(minimum))
+    short = fsum(
+        (minimum - count) * _compute_binomial_chance(count, conversations, rate) for count in range(minimum)
+    )
     return min(1.0, rate + short / conversations)
 
 
-def _compute_chance(count: int, conversations: int, rate: float) -> float:
+def _compute_binomial_chance(count: int, conversations: int, rate: float) -> float:
     return exp(log(comb(conversations, count)) + count * log(rate) + (conversations - count) * log1p(-rate))

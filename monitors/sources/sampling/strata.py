@@ -43,7 +43,7 @@ def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
     return (*signed, Stratum(REST_STRATUM, None))
 
 
-def find_stratum(conversation: Conversation, target: TargetFacts) -> str:
+def find_stratum_name(conversation: Conversation, target: TargetFacts) -> str:
     """Return the name of the stratum of a conversation.
 
     It is the stratum of the first sign in ``settings.signs`` that the conversation shows.
@@ -72,7 +72,7 @@ def _name_language_stratum(language: Language) -> str:
     return f"{RiskSign.LANGUAGE}_{language}"
 
 
-def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
+def _has_disclosure_by_app(conversation: Conversation, target: TargetFacts) -> bool:
     """Return whether a reply contains personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
         reply = turn.reply_text
@@ -96,7 +96,7 @@ def _has_thumb_down(conversation: Conversation, _target: TargetFacts) -> bool:
     return any(turn.feedback and turn.feedback.thumb is Thumb.DOWN for turn in conversation.turns)
 
 
-def _has_fallback(conversation: Conversation, target: TargetFacts) -> bool:
+def _has_fallback_path(conversation: Conversation, target: TargetFacts) -> bool:
     primary = target.settings.primary_path
     return primary is not None and any(turn.app_path not in {None, primary} for turn in conversation.turns)
 
@@ -115,10 +115,10 @@ def _is_slow(conversation: Conversation, target: TargetFacts) -> bool:
 
 
 _SIGN_CHECKS: Mapping[RiskSign, Callable[[Conversation, TargetFacts], bool]] = {
-    RiskSign.DISCLOSURE: _has_disclosure,
+    RiskSign.DISCLOSURE: _has_disclosure_by_app,
     RiskSign.ERROR_LEAK: _has_error_leak,
     RiskSign.THUMBS_DOWN: _has_thumb_down,
-    RiskSign.FALLBACK: _has_fallback,
+    RiskSign.FALLBACK: _has_fallback_path,
     RiskSign.LANGUAGE: _is_in_other_language,
     RiskSign.SLOW: _is_slow,
 }

@@ -228,9 +228,9 @@ class FileTrafficSource:
     async def check_readable(self, now: datetime) -> None:
         """See `TrafficSource.check_readable`. The newest file is the last one by name."""
         del now
-        await asyncio.to_thread(self._read_heads)
+        await asyncio.to_thread(self._check_head_of_last_files)
 
-    def _read_heads(self) -> None:
+    def _check_head_of_last_files(self) -> None:
         failures: list[str] = []
         for pattern in self._settings.at:
             try:
@@ -267,11 +267,11 @@ class FileTrafficSource:
                 )
             return [_File(None, pattern, strip_secrets(pattern))]
         try:
-            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
+            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_storage_options(pattern))
             system.invalidate_cache()  # files added since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
         except Exception as error:  # noqa: BLE001 - each client has its own errors, and their texts contain keys
-            raise self._explain_error(strip_secrets(pattern), error) from None
+            raise self._build_file_error(strip_secrets(pattern), error) from None
         if not paths:
             raise SourceUnavailable(f"{strip_secrets(pattern)}: no file matches")
         return [
@@ -279,7 +279,7 @@ class FileTrafficSource:
             for file_path in paths
         ]
 
-    def _build_options(self, pattern: str) -> dict[str, object]:
+    def _build_storage_options(self, pattern: str) -> dict[str, object]:
         protocol = urlsplit(pattern).scheme
         endpoint = self._settings.endpoint_url
         return (
@@ -296,7 +296,7 @@ class FileTrafficSource:
                 with self._open_file(file, block_size=HEAD_BYTES) as stream:
                     _refuse_web_page((UnpackedStream(stream) if packed else stream).read(HEAD_BYTES), file.name)
             elif kind is FileFormat.PARQUET:
-                yield from self._read_rows(file, packed=packed)
+                yield from self._read_parquet_rows(file, packed=packed)
             else:
                 with self._open_file(file) as stream:
                     yield from self._read_stream(UnpackedStream(stream) if packed else stream, file.name, kind)
@@ -307,7 +307,7 @@ class FileTrafficSource:
         except httpx.HTTPError as error:
             raise SourceUnavailable(f"{file.name} cannot be read: {describe_http_error(error)}") from None
         except Exception as error:  # noqa: BLE001 - each client has its own errors, and their texts contain keys
-            raise self._explain_error(file.name, error) from None
+            raise self._build_file_error(file.name, error) from None
 
     @contextmanager
     def _open_file(self, file: _File, *, block_size: int | None = None) -> Generator[Any]:
@@ -348,14 +348,14 @@ class FileTrafficSource:
             timeout=httpx.Timeout(READ_TIMEOUT_S),
         )
 
-    def _explain_error(self, name: str, error: Exception) -> SourceUnavailable:
+    def _build_file_error(self, name: str, error: Exception) -> SourceUnavailable:
         for cause in (error, error.__cause__, error.__context__):  # fsspec reports a refusal as a missing file
             status = getattr(cause, "status", None)
             if status in _REFUSED_STATUSES:
                 return SourceUnavailable(f"{name}: answered {self._headers.explain_refusal(status)}")
         return _build_unreadable_error(name, error)
 
-    def _read_rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:
+    def _read_parquet_rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:
         number = 0
         with self._open_as_local_file(file, packed=packed) as local:
             for rows in self._parquet(local):

@@ -74,7 +74,7 @@ class ExportClient:
     ) -> AsyncGenerator[Self]:
         """Open a client for the ``with`` block.
 
-        The client follows redirects itself, and checks their addresses with `resolve_link`.
+        The client follows redirects itself, and checks their addresses with `resolve_link_on_same_host`.
         """
         async with GuardedClient(
             guard,
@@ -121,7 +121,7 @@ class ExportClient:
         for _ in range(MAX_REDIRECTS):
             async with self._client.stream("GET", url) as response:
                 if response.has_redirect_location:
-                    url = resolve_link(url, response.headers["location"], "redirects to")
+                    url = resolve_link_on_same_host(url, response.headers["location"], "redirects to")
                     continue
                 self._check_status(url, response)
                 body = await response.aread()
@@ -158,7 +158,7 @@ def _parse_body(body: bytes) -> Any:
         return parse_json(body.decode("utf-8", "replace").encode())
 
 
-def resolve_link(url: str, link: str, action: str) -> str:
+def resolve_link_on_same_host(url: str, link: str, action: str) -> str:
     """Return the absolute address of a link. ``action`` says in errors where the link comes from.
 
     Raises `SourceUnavailable` if the link leads to another host, because the token must not be sent there. A change
@@ -219,7 +219,7 @@ def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
     link = _LINK.search(page.headers.get("link", ""))
     if link is not None:
-        return resolve_link(url, link[1], "the next page is at")
+        return resolve_link_on_same_host(url, link[1], "the next page is at")
     if any(more is False for path in _HAS_MORE_PATHS for more in collect_values(page.document, path)):
         return None
     return _find_next_link(settings, url, page.document)
@@ -229,7 +229,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
     for path in settings.next_link:
         for next_page in collect_values(document, path):
             if isinstance(next_page, str) and next_page.startswith(("http://", "https://", "/", "?")):
-                return resolve_link(url, next_page, "the next page is at")
+                return resolve_link_on_same_host(url, next_page, "the next page is at")
     for path in settings.cursor:
         for next_page in collect_values(document, path):
             if (isinstance(next_page, str) and next_page) or (

@@ -24,10 +24,10 @@ from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, Turn, UnusableReason
 from monitors.sources.traffic.messages import LoggedMessage, Side, has_text, read_messages, read_side
 from monitors.sources.traffic.settings import Fields
-from monitors.sources.traffic.times import find_date_order, is_date_ambiguous, parse_time
-from monitors.sources.traffic.turns import UnusableItem, build_joined_turns, format_paths, read_turns
-from monitors.sources.traffic.unify import Unified, parse_json_text, unify_item
-from monitors.sources.traffic.values import find_list_items, find_name, find_values, has_path
+from monitors.sources.traffic.times import detect_day_first, is_date_ambiguous, parse_time
+from monitors.sources.traffic.turns import UnusableItem, build_joined_turns, format_first_paths, read_turns
+from monitors.sources.traffic.unify import Unified, parse_and_unify_json_text, unify_item
+from monitors.sources.traffic.values import find_first_name, find_flattened_values, find_values, has_any_path
 
 _BLANK: Final = b" \t\r\n\0"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -139,7 +139,7 @@ def parse_located_conversations(
             )
             if last_time is None and len(undated) < _MAX_UNDATED_ITEMS:
                 continue
-        yield from _add_time_to_warnings(undated, last_time or time, window)
+        yield from _add_time_to_window_warnings(undated, last_time or time, window)
         undated.clear()
         last_time = time or last_time
         if not isinstance(located, SourceWarning) and time is not None and time < window.until:
@@ -154,7 +154,7 @@ def parse_located_conversations(
         yield from joined.build()
 
 
-def _add_time_to_warnings(
+def _add_time_to_window_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
     """Yield the warnings with the time ``at``, if this time is in the window.
@@ -179,16 +179,16 @@ def _find_date_order(
         for located in islice(rest, _MAX_UNDATED_ITEMS):
             head.append(located)
             source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
-            values = find_list_items(source_item, fields.completed_at)
-            order = next((order for value in values if (order := find_date_order(value)) is not None), None)
+            values = find_flattened_values(source_item, fields.completed_at)
+            order = next((order for value in values if (order := detect_day_first(value)) is not None), None)
             if order is not None:
                 break
     except SourceUnavailable as error:
-        return chain(head, _raise_error(error)), order
+        return chain(head, _raise_error_when_iterated(error)), order
     return chain(head, rest), order
 
 
-def _raise_error(error: SourceUnavailable) -> Iterator[LocatedItem]:
+def _raise_error_when_iterated(error: SourceUnavailable) -> Iterator[LocatedItem]:
     """Raise the error that ended the reading, after all items before it were yielded."""
     yield from ()
     raise error
@@ -201,7 +201,9 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
     times = [_find_time(source_item, fields, day_first)]
     for value in find_values(source_item, fields.turns):
         messages = (
-            list(cast("dict[str, Any]", value).values()) if isinstance(value, Unified) else parse_json_text(value)
+            list(cast("dict[str, Any]", value).values())
+            if isinstance(value, Unified)
+            else parse_and_unify_json_text(value)
         )
         if isinstance(messages, list) and messages and isinstance(messages[-1], Unified):
             last = messages[-1]
@@ -212,7 +214,7 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
 def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
     """Return the first time at the paths, in UTC. A date and a clock time in separate fields are one time."""
     clock = None
-    for value in find_list_items(source_item, fields.completed_at):
+    for value in find_flattened_values(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
             clock = value
         time = parse_time(value, day_first=day_first)
@@ -227,7 +229,7 @@ def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> date
 def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> SourceWarning:
     if not isinstance(source_item, dict):
         return _build_unreadable_warning(place, "expected an object", UnusableReason.BROKEN)
-    detail = f"the item has no completion time at {format_paths(fields.completed_at)}"
+    detail = f"the item has no completion time at {format_first_paths(fields.completed_at)}"
     value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     if shown and len(shown) <= _MAX_SHOWN_CHARACTERS and is_impersonal_id(shown):
@@ -254,10 +256,10 @@ def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fiel
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
     ):
         return None
-    side = read_side(source_item, fields, _select_row_roles(fields.role))
+    side = read_side(source_item, fields, _select_row_role_paths(fields.role))
     if side is None or side is Side.UNKNOWN or not has_text(source_item, fields):
         return None
-    is_pair = has_path(source_item, _QUESTIONS) and has_path(source_item, _REPLIES)
+    is_pair = has_any_path(source_item, _QUESTIONS) and has_any_path(source_item, _REPLIES)
     if is_pair or (side in (Side.USER, Side.REPLY) and source_item.get("input") and source_item.get("output")):
         return None
     messages = read_messages([source_item], side, fields)
@@ -275,7 +277,7 @@ _REPLIES: Final = ("answer", "reply_text", "response", "reply", "bot_message", "
 
 
 @lru_cache(maxsize=64)
-def _select_row_roles(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _select_row_role_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths that contain the role of a message, without the names of spans."""
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 
@@ -293,14 +295,16 @@ class Visits:
 
     def add(self, row: _MessageRow) -> LocatedRecord | None:
         """Add a row. Return a warning if it has no session."""
-        session = find_name(row.item, self._fields.conversation_id)
+        session = find_first_name(row.item, self._fields.conversation_id)
         if session is not None:
             if row.time.timestamp() >= self._window.since.timestamp() - _MAX_VISIT.total_seconds():
                 self._rows.setdefault(session, []).append(row)
             return None
         if not self._window.contains(row.time):
             return None
-        detail = f"one message without the id of its conversation at {format_paths(self._fields.conversation_id)}"
+        detail = (
+            f"one message without the id of its conversation at {format_first_paths(self._fields.conversation_id)}"
+        )
         warning = _build_unreadable_warning(row.place, detail, UnusableReason.UNPAIRED, row.time)
         return LocatedRecord((row.place,), warning)
 
@@ -322,14 +326,14 @@ class Visits:
         try:
             turns = build_joined_turns([row.message for row in rows], self._fields)
             conversation = Conversation(
-                id=hash_unsafe_id(visit_id),
+                id=hash_id_if_unsafe(visit_id),
                 origin_id=session,
                 completed_at=ended_at,
                 turns=turns,
                 app_version=next(
-                    filter(None, (find_name(row.item, self._fields.app_version) for row in rows)), None
+                    filter(None, (find_first_name(row.item, self._fields.app_version) for row in rows)), None
                 ),
-                user_key=next(filter(None, (find_name(row.item, self._fields.user) for row in rows)), None),
+                user_key=next(filter(None, (find_first_name(row.item, self._fields.user) for row in rows)), None),
             )
         except UnusableItem as unusable:
             warning = _build_unreadable_warning(places[-1], str(unusable), unusable.reason, ended_at)
@@ -364,26 +368,26 @@ def _build_invalid_warning(place: str, error: ValidationError, at: datetime) -> 
 def _build_conversation(
     source_item: Any, completed_at: datetime, turns: tuple[Turn, ...], fields: Fields
 ) -> Conversation:
-    shared = find_name(source_item, fields.conversation_id)
-    source_id = find_name(source_item, fields.id) or (
+    shared = find_first_name(source_item, fields.conversation_id)
+    source_id = find_first_name(source_item, fields.id) or (
         shared if any(isinstance(value, list) for value in find_values(source_item, fields.turns)) else None
     )
     if source_id is None:
-        requests = (name for path in _REQUEST_ID_PATHS if (name := find_name(source_item, (path,))))
+        requests = (name for path in _REQUEST_ID_PATHS if (name := find_first_name(source_item, (path,))))
         safe = _derive_id([shared or "", *requests], completed_at, turns)
     else:
-        safe = hash_unsafe_id(source_id)
+        safe = hash_id_if_unsafe(source_id)
     return Conversation(
         id=safe,
         origin_id=safe if source_id is None else source_id,
         completed_at=completed_at,
         turns=turns,
-        app_version=find_name(source_item, fields.app_version),
-        user_key=find_name(source_item, fields.user),
+        app_version=find_first_name(source_item, fields.app_version),
+        user_key=find_first_name(source_item, fields.user),
     )
 
 
-def hash_unsafe_id(source_id: str) -> Identifier:
+def hash_id_if_unsafe(source_id: str) -> Identifier:
     """Return the id of the source if it is a valid identifier without personal data.
 
     Otherwise return a hash of it.

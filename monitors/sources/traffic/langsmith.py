@@ -19,7 +19,7 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 from monitors.sources.traffic.source import RECENT
 
 
-def select_last_scores(scores: Sequence[Score]) -> tuple[Score, ...]:
+def select_last_score_per_key(scores: Sequence[Score]) -> tuple[Score, ...]:
     """Return the last score of each key."""
     return tuple({score.key: score for score in scores}.values())
 
@@ -52,8 +52,8 @@ class LangSmithTrafficSource:
         async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
             while True:
                 runs, cursor = await client.query_root_runs(query, cursor)
-                for record in parse_conversations(self._select_runs_at_end(runs), self._settings.fields, window):
-                    yield record if isinstance(record, SourceWarning) else _select_last_turn(record)
+                for record in parse_conversations(self._select_ended_runs(runs), self._settings.fields, window):
+                    yield record if isinstance(record, SourceWarning) else _reduce_to_last_turn(record)
                 if cursor is None:
                     return
                 if cursor in cursors:
@@ -69,17 +69,17 @@ class LangSmithTrafficSource:
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """See `ScoreKeeper.write_back`."""
         async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
-            for score in select_last_scores(scores):
+            for score in select_last_score_per_key(scores):
                 await client.store_score(conversation.origin_id, score)
 
-    def _select_runs_at_end(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
+    def _select_ended_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
         """Yield the runs that have ended, with the feedback of users. Other runs are read on a later night."""
         for run in runs:
             if run.get("end_time"):
-                thumb = self._parse_thumb(run.get("feedback_stats"))
+                thumb = self._parse_thumb_and_comment(run.get("feedback_stats"))
                 yield LocatedItem(f"run {run.get('id')}", run | ({"feedback": thumb} if thumb else {}))
 
-    def _parse_thumb(self, stats: Any) -> dict[str, Any]:
+    def _parse_thumb_and_comment(self, stats: Any) -> dict[str, Any]:
         feedback = cast("dict[str, Any]", stats) if isinstance(stats, dict) else {}
         for key in self._settings.feedback_keys:
             thumbs = cast("dict[str, Any]", feedback.get(key) or {})
@@ -101,5 +101,5 @@ def _build_access(settings: LangSmithTraffic) -> LangSmithAccess:
     )
 
 
-def _select_last_turn(conversation: Conversation) -> Conversation:
+def _reduce_to_last_turn(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"turns": conversation.turns[-1:]})

@@ -18,11 +18,11 @@ from monitors.json_path import collect_values
 from monitors.sources.traffic.names import get_codes, get_names, to_snake_case
 from monitors.sources.traffic.passages import is_document, read_tool_result
 from monitors.sources.traffic.settings import Fields
-from monitors.sources.traffic.unify import Unified, parse_json_text, select_branch
+from monitors.sources.traffic.unify import Unified, parse_and_unify_json_text, select_branch
 from monitors.sources.traffic.values import (
     find_names,
     find_values,
-    has_path,
+    has_any_path,
     is_yes,
     replace_surrogates,
     select_reachable_paths,
@@ -109,7 +109,7 @@ def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> 
 
 
 def _read_text(text: str, default: Side, fields: Fields, depth: int) -> list[LoggedMessage] | None:
-    parsed = parse_json_text(text)
+    parsed = parse_and_unify_json_text(text)
     if parsed is not text and not (isinstance(parsed, Unified) and parsed.get("error")):
         messages = read_messages(parsed, default, fields, depth + 1)
         if messages and (isinstance(parsed, list) or any(m.text or m.side is not default for m in messages)):
@@ -129,7 +129,7 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
                 Side.CONTEXT, passages=tuple(text for value in branch for text in read_tool_result(value))
             )
         ]
-    if default is Side.REPLY and (chunks := [text for value in branch for text in _read_chunk(value)]):
+    if default is Side.REPLY and (chunks := [text for value in branch for text in _iterate_streamed_text(value)]):
         return [LoggedMessage(default, extract_visible_text("".join(chunks), default))]
     if all(
         isinstance(value, str) or (isinstance(value, Unified) and _is_message_part(value, fields))
@@ -139,17 +139,19 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
         return [LoggedMessage(default, _join_texts(content.texts), content.passages, branch)]
     in_pairs = any(isinstance(value, Unified) and _is_question_with_reply(value, fields) for value in branch)
     return [
-        message for value in branch for message in _read_element(value, default, fields, depth, in_pairs=in_pairs)
+        message
+        for value in branch
+        for message in _read_list_element(value, default, fields, depth, in_pairs=in_pairs)
     ]
 
 
-def _read_chunk(value: Any) -> Iterator[str]:
+def _iterate_streamed_text(value: Any) -> Iterator[str]:
     """Yield the text of one piece of a streamed reply."""
     for path in ("delta.content", "delta.text", "choices.0.delta.content"):
         yield from (text for text in collect_values(value, path) if isinstance(text, str))
 
 
-def _read_element(
+def _read_list_element(
     value: Any, default: Side, fields: Fields, depth: int, *, in_pairs: bool = False
 ) -> Iterator[LoggedMessage]:
     """Yield the messages in an element of a list: one message, or a question with its reply.
@@ -160,12 +162,12 @@ def _read_element(
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
         return
-    value = parse_json_text(value)
+    value = parse_and_unify_json_text(value)
     if not isinstance(value, Unified):
         return
     side = read_side(value, fields)
     if side is None and (
-        _is_question_with_reply(value, fields) or (in_pairs and has_path(value, fields.user_text))
+        _is_question_with_reply(value, fields) or (in_pairs and has_any_path(value, fields.user_text))
     ):
         yield from _read_keyed_pair(value, fields, depth)
         return
@@ -182,7 +184,7 @@ def _read_element(
     yield _read_message(value, side or Side.UNKNOWN, fields)
     children = value.get("children")
     if isinstance(children, list) and children and isinstance(children[-1], Unified):
-        yield from _read_element(children[-1], default, fields, depth + 1)
+        yield from _read_list_element(children[-1], default, fields, depth + 1)
 
 
 def is_pair_of_texts(value: Any) -> bool:
@@ -199,7 +201,7 @@ def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join_texts(_read_content(side, Side.USER).texts) for side in pair]
-    side = _find_side(texts[0].lower(), fields)
+    side = _find_side_of_role(texts[0].lower(), fields)
     if side is not None and texts[1]:
         yield LoggedMessage(side, extract_visible_text(texts[1], side), place=pair)
     elif texts[0]:
@@ -209,7 +211,7 @@ def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
 
 def _is_question_with_reply(value: Unified, fields: Fields) -> bool:
     question = next(find_values(value, fields.user_text), None)
-    return question is not None and (has_path(value, fields.reply_text) or has_path(value, fields.error))
+    return question is not None and (has_any_path(value, fields.reply_text) or has_any_path(value, fields.error))
 
 
 def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[LoggedMessage]:
@@ -244,10 +246,10 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
         for value in find_values(source_item, (path,)):
             if value is question or (path == "message" and not isinstance(value, Unified)):
                 continue
-            first = _select_first_alternative(path, value)
+            first = _select_first_if_alternatives(path, value)
             messages = read_messages(first, Side.REPLY, fields, depth + 1)
             if messages is None:
-                unreadable = unreadable or f"{path} ({_describe_form(value)})"
+                unreadable = unreadable or f"{path} ({_describe_keys_or_type(value)})"
                 continue
             last_asked = max((n for n, m in enumerate(messages) if m.side is Side.USER and m.text), default=-1)
             messages = messages[last_asked + 1 :]
@@ -259,17 +261,17 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
                 empty = empty._replace(messages=tuple(messages))
     if unreadable and not empty.has_place:
         return empty._replace(unreadable=unreadable)
-    return empty._replace(has_place=empty.has_place or _has_empty_place(source_item, fields, question))
+    return empty._replace(has_place=empty.has_place or _has_empty_reply_field(source_item, fields, question))
 
 
-def _describe_form(value: Any) -> str:
+def _describe_keys_or_type(value: Any) -> str:
     """Return the keys or the type of a value, without its content."""
     if isinstance(value, Unified):
         return f"an object with the keys {', '.join(key[:_MAX_KEY_LENGTH] for key in list(value)[:3])}"
     return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
 
 
-def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
+def _has_empty_reply_field(source_item: Any, fields: Fields, question: Any) -> bool:
     """Return whether the item has a field for a reply, and the field is empty."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
@@ -285,7 +287,7 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
         return _read_list(branch, default, fields, depth + 1)
     side = read_side(value, fields)
     if side is not None and side is not Side.UNKNOWN and has_text(value, fields):
-        return list(_read_element(value, default, fields, depth))
+        return list(_read_list_element(value, default, fields, depth))
     if default is Side.REPLY and is_document(value):
         return [LoggedMessage(Side.CONTEXT, passages=tuple(read_tool_result(value)))]
     if side is None and _is_message_part(value, fields):
@@ -303,7 +305,9 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
                 continue  # often the text of an error
-            inner_messages = read_messages(_select_first_alternative(name, inner), Side.REPLY, fields, depth + 1)
+            inner_messages = read_messages(
+                _select_first_if_alternatives(name, inner), Side.REPLY, fields, depth + 1
+            )
             if inner_messages and any(message.text for message in inner_messages if message.side is Side.REPLY):
                 tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
                 return [*([LoggedMessage(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
@@ -316,7 +320,7 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
     return messages
 
 
-def _select_first_alternative(name: str, value: Any) -> Any:
+def _select_first_if_alternatives(name: str, value: Any) -> Any:
     """Return the first of several alternative replies, because users saw only this one."""
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
@@ -324,20 +328,20 @@ def _select_first_alternative(name: str, value: Any) -> Any:
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
     """Return the side of a message by its role, or ``None`` if the message has no role."""
-    if not _SIDE_KEYS.isdisjoint(message) and (side := _read_coded_side(message)) is not None:
+    if not _SIDE_KEYS.isdisjoint(message) and (side := _read_side_without_role(message)) is not None:
         return side
     inner = message.get("message")
     if isinstance(inner, Unified) and (inner_side := read_side(inner, fields, paths)):
         return inner_side
     for name in find_names(message, fields.role if paths is None else paths):
-        side = _find_side(to_snake_case(name), fields) or _find_side(normalise_role(name), fields)
+        side = _find_side_of_role(to_snake_case(name), fields) or _find_side_of_role(normalise_role(name), fields)
         if side is not None:
             return side
     has_role = any(isinstance(message.get(key), str) for key in ("role", "sender", "from", "author", "speaker"))
     return Side.UNKNOWN if has_role else None
 
 
-def _read_coded_side(message: Unified) -> Side | None:
+def _read_side_without_role(message: Unified) -> Side | None:
     """Return the side of a message by a flag, a number, or a key that only one side's messages have."""
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
@@ -362,7 +366,7 @@ def normalise_role(name: str) -> str:
     return role
 
 
-def _find_side(role: str, fields: Fields) -> Side | None:
+def _find_side_of_role(role: str, fields: Fields) -> Side | None:
     if role in fields.user_roles:
         return Side.USER
     if role in fields.reply_roles:
@@ -376,7 +380,7 @@ def _find_side(role: str, fields: Fields) -> Side | None:
 
 def has_text(value: Unified, fields: Fields) -> bool:
     """Return whether an object has a field for the text of a message."""
-    return has_path(value, fields.text) or has_path(value, _REFUSALS) or "tool_calls" in value
+    return has_any_path(value, fields.text) or has_any_path(value, _REFUSALS) or "tool_calls" in value
 
 
 def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
@@ -420,7 +424,7 @@ def _is_message_part(value: Unified, fields: Fields) -> bool:
         return False
     if _find_part_kind(value) is not None:
         return True
-    return isinstance(value.get("text"), str) and not is_document(value) and not has_path(value, authors)
+    return isinstance(value.get("text"), str) and not is_document(value) and not has_any_path(value, authors)
 
 
 @lru_cache(maxsize=64)
@@ -452,7 +456,7 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
     """Return the texts in the content of a message, in order, and the passages in its parts."""
     if isinstance(content, str):
         text = content
-        if depth == 0 and (parsed := parse_json_text(content)) is not content:
+        if depth == 0 and (parsed := parse_and_unify_json_text(content)) is not content:
             inner = _read_content(parsed, side, 1) if _has_message_parts(parsed) else _MessageContent()
             if inner.texts or inner.passages:
                 return inner
@@ -537,7 +541,7 @@ def extract_visible_text(text: str, side: Side) -> str:
     text = replace_surrogates(text)
     if side is Side.REPLY and "<" in text:
         text = _remove_thinking(text)
-    return extract_html_text(text) if "</" in text or "<br" in text else text
+    return extract_text_if_html(text) if "</" in text or "<br" in text else text
 
 
 def _remove_thinking(text: str) -> str:
@@ -584,7 +588,7 @@ class _HtmlText(HTMLParser):
         self.pieces.append(data)
 
 
-def extract_html_text(text: str) -> str:
+def extract_text_if_html(text: str) -> str:
     """Return the text of HTML that a chat product stored as a message. Other texts are not changed."""
     match = _HTML.match(text)
     if match is None or match[1].lower() not in _HTML_TAGS:

@@ -122,7 +122,7 @@ class PageTrafficSource:
 
     async def _read_list_page(self, browser: ScriptRunner, address: str) -> dict[str, Any]:
         try:
-            return await browser.evaluate(address, load_page_script(), self._build_argument("list"))
+            return await browser.evaluate(address, load_page_script(), self._build_script_argument("list"))
         except ProbeError as error:
             raise SourceUnavailable(f"{strip_secrets(address)}: {error}") from None
 
@@ -131,7 +131,7 @@ class PageTrafficSource:
         if not self._is_same_host(link.url):
             return _build_page_warning(place, "is on another host")
         try:
-            page = await browser.evaluate(link.url, load_page_script(), self._build_argument("conversation"))
+            page = await browser.evaluate(link.url, load_page_script(), self._build_script_argument("conversation"))
         except BrowserMissing as error:
             raise SourceUnavailable(str(error)) from None
         except ProbeError as error:
@@ -140,7 +140,7 @@ class PageTrafficSource:
         ended = page["completed_at"] or _find_last_time(page["messages"]) or link.time
         return LocatedItem(place, fields | ({"completed_at": ended} if ended else {}))
 
-    def _build_argument(self, part: str) -> dict[str, object]:
+    def _build_script_argument(self, part: str) -> dict[str, object]:
         deadline_ms = self._settings.page_deadline_s * 1000
         return {"part": part, "selectors": self._settings.selectors.model_dump(), "deadlineMs": deadline_ms}
 

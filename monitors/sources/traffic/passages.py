@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from monitors.json_path import collect_items
 from monitors.sources.traffic.names import get_names, to_snake_case
-from monitors.sources.traffic.unify import Unified, format_raw, parse_json_text
+from monitors.sources.traffic.unify import Unified, format_with_original_keys, parse_and_unify_json_text
 from monitors.sources.traffic.values import find_values, replace_surrogates, select_reachable_paths
 
 _TEXTS: Final = get_names("passages", "texts")
@@ -38,7 +38,7 @@ def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
             for path in select_reachable_paths(source_item, _CITED)
             for value in collect_items(source_item, path)
         )
-        documents = [text for value in map(parse_json_text, sources) for text in _read_cited(value)]
+        documents = [text for value in map(parse_and_unify_json_text, sources) for text in _read_cited_texts(value)]
     tools = (
         value for path in select_reachable_paths(source_item, _TOOLS) for value in collect_items(source_item, path)
     )
@@ -54,7 +54,7 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
         for span in collect_items(source_item, path):
             kinds = (to_snake_case(kind) for kind in find_values(span, _KIND_PATHS) if isinstance(kind, str))
             if not _SPAN_KINDS.isdisjoint(kinds):
-                yield parse_json_text(next(find_values(span, _OUTPUTS), None))
+                yield parse_and_unify_json_text(next(find_values(span, _OUTPUTS), None))
             else:
                 yield from _find_span_outputs(span)
 
@@ -78,7 +78,7 @@ def read_tool_result(value: Any, depth: int = 0) -> list[str]:
         rest = set(value) - {"type", "id", "tool_call_id", "tool_use_id", "name", "is_error", "status"}
         if len(named) == 1 and rest == set(named):
             return read_tool_result(value[named[0]], depth + 1)
-    return [] if value in (None, [], {}) else [replace_surrogates(format_raw(value))]
+    return [] if value in (None, [], {}) else [replace_surrogates(format_with_original_keys(value))]
 
 
 def is_document(value: Any) -> bool:
@@ -102,7 +102,7 @@ def _is_text_part(source_item: Any) -> bool:
 
 
 def _read_documents(value: Any, depth: int = 0) -> Iterator[str]:
-    value = parse_json_text(value) if depth == 0 else value
+    value = parse_and_unify_json_text(value) if depth == 0 else value
     if isinstance(value, list):
         for source_item in cast("list[Any]", value):
             yield from _read_documents(source_item, depth + 1)
@@ -125,7 +125,7 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
     elif isinstance(title := next(find_values(value, _TITLES), None), str):
         yield replace_surrogates(title)
     elif value and not _has_only_ids(value):
-        yield replace_surrogates(format_raw(value))
+        yield replace_surrogates(format_with_original_keys(value))
 
 
 def _has_only_ids(value: Unified) -> bool:
@@ -138,7 +138,7 @@ def _has_only_ids(value: Unified) -> bool:
     )
 
 
-def _read_cited(value: Any) -> Iterator[str]:
+def _read_cited_texts(value: Any) -> Iterator[str]:
     """Yield the text of a source, if it has a text in addition to its name."""
     for source_item in cast("list[Any]", value) if isinstance(value, list) else [value]:
         text = next(find_values(source_item, _TEXTS[:8]), None) if isinstance(source_item, Unified) else None

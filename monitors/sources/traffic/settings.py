@@ -19,15 +19,15 @@ from monitors.request_headers import HeaderTable
 from monitors.sources.traffic.names import get_names
 
 
-def _wrap_text(value: object) -> object:
+def _wrap_text_in_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
+Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text_in_tuple)]
 """Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first path with a value counts."""
 
 
-def _describe_paths(name: str, description: str) -> Any:
+def _build_traffic_paths_field(name: str, description: str) -> Any:
     """Return a field whose default paths are in ``names.toml``."""
     return Field(default=get_names("fields", name), description=description)
 
@@ -42,79 +42,81 @@ class Fields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: Paths = _describe_paths(
+    id: Paths = _build_traffic_paths_field(
         "id",
         "the item's unique id; without it, Lookout makes an id from time and texts. Several rows may have the "
         "same id of a request, trace or run: use such an id only if it is unique",
     )
-    conversation_id: Paths = _describe_paths(
+    conversation_id: Paths = _build_traffic_paths_field(
         "conversation_id",
         "the id of the item's conversation; if one item holds all turns and has no conversation id, the item's "
         "own id",
     )
-    completed_at: Paths = _describe_paths(
+    completed_at: Paths = _build_traffic_paths_field(
         "completed_at",
         "the completion time: ISO 8601 or RFC 2822 (UTC if it has no zone), the seconds, milliseconds, "
         "microseconds or nanoseconds since 1970, or an object with seconds",
     )
-    turns: Paths = _describe_paths(
+    turns: Paths = _build_traffic_paths_field(
         "turns",
         "a list of messages with a role, of question-and-answer pairs, or of lists of two texts, or a tree of "
         "messages; if an item has none, the item itself is one turn",
     )
-    role: Paths = _describe_paths("role", "the author of a message")
-    text: Paths = _describe_paths("text", "the text of a message; a list of parts is joined")
-    user_text: Paths = _describe_paths(
+    role: Paths = _build_traffic_paths_field("role", "the author of a message")
+    text: Paths = _build_traffic_paths_field("text", "the text of a message; a list of parts is joined")
+    user_text: Paths = _build_traffic_paths_field(
         "user_text",
         ("the user's text in a turn; if this and reply_text are lists of texts, their entries are pairs of turns"),
     )
-    reply_text: Paths = _describe_paths(
+    reply_text: Paths = _build_traffic_paths_field(
         "reply_text",
         "the reply in a turn: a text, a message or an object around it; empty means no answer from the application",
     )
-    issue_title: Paths = _describe_paths(
+    issue_title: Paths = _build_traffic_paths_field(
         "issue_title",
         "the title of an agent's issue; an item with a title and a report is a finished job, and its report is "
         "rated",
     )
-    issue_body: Paths = _describe_paths("issue_body", "the issue's text")
-    issue_url: Paths = _describe_paths(
+    issue_body: Paths = _build_traffic_paths_field("issue_body", "the issue's text")
+    issue_url: Paths = _build_traffic_paths_field(
         "issue_url", "the issue's address; if the suite has this issue, the report is graded as its case"
     )
-    report: Paths = _describe_paths(
+    report: Paths = _build_traffic_paths_field(
         "report", "the report on the issue in a job's item: a text or an object; empty means no report"
     )
-    steps: Paths = _describe_paths(
+    steps: Paths = _build_traffic_paths_field(
         "steps", "the agent's steps in a job's item: a list of steps, messages, node updates or runs"
     )
-    error: Paths = _describe_paths(
+    error: Paths = _build_traffic_paths_field(
         "error", "the error instead of a reply; the question is then unanswered, which is not a fault of the log"
     )
-    citations: Paths = _describe_paths(
+    citations: Paths = _build_traffic_paths_field(
         "citations", "the sources of the reply; a list gives its items, an empty list no source"
     )
-    context: Paths = _describe_paths("context", "the passages that the application used for the reply")
-    app_path: Paths = _describe_paths("app_path", "the model or path that replied")
-    latency_ms: Paths = _describe_paths("latency_ms", "milliseconds from question to reply")
-    latency_s: Paths = _describe_paths("latency_s", "seconds from question to reply, if there are no milliseconds")
-    app_version: Paths = _describe_paths("app_version", "the application's version")
-    user: Paths = _describe_paths("user", "the user; stored only as a pseudonym")
-    thumb: Paths = _describe_paths(
+    context: Paths = _build_traffic_paths_field("context", "the passages that the application used for the reply")
+    app_path: Paths = _build_traffic_paths_field("app_path", "the model or path that replied")
+    latency_ms: Paths = _build_traffic_paths_field("latency_ms", "milliseconds from question to reply")
+    latency_s: Paths = _build_traffic_paths_field(
+        "latency_s", "seconds from question to reply, if there are no milliseconds"
+    )
+    app_version: Paths = _build_traffic_paths_field("app_version", "the application's version")
+    user: Paths = _build_traffic_paths_field("user", "the user; stored only as a pseudonym")
+    thumb: Paths = _build_traffic_paths_field(
         "thumb",
         "the user's thumb for the reply: up or down, true or false, 1, 0 or -1, or an emoji; a star rating is not "
         "accepted",
     )
-    comment: Paths = _describe_paths("comment", "the user's comment on the reply")
-    is_question: Paths = _describe_paths(
+    comment: Paths = _build_traffic_paths_field("comment", "the user's comment on the reply")
+    is_question: Paths = _build_traffic_paths_field(
         "is_question",
         (
             "true if the reply is a clarifying question; if the item has no such field, Lookout decides from the "
             "wording"
         ),
     )
-    user_roles: Paths = _describe_paths("user_roles", "roles of the user's messages")
-    reply_roles: Paths = _describe_paths("reply_roles", "roles of the application's messages")
-    context_roles: Paths = _describe_paths(
+    user_roles: Paths = _build_traffic_paths_field("user_roles", "roles of the user's messages")
+    reply_roles: Paths = _build_traffic_paths_field("reply_roles", "roles of the application's messages")
+    context_roles: Paths = _build_traffic_paths_field(
         "context_roles", "roles of messages that are context of the next reply; others are skipped"
     )
 
@@ -162,7 +164,7 @@ class FileTraffic(_SourceSettings):
     """Settings of `kind = "file"`: files on this machine, on the web, in a bucket or in a Hub repository."""
 
     kind: Literal["file"]
-    at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text), Field(min_length=1)] = Field(
+    at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text_in_tuple), Field(min_length=1)] = Field(
         description="paths (relative to this file), addresses or glob patterns: local, http(s)://, s3://, hf://"
     )
     format: FileFormat = Field(

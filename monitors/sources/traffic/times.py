@@ -61,9 +61,9 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
         if isinstance(value, datetime):
             return _to_utc(value)
         if isinstance(value, str):
-            return _parse_text(value.strip(), day_first)
+            return _parse_time_text(value.strip(), day_first)
         if isinstance(value, dict):
-            return _parse_object(cast("Mapping[str, Any]", value))
+            return _parse_time_object(cast("Mapping[str, Any]", value))
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return _parse_epoch(float(value))
     except (ValueError, OverflowError, ArithmeticError, KeyError, TypeError, OSError):
@@ -71,7 +71,7 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
     return None
 
 
-def find_date_order(value: Any) -> bool | None:
+def detect_day_first(value: Any) -> bool | None:
     """Return whether the day comes first in a date such as ``13/11/2026``.
 
     ``None`` if the date does not show this.
@@ -86,10 +86,10 @@ def find_date_order(value: Any) -> bool | None:
 
 def is_date_ambiguous(value: Any) -> bool:
     """Return whether a time starts with a date that does not show whether the day or the month comes first."""
-    return isinstance(value, str) and _NUMBERED.match(value.strip()) is not None and find_date_order(value) is None
+    return isinstance(value, str) and _NUMBERED.match(value.strip()) is not None and detect_day_first(value) is None
 
 
-def _parse_object(value: Mapping[str, Any]) -> datetime | None:
+def _parse_time_object(value: Mapping[str, Any]) -> datetime | None:
     for key in ("$date", "$number_long", "$numberLong", "iso", "value"):
         if key in value:
             return parse_time(value[key])
@@ -98,7 +98,7 @@ def _parse_object(value: Mapping[str, Any]) -> datetime | None:
     return None if seconds is None else _parse_epoch(float(seconds) + float(nanos) * _NANOSECOND)
 
 
-def _parse_text(text: str, day_first: bool | None) -> datetime | None:
+def _parse_time_text(text: str, day_first: bool | None) -> datetime | None:
     if not text or len(text) > _MAX_LENGTH:
         return None
     try:
@@ -116,10 +116,10 @@ def _parse_text(text: str, day_first: bool | None) -> datetime | None:
     net_date = _NET_DATE.fullmatch(text)
     if net_date is not None:
         return _parse_epoch(float(net_date[1]))
-    return _parse_written(_TAIL.sub("", text), day_first)
+    return _parse_written_time(_TAIL.sub("", text), day_first)
 
 
-def _parse_written(text: str, day_first: bool | None) -> datetime | None:
+def _parse_written_time(text: str, day_first: bool | None) -> datetime | None:
     """Parse a time that has a date, and possibly a clock time and a zone, in words or digits."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
@@ -132,7 +132,7 @@ def _parse_written(text: str, day_first: bool | None) -> datetime | None:
     after = rest[clock.end() :] if clock else rest
     if clock is not None:
         moment = moment.replace(
-            hour=_read_hour(int(clock["hour"]), clock["half"]),
+            hour=_convert_to_24_hours(int(clock["hour"]), clock["half"]),
             minute=int(clock["minute"]),
             second=int(clock["second"] or 0),
             microsecond=int((clock["fraction"] or "0").ljust(6, "0")[:6]),
@@ -150,7 +150,7 @@ def _read_date(text: str, day_first: bool | None) -> tuple[tuple[int, int, int],
         return (int(iso[1]), int(iso[2]), int(iso[3])), text[iso.end() :]
     numbered = _NUMBERED.match(text)
     if numbered is not None:
-        order = find_date_order(text)
+        order = detect_day_first(text)
         order = day_first if order is None else order
         if order is None:
             return None
@@ -169,7 +169,7 @@ def _read_date(text: str, day_first: bool | None) -> tuple[tuple[int, int, int],
     return (int(year[0]), month, int(lettered["day"] or lettered["day_last"])), rest
 
 
-def _read_hour(hour: int, half: str | None) -> int:
+def _convert_to_24_hours(hour: int, half: str | None) -> int:
     return hour if half is None else hour % _NOON + (_NOON if half[0].lower() == "p" else 0)
 
 

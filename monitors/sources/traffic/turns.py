@@ -17,19 +17,19 @@ from monitors.sources.traffic.settings import Fields
 from monitors.sources.traffic.unify import (
     Unified,
     add_enveloped_keys,
-    format_raw,
-    parse_json_text,
+    format_with_original_keys,
+    parse_and_unify_json_text,
     select_branch,
     unify_item,
 )
 from monitors.sources.traffic.values import (
-    find_list_items,
-    find_name,
-    find_number,
-    find_sources,
+    find_first_name,
+    find_first_non_negative_number,
+    find_flattened_values,
+    find_source_names,
     find_thumb,
     find_values,
-    has_path,
+    has_any_path,
     is_flag_set,
     replace_surrogates,
     select_reachable_paths,
@@ -66,7 +66,7 @@ class _TurnDraft(NamedTuple):
     context: tuple[str, ...] = ()
 
 
-def find_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
+def read_turns_or_empty(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of an item in order. The result is empty if the item is not a conversation."""
     try:
         return read_turns(unify_item(source_item), fields)
@@ -80,8 +80,8 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     If a question got no reply, its turn has an empty reply. A greeting before the first question is ignored.
     """
     if _is_job(source_item, fields):
-        return (_parse_job(source_item, fields),)
-    kind = _find_span_kind(source_item)
+        return (_build_turn_from_job(source_item, fields),)
+    kind = _find_non_conversation_span_kind(source_item)
     if kind is not None:
         raise UnusableItem(
             UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains no message of the user and no reply"
@@ -92,7 +92,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     if not drafts:
         raise _build_no_question_error(reading, fields)
     if not any(draft.replies for draft in drafts) and not (
-        reading.has_place or any(find_list_items(source_item, fields.error))
+        reading.has_place or any(find_flattened_values(source_item, fields.error))
     ):
         raise _build_no_reply_error(reading, fields)
     last = len(drafts) - 1
@@ -116,7 +116,7 @@ def _build_no_question_error(reading: _ItemMessages, fields: Fields) -> Unusable
             UnusableReason.NO_CONVERSATION,
             "the item is the result of a tool or a search, without messages of a user",
         )
-    paths = f"{format_paths(fields.turns)} or {format_paths(fields.user_text)}"
+    paths = f"{format_first_paths(fields.turns)} or {format_first_paths(fields.user_text)}"
     return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
 
 
@@ -131,7 +131,7 @@ def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableIte
             ("the output is a list of documents, which is a search, not a reply to a user"),
         )
     return UnusableItem(
-        UnusableReason.NO_REPLY_PLACE, f"no reply at {format_paths(fields.reply_text)} or in its messages"
+        UnusableReason.NO_REPLY_PLACE, f"no reply at {format_first_paths(fields.reply_text)} or in its messages"
     )
 
 
@@ -158,9 +158,13 @@ def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Item
         question, asked = _read_question(source_item, fields, depth)
     messages = list(listed)
     if asked.messages and not _is_question_listed(asked.messages, listed):
-        is_opening = path is not None and path not in _HISTORY and has_path(source_item, _OPENING)
-        messages = [*asked.messages, *listed] if is_opening or not _has_user(listed) else [*listed, *asked.messages]
-    elif has_reply_at_end and _has_user(listed):
+        is_opening = path is not None and path not in _HISTORY and has_any_path(source_item, _OPENING)
+        messages = (
+            [*asked.messages, *listed]
+            if is_opening or not _has_user_message(listed)
+            else [*listed, *asked.messages]
+        )
+    elif has_reply_at_end and _has_user_message(listed):
         return _ItemMessages(tuple(listed), has_place=True)
     reply = read_reply(source_item, fields, question)
     answered = [message for message in reply.messages if message.side in (Side.REPLY, Side.CONTEXT)]
@@ -173,7 +177,7 @@ def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Item
     )
 
 
-def _has_user(messages: Iterable[LoggedMessage]) -> bool:
+def _has_user_message(messages: Iterable[LoggedMessage]) -> bool:
     return any(message.side is Side.USER and message.text for message in messages)
 
 
@@ -185,15 +189,15 @@ def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tupl
     replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_reachable_paths(source_item, fields.turns):
         for value in find_values(source_item, (path,)):
-            opened = parse_json_text(value)
-            leaf = find_name(source_item, _LEAF)
+            opened = parse_and_unify_json_text(value)
+            leaf = find_first_name(source_item, _LEAF)
             opened = select_branch(opened, leaf) or opened if isinstance(opened, Unified) or leaf else opened
             if isinstance(opened, Unified) and depth < _MAX_DEPTH:
                 nested, _ = _read_message_list(opened, fields, depth + 1)
-                if _has_user(nested):
+                if _has_user_message(nested):
                     return nested, path
             messages = read_messages(opened, Side.UNKNOWN, fields) if isinstance(opened, list) else None
-            if messages and _has_user(messages):
+            if messages and _has_user_message(messages):
                 return messages, path
             if messages and not replies[0] and path in _REPLY_LISTS:
                 replies = [m for m in read_messages(opened, Side.REPLY, fields) or [] if m.side is Side.REPLY], path
@@ -203,14 +207,14 @@ def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tupl
 def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _ItemMessages]:
     """Return the value that contains the question, and its messages."""
     for value in find_values(source_item, fields.user_text):
-        opened = parse_json_text(value)
+        opened = parse_and_unify_json_text(value)
         if isinstance(opened, Unified) and depth < _MAX_DEPTH:
             add_enveloped_keys(opened)
             reading = _collect_messages(opened, fields, depth + 1)
-            if _has_user(reading.messages):
+            if _has_user_message(reading.messages):
                 return value, reading
         messages = read_messages(value, Side.USER, fields)
-        if messages and _has_user(messages):
+        if messages and _has_user_message(messages):
             return value, _ItemMessages(tuple(messages), isinstance(opened, list) and _has_reply_at_end(messages))
     return None, _ItemMessages()
 
@@ -234,7 +238,7 @@ def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
-def _find_span_kind(source_item: Any) -> str | None:
+def _find_non_conversation_span_kind(source_item: Any) -> str | None:
     """Return the kind of the item if it is a span without a conversation. Otherwise return ``None``."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
@@ -301,31 +305,33 @@ def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last:
     return Turn(
         user_text=_SEPARATOR.join(draft.questions),
         reply_text=_SEPARATOR.join(draft.replies),
-        citations=next((texts for place in places if (texts := find_sources(place, fields.citations))), ()),
-        lists_citations=any(has_path(place, fields.citations) for place in places),
+        citations=next((texts for place in places if (texts := find_source_names(place, fields.citations))), ()),
+        lists_citations=any(has_any_path(place, fields.citations) for place in places),
         context=tuple(dict.fromkeys((*draft.context, *stored))),
         app_path=next(
-            (name for place in (*places, source_item) if (name := find_name(place, fields.app_path))), None
+            (name for place in (*places, source_item) if (name := find_first_name(place, fields.app_path))), None
         ),
         latency_ms=next((ms for place in places if (ms := _read_latency_ms(place, fields)) is not None), None),
-        is_question=_read_question_flag(places, fields),
+        is_question=_is_reply_marked_as_question(places, fields),
         feedback=next((feedback for place in places if (feedback := _read_feedback(place, fields))), None),
     )
 
 
-def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
+def _is_reply_marked_as_question(places: tuple[Any, ...], fields: Fields) -> bool | None:
     """Return whether the source marks the reply as a question, or ``None`` if the source has no such mark."""
     flags = [
-        is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
+        is_flag_set(place, fields.is_question)
+        for place in places
+        if [*find_flattened_values(place, fields.is_question)]
     ]
     return any(flags) if flags else None
 
 
 def _read_latency_ms(place: Any, fields: Fields) -> float | None:
-    milliseconds = find_number(place, fields.latency_ms)
+    milliseconds = find_first_non_negative_number(place, fields.latency_ms)
     if milliseconds is not None:
         return milliseconds
-    seconds = find_number(place, fields.latency_s)
+    seconds = find_first_non_negative_number(place, fields.latency_s)
     return None if seconds is None else seconds * 1000
 
 
@@ -337,34 +343,40 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
 
 def _is_job(source_item: Any, fields: Fields) -> bool:
     """Return whether the item is a job of an agent: it has the title of an issue, and a field for the report."""
-    return _find_text(source_item, fields.issue_title) != "" and has_path(source_item, fields.report)
+    return _find_text(source_item, fields.issue_title) != "" and has_any_path(source_item, fields.report)
 
 
 def _find_text(source_item: Any, paths: tuple[str, ...]) -> str:
     return next((replace_surrogates(text) for text in find_values(source_item, paths) if isinstance(text, str)), "")
 
 
-def _parse_job(source_item: Any, fields: Fields) -> Turn:
+def _build_turn_from_job(source_item: Any, fields: Fields) -> Turn:
     """Return a finished job as a turn. The issue is the question, and the report is the reply."""
     issue = [_find_text(source_item, fields.issue_title), _find_text(source_item, fields.issue_body)]
     report_value = next((value for value in find_values(source_item, fields.report) if value not in ({}, [])), "")
-    report = replace_surrogates(report_value if isinstance(report_value, str) else format_raw(report_value))
+    report = replace_surrogates(
+        report_value if isinstance(report_value, str) else format_with_original_keys(report_value)
+    )
     draft = _TurnDraft(
         (_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (source_item,)
     )
     lists = [
         cast("list[Any]", value) for value in find_values(source_item, fields.steps) if isinstance(value, list)
     ]
-    path = next((path for steps in lists if (path := _parse_path(steps)).steps), AgentPath())
-    job_fields = {"is_report": True, "issue_url": find_name(source_item, fields.issue_url), "is_question": False}
+    path = next((path for steps in lists if (path := _parse_agent_path(steps)).steps), AgentPath())
+    job_fields = {
+        "is_report": True,
+        "issue_url": find_first_name(source_item, fields.issue_url),
+        "is_question": False,
+    }
     return _build_turn(draft, source_item, fields, is_last=True).model_copy(
         update=job_fields | {"steps": path.steps, "hops": path.hops}
     )
 
 
-def _parse_path(steps: list[Any]) -> AgentPath:
+def _parse_agent_path(steps: list[Any]) -> AgentPath:
     """Return the steps of an agent. The messages of a conversation without tool calls are not steps."""
-    logged_steps = json.loads(format_raw(steps))
+    logged_steps = json.loads(format_with_original_keys(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)
     if path is not None or any("content" in step or "role" in step for step in known_steps):
@@ -372,7 +384,7 @@ def _parse_path(steps: list[Any]) -> AgentPath:
     return AgentPath(tuple(map(build_step, known_steps)))
 
 
-def format_paths(paths: tuple[str, ...]) -> str:
+def format_first_paths(paths: tuple[str, ...]) -> str:
     """Return the first paths of a setting, for a message."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

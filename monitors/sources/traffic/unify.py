@@ -42,7 +42,7 @@ def unify_keys(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        attributes = _read_attributes(items)
+        attributes = _convert_key_value_list(items)
         return (
             unify_keys(attributes, depth)
             if attributes
@@ -59,7 +59,7 @@ def unify_keys(value: Any, depth: int = 0) -> Any:
             _insert_at_path(unified, steps, unify_keys(inner, depth + 1))
         elif unified.get(name) in (None, ""):
             unified[name] = unify_keys(inner, depth + 1)
-    return _convert_numbered_keys(unified)
+    return _convert_numbered_keys_to_lists(unified)
 
 
 def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
@@ -74,20 +74,20 @@ def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
         target[steps[-1]] = value
 
 
-def _convert_numbered_keys(unified: Unified) -> Any:
+def _convert_numbered_keys_to_lists(unified: Unified) -> Any:
     """Replace objects whose keys are list positions with lists.
 
     Keys with dots, such as ``messages.0``, create them.
     """
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:
-            unified[key] = _convert_numbered_keys(inner)
+            unified[key] = _convert_numbered_keys_to_lists(inner)
     if unified.raw is None and unified and all(key.isdecimal() for key in unified):
         return [unified[key] for key in sorted(unified, key=int)]
     return unified
 
 
-def _read_attributes(items: list[Any]) -> dict[str, Any] | None:
+def _convert_key_value_list(items: list[Any]) -> dict[str, Any] | None:
     """Convert a list of keys and values, as OpenTelemetry writes it, to one object. ``None`` for other lists."""
     attributes: dict[str, Any] = {}
     for source_item in items:
@@ -128,7 +128,7 @@ def add_enveloped_keys(unified: Unified) -> None:
     for _ in range(_MAX_ENVELOPES):
         before = len(unified)
         for name in _ENVELOPES:
-            inner = parse_json_text(unified.get(name))
+            inner = parse_and_unify_json_text(unified.get(name))
             if isinstance(inner, Unified):
                 for key, value in inner.items():
                     unified.setdefault(key, value)
@@ -136,7 +136,7 @@ def add_enveloped_keys(unified: Unified) -> None:
             break
 
 
-def parse_json_text(value: Any) -> Any:
+def parse_and_unify_json_text(value: Any) -> Any:
     """Return the unified object or list in a JSON text. Other values are not changed."""
     if isinstance(value, str) and (text := value.strip()) and text[0] + text[-1] in ("{}", "[]"):
         try:
@@ -146,16 +146,20 @@ def parse_json_text(value: Any) -> Any:
     return value
 
 
-def format_raw(value: Any) -> str:
+def format_with_original_keys(value: Any) -> str:
     """Return a unified value as JSON, with the original keys of its logger."""
-    return json.dumps(_restore_keys(value), ensure_ascii=False, default=str)
+    return json.dumps(_restore_original_keys(value), ensure_ascii=False, default=str)
 
 
-def _restore_keys(value: Any) -> Any:
+def _restore_original_keys(value: Any) -> Any:
     if isinstance(value, Unified):
-        return value.raw if value.raw is not None else {key: _restore_keys(inner) for key, inner in value.items()}
+        return (
+            value.raw
+            if value.raw is not None
+            else {key: _restore_original_keys(inner) for key, inner in value.items()}
+        )
     if isinstance(value, list):
-        return [_restore_keys(source_item) for source_item in cast("list[Any]", value)]
+        return [_restore_original_keys(source_item) for source_item in cast("list[Any]", value)]
     return value
 
 

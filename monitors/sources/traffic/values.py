@@ -39,12 +39,12 @@ def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
 
-def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
+def has_any_path(source_item: Any, paths: tuple[str, ...]) -> bool:
     """Return whether one of the paths exists, with or without a value."""
     return any(collect_values(source_item, path) for path in select_reachable_paths(source_item, paths))
 
 
-def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+def find_flattened_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values of `find_values`. The items of a list are yielded one by one."""
     for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
@@ -55,21 +55,21 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def find_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
+def find_first_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
     """Return the first name or number at the paths as text."""
     return next(find_names(source_item, paths), None)
 
 
 def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
     """Yield the names and numbers at the paths as texts."""
-    for value in find_list_items(source_item, paths):
+    for value in find_flattened_values(source_item, paths):
         if isinstance(value, str) and value.strip():
             yield replace_surrogates(value.strip())
         elif isinstance(value, int) and not isinstance(value, bool):
             yield str(value)
 
 
-def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def find_source_names(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the sources at the first path that has sources."""
     leading = select_reachable_paths(source_item, paths)
     return tuple(
@@ -80,9 +80,9 @@ def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
+def find_first_non_negative_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
     """Return the first non-negative number at the paths."""
-    for value in find_list_items(source_item, paths):
+    for value in find_flattened_values(source_item, paths):
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
             if math.isfinite(number) and number >= 0:
@@ -92,7 +92,7 @@ def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
 
 def is_flag_set(source_item: Any, paths: tuple[str, ...]) -> bool:
     """Return whether the first value at the paths means yes (see `is_yes`)."""
-    return is_yes(next(find_list_items(source_item, paths), False))
+    return is_yes(next(find_flattened_values(source_item, paths), False))
 
 
 def is_yes(value: Any) -> bool:
@@ -102,7 +102,9 @@ def is_yes(value: Any) -> bool:
 
 def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
     """Return the first thumb at the paths."""
-    return next((thumb for value in find_list_items(source_item, paths) if (thumb := parse_thumb(value))), None)
+    return next(
+        (thumb for value in find_flattened_values(source_item, paths) if (thumb := parse_thumb(value))), None
+    )
 
 
 def parse_thumb(value: Any) -> Thumb | None:

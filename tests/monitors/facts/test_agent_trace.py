@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitors.facts.agent_trace import AgentPath, TimedEvent, build_step, read_events, read_trace
-from monitors.facts.tool_calls import collect_calls, find_repeated_calls
+from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_calls
 from monitors.records.exchanges import Step, StepKind
 
 
@@ -59,7 +59,7 @@ def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
         ("writer", StepKind.AGENT, 1000, 100, 120),
     ]
     assert path.hops == 2
-    assert find_repeated_calls(collect_calls(path.steps)) == (1,)
+    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1,)
 
 
 def test_work_inside_a_node_is_not_another_hop() -> None:
@@ -80,7 +80,7 @@ def test_a_cut_preview_does_not_tell_two_calls_apart() -> None:
     long = "{'query': 'the lock of the export that is never released when"
     path = read_events(as_seen([called("a", "search", long), called("a", "search", long)]))
     assert [step.cut for step in path.steps] == [True, True]
-    assert find_repeated_calls(collect_calls(path.steps)) == ()
+    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == ()
 
 
 def lang_run(name: str, kind: str, start: int, seconds: float, **more: Any) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_a_run_tree_gives_nodes_and_tools_with_time_and_tokens() -> None:
     ]
     assert path.hops == 2
     assert json.loads(path.steps[1].detail) == {"query": "lock"}
-    assert find_repeated_calls(collect_calls(path.steps)) == (1,)
+    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1,)
 
 
 CALL = {"name": "read", "args": {"path": "jobs/lock.py"}, "id": "1"}
@@ -149,7 +149,7 @@ def test_tokens_of_one_message_with_two_calls_are_nobodys() -> None:
     path = read_trace(MESSAGES[0])
     assert path is not None
     assert [step.tokens for step in path.steps] == [44, None, None]
-    assert find_repeated_calls(collect_calls(path.steps)) == (1, 2)
+    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1, 2)
     assert path.hops is None
 
 

@@ -12,7 +12,7 @@ from monitors.facts.citations import (
     DEFAULT_PATTERNS,
     find_citations,
     has_source_in_text,
-    is_citation_form,
+    is_citation_form_or_raise,
     is_citation_of,
 )
 
@@ -106,10 +106,10 @@ def test_a_document_alone_must_be_cited_and_the_name_of_a_file_need_not() -> Non
 
 
 def test_a_form_is_named_or_refused() -> None:
-    assert all(map(is_citation_form, DEFAULT_PATTERNS))
-    assert not is_citation_form(r"§ ?\d+")
+    assert all(map(is_citation_form_or_raise, DEFAULT_PATTERNS))
+    assert not is_citation_form_or_raise(r"§ ?\d+")
     with pytest.raises(ValueError, match="footnotes"):
-        is_citation_form("footnote")
+        is_citation_form_or_raise("footnote")
 
 
 @pytest.mark.parametrize("form", DEFAULT_PATTERNS)

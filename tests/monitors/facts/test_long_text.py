@@ -12,7 +12,7 @@ import pytest
 from deployments.cli.pipes.answers import extract_facts, redact_line
 from monitors.alerts.redact import redact, redact_with_findings
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.text import MAX_TEXT_LENGTH, PART_LENGTH, find_unread
+from monitors.facts.text import MAX_TEXT_LENGTH, PART_LENGTH, find_unread_middle
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.records.grades import Abstained, Judged
 from tests.bench.bench_grading import build_case, build_exchange
@@ -72,7 +72,7 @@ def test_an_answer_of_which_a_part_was_not_read_is_not_called_clean():
 
 def test_a_text_of_the_longest_length_is_read_whole():
     text = ("5 days. " + FILLER * (MAX_TEXT_LENGTH // len(FILLER)))[: MAX_TEXT_LENGTH - 7] + " 6 days"
-    assert find_unread(text) is None
+    assert find_unread_middle(text) is None
     assert [fact.text for fact in read_facts(text)] == ["5 days", "6 days"]
 
 

@@ -8,32 +8,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.similarity import build_grams, compute_overlap, find_alike_pairs, fold_text
+from monitors.facts.similarity import (
+    build_character_ngrams,
+    compute_jaccard_index,
+    find_alike_pairs,
+    fold_case_and_punctuation,
+)
 
 SETS = st.lists(st.frozensets(st.text("abcdef", min_size=1, max_size=2), min_size=1, max_size=12), max_size=14)
 
 
 def test_letter_case_spacing_and_punctuation_make_no_difference():
     """A question is itself however it is typed."""
-    assert fold_text("What  is the WAITING\u00a0period?!") == fold_text("what is the waiting period")
+    assert fold_case_and_punctuation("What  is the WAITING\u00a0period?!") == fold_case_and_punctuation(
+        "what is the waiting period"
+    )
 
 
 def test_a_text_overlaps_itself_wholly_and_a_stranger_not_at_all():
     """The two ends of the scale."""
-    assert compute_overlap(build_grams("room rent"), build_grams("room rent")) == 1
-    assert compute_overlap(build_grams("room rent"), build_grams("zzzz")) == 0
+    assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("room rent")) == 1
+    assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("zzzz")) == 0
 
 
 @pytest.mark.parametrize("text", ["", "a", "ab", "के"])
 def test_a_short_text_has_one_gram_at_least(text):
     """Nothing is too short to be compared."""
-    assert build_grams(text)
+    assert build_character_ngrams(text)
 
 
 @given(SETS, st.sampled_from([0.3, 0.5, 0.8, 1.0]))
 def test_the_filter_finds_exactly_what_comparing_all_pairs_finds(sets, threshold):
     """The prefix filter is a short cut, never another answer."""
     expected = {
-        (i, j) for i, j in combinations(range(len(sets)), 2) if compute_overlap(sets[i], sets[j]) >= threshold
+        (i, j) for i, j in combinations(range(len(sets)), 2) if compute_jaccard_index(sets[i], sets[j]) >= threshold
     }
     assert {(i, j) for i, j, _ in find_alike_pairs(sets, threshold)} == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deployments.demo.policies import HERE
-from monitors.facts.similarity import find_typo_pairs, is_one_typo
+from monitors.facts.similarity import find_typo_pairs, is_one_typo_apart
 from monitors.goldset.drafts import merge_drafts_by_question
 from monitors.goldset.load import load_suite
 from monitors.goldset.variants import VariantKind, make_variants
@@ -40,8 +40,8 @@ def drafted(cases):
     ],
 )
 def test_one_slip(word, other, slip):
-    assert is_one_typo(word, other) is slip
-    assert is_one_typo(other, word) is slip
+    assert is_one_typo_apart(word, other) is slip
+    assert is_one_typo_apart(other, word) is slip
 
 
 def test_names_and_opposites_keep_questions_apart():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.source_files import compute_agreement, find_files, to_canonical_path
+from monitors.facts.source_files import compute_agreement, find_files_named_in_text, to_canonical_path
 
 SAME = "src/auth/oauth.go"
 
@@ -75,11 +75,11 @@ def test_files_stand_in_prose_in_code_and_in_links():
     text = """See `lib/pool.rb:12` and tests\\test_pool.py, then DataTable.tsx (not Node.js 18.2, e.g. v1.2.3).
     Traceback: File "/app/core/run.py", line 3; https://example.com/a/page.html and
     https://github.com/acme/x/blob/main/core/run.go#L3, Makefile, obj.method(), lib/pool.rb again."""
-    assert [to_canonical_path(one) for one in find_files(text)] == [
+    assert [to_canonical_path(one) for one in find_files_named_in_text(text)] == [
         "lib/pool.rb", "tests/test_pool.py", "DataTable.tsx", "/app/core/run.py", "core/run.go", "Makefile",
     ]  # fmt: skip
 
 
 def test_a_long_text_is_read_in_time():
-    assert find_files("a/" * 200_000) == ()
-    assert len(find_files("x.py " * 100_000)) == 1
+    assert find_files_named_in_text("a/" * 200_000) == ()
+    assert len(find_files_named_in_text("x.py " * 100_000)) == 1

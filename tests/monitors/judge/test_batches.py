@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, collect_batch_replies, judge_by_batch
+from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, judge_by_batch, submit_and_collect_batches
 from monitors.judge.consensus import NoRuling, PanelRuling
 from monitors.judge.judge import Account
 from monitors.judge.model import JudgePrompt, ModelReply
@@ -40,7 +40,7 @@ def prompts(count: int) -> list[JudgePrompt]:
 async def fetched(server, count=4, poll_policy=PATIENCE):
     clock = Clock()
     async with judge_at(server) as model:
-        brought = await collect_batch_replies(
+        brought = await submit_and_collect_batches(
             model, prompts(count), poll_policy, monotonic=clock, pause=clock.pause
         )
     return brought, clock
@@ -99,7 +99,7 @@ async def test_a_batch_is_cancelled_when_waiting_ends():
                 raise asyncio.CancelledError
 
             with pytest.raises(asyncio.CancelledError):
-                await collect_batch_replies(model, prompts(2), PATIENCE, monotonic=Clock(), pause=stopped)
+                await submit_and_collect_batches(model, prompts(2), PATIENCE, monotonic=Clock(), pause=stopped)
         assert next(iter(server.batches.values())).canceled
 
 

@@ -12,7 +12,13 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
-from monitors.judge.canaries import STEERING_SENTENCES, count_canaries, evaluate_canaries, make_canaries, make_exam
+from monitors.judge.canaries import (
+    STEERING_SENTENCES,
+    build_exam_canaries,
+    compute_canary_count,
+    evaluate_canaries,
+    make_canaries,
+)
 from monitors.judge.precheck import GradingClaim, check_answer
 from monitors.mutations.mutants import MISPLACED, MutationOperator
 from monitors.records.base import Finding, Language
@@ -108,7 +114,7 @@ def test_any_gold_gives_a_wrong_canary_and_no_source_that_nobody_expects(gold, l
     [(0, 25, 4, 0), (1, 25, 4, 2), (12, 25, 4, 2), (13, 25, 4, 4), (25, 25, 4, 4), (400, 25, 4, 4), (5, 5, 3, 4)],
 )
 def test_how_many_ride(answers, batch_size, canaries, count):
-    assert count_canaries(answers, batch_size=batch_size, canaries=canaries) == count
+    assert compute_canary_count(answers, batch_size=batch_size, canaries=canaries) == count
 
 
 def test_a_sound_judge_is_believed():
@@ -188,19 +194,19 @@ def judged(canary, **judge):
 
 
 def test_an_exam_has_a_wrong_answer_of_each_kind_that_the_suite_gives():
-    exam = make_exam(VARIED, seed="s", steering=[GRAFT])
+    exam = build_exam_canaries(VARIED, seed="s", steering=[GRAFT])
     assert {canary.operator for canary in exam} >= set(MISPLACED)
     assert sum(canary.is_right for canary in exam) == 3
     assert sum(canary.steered for canary in exam) == 1
     assert len({canary.id for canary in exam}) == len(exam)
-    alone = make_exam(VARIED[-1:], seed="s")
+    alone = build_exam_canaries(VARIED[-1:], seed="s")
     assert {canary.operator for canary in alone if not canary.is_right} >= {MutationOperator.REFUSED_THEN_ANSWERED}
 
 
 @pytest.mark.parametrize("operator", MISPLACED)
 def test_a_judge_that_is_content_to_find_the_gold_s_figures_misses_each_kind(operator):
     """The gold's own value stands in each of them, which is why such a judge passes them and a sound one does not."""
-    exam = [canary for canary in make_exam(VARIED, seed="s") if canary.operator is operator]
+    exam = [canary for canary in build_exam_canaries(VARIED, seed="s") if canary.operator is operator]
     assert exam
     assert all(judged(canary) is Finding.NO for canary in exam)
     assert all(judged(canary, flatters=True) is Finding.YES for canary in exam)

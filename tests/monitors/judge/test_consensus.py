@@ -12,8 +12,8 @@ from monitors.judge.consensus import (
     Opinion,
     SecondOpinionReason,
     Undecided,
-    decide_case,
-    find_doubts,
+    combine_judge_opinions,
+    find_second_opinion_reasons,
     is_next_opinion_necessary,
 )
 from monitors.judge.verdict import CriteriaReading, CriterionVerdict, JudgeVerdict
@@ -63,7 +63,7 @@ def test_the_lowest_answer_of_the_winning_side_counts_for_each_criterion():
     failing = opinion(0.1).model_copy(update={"criteria": criteria(0, 0, 0)})
 
     def decide(*opinions: Opinion) -> CriteriaReading:
-        decided = decide_case(opinions, NONE, members=3, severity=Severity.MAJOR, rules=SURE_RULES)
+        decided = combine_judge_opinions(opinions, NONE, members=3, severity=Severity.MAJOR, rules=SURE_RULES)
         assert isinstance(decided, JudgeDecision)
         return decided.criteria
 
@@ -72,22 +72,22 @@ def test_the_lowest_answer_of_the_winning_side_counts_for_each_criterion():
 
 
 def test_a_sure_first_opinion_is_enough():
-    assert find_doubts(opinion(0.95), severity=Severity.MAJOR, rules=SURE_RULES) == NONE
-    assert find_doubts(opinion(0.05), severity=Severity.MAJOR, rules=Finding.NO) == NONE
+    assert find_second_opinion_reasons(opinion(0.95), severity=Severity.MAJOR, rules=SURE_RULES) == NONE
+    assert find_second_opinion_reasons(opinion(0.05), severity=Severity.MAJOR, rules=Finding.NO) == NONE
     assert not is_next_opinion_necessary([opinion(0.95)], NONE, members_left=2)
 
 
 def test_each_doubt_is_found():
-    assert find_doubts(opinion(0.6), severity=Severity.MAJOR, rules=SURE_RULES) == {
+    assert find_second_opinion_reasons(opinion(0.6), severity=Severity.MAJOR, rules=SURE_RULES) == {
         SecondOpinionReason.UNSURE_SCORE
     }
-    assert find_doubts(opinion(0.95), severity=Severity.CRITICAL, rules=SURE_RULES) == {
+    assert find_second_opinion_reasons(opinion(0.95), severity=Severity.CRITICAL, rules=SURE_RULES) == {
         SecondOpinionReason.SEVERITY_3
     }
-    assert find_doubts(opinion(0.95), severity=Severity.MAJOR, rules=Finding.NO) == {
+    assert find_second_opinion_reasons(opinion(0.95), severity=Severity.MAJOR, rules=Finding.NO) == {
         SecondOpinionReason.AGAINST_RULES
     }
-    assert find_doubts(opinion(0.05), severity=Severity.MAJOR, rules=Finding.YES) == {
+    assert find_second_opinion_reasons(opinion(0.05), severity=Severity.MAJOR, rules=Finding.YES) == {
         SecondOpinionReason.AGAINST_RULES
     }
 
@@ -105,8 +105,8 @@ def test_in_doubt_a_second_is_asked_and_a_third_only_when_two_disagree():
 def test_the_third_that_was_not_asked_would_have_changed_nothing(three, severity, rules, doubts):
     two = three[:2]
     if not is_next_opinion_necessary(two, doubts, members_left=1) and doubts:
-        short = decide_case(two, doubts, members=3, severity=severity, rules=rules)
-        whole = decide_case(three, doubts, members=3, severity=severity, rules=rules)
+        short = combine_judge_opinions(two, doubts, members=3, severity=severity, rules=rules)
+        whole = combine_judge_opinions(three, doubts, members=3, severity=severity, rules=rules)
         assert type(short) is type(whole)
         if isinstance(short, JudgeDecision) and isinstance(whole, JudgeDecision):
             assert short.passed == whole.passed
@@ -114,7 +114,7 @@ def test_the_third_that_was_not_asked_would_have_changed_nothing(three, severity
 
 @given(opinions_lists, doubt_sets, severities, findings, st.sampled_from([1, 3]))
 def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severity, rules, seats):
-    decided = decide_case(opinions, doubts, members=seats, severity=severity, rules=rules)
+    decided = combine_judge_opinions(opinions, doubts, members=seats, severity=severity, rules=rules)
     passing = sum(o.verdict.factual_match for o in opinions)
     if isinstance(decided, JudgeDecision):
         assert decided.passed == (passing > len(opinions) - passing)
@@ -126,14 +126,15 @@ def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severi
 @given(opinions_lists, doubt_sets, severities, st.sampled_from([1, 3]))
 def test_no_number_of_judges_passes_what_a_rule_failed(opinions, doubts, severity, seats):
     """Whatever an answer talked them into."""
-    decided = decide_case(opinions, doubts, members=seats, severity=severity, rules=Finding.NO)
+    decided = combine_judge_opinions(opinions, doubts, members=seats, severity=severity, rules=Finding.NO)
     assert isinstance(decided, Undecided) or not decided.passed
 
 
 @given(opinions_lists, doubt_sets, severities, findings)
 def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rules):
     decided = [
-        decide_case(order, doubts, members=3, severity=severity, rules=rules) for order in permutations(opinions)
+        combine_judge_opinions(order, doubts, members=3, severity=severity, rules=rules)
+        for order in permutations(opinions)
     ]
     plain = [
         d if isinstance(d, Undecided) else (d.passed, d.score, d.rubric, set(d.failure_kinds), d.unconfirmed)
@@ -144,30 +145,34 @@ def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rul
 
 def test_a_doubtful_pass_needs_two_where_three_are_seated():
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    alone = decide_case([opinion(0.9)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES)
+    alone = combine_judge_opinions([opinion(0.9)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES)
     assert isinstance(alone, Undecided)
     assert "severity 3" in alone.reason
-    assert decide_case([opinion(0.9)], doubts, members=1, severity=Severity.CRITICAL, rules=SURE_RULES).passed
-    assert decide_case(
+    assert combine_judge_opinions(
+        [opinion(0.9)], doubts, members=1, severity=Severity.CRITICAL, rules=SURE_RULES
+    ).passed
+    assert combine_judge_opinions(
         [opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES
     ).passed
 
 
 def test_a_severity_3_failure_by_one_judge_alone_is_marked():
     for seats in (1, 3):
-        alone = decide_case(
+        alone = combine_judge_opinions(
             [opinion(0.1)], frozenset(), members=seats, severity=Severity.CRITICAL, rules=SURE_RULES
         )
         assert not alone.passed
         assert alone.unconfirmed
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    confirmed = decide_case(
+    confirmed = combine_judge_opinions(
         [opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES
     )
     assert not confirmed.unconfirmed
-    with_rule = decide_case([opinion(0.1)], frozenset(), members=1, severity=Severity.CRITICAL, rules=Finding.NO)
+    with_rule = combine_judge_opinions(
+        [opinion(0.1)], frozenset(), members=1, severity=Severity.CRITICAL, rules=Finding.NO
+    )
     assert not with_rule.unconfirmed
-    mild = decide_case([opinion(0.1)], frozenset(), members=1, severity=Severity.MAJOR, rules=SURE_RULES)
+    mild = combine_judge_opinions([opinion(0.1)], frozenset(), members=1, severity=Severity.MAJOR, rules=SURE_RULES)
     assert not mild.unconfirmed
 
 
@@ -177,7 +182,7 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
         opinion(0.2, "gpt", FailureKind.MISSING_FACT),
         opinion(0.4, "gemini", FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, rubric=2),
     ]
-    decided = decide_case(
+    decided = combine_judge_opinions(
         opinions,
         frozenset({SecondOpinionReason.UNSURE_SCORE}),
         members=3,
@@ -192,6 +197,6 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
 
 
 def test_without_an_opinion_there_is_no_verdict():
-    none = decide_case([], NONE, members=3, severity=Severity.CRITICAL, rules=Finding.NO)
+    none = combine_judge_opinions([], NONE, members=3, severity=Severity.CRITICAL, rules=Finding.NO)
     assert isinstance(none, Undecided)
     assert none.asked == 0

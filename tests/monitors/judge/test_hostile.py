@@ -12,7 +12,7 @@ from monitors.judge.untrusted_text import (
     TextSource,
     fence_text,
     is_quoted,
-    normalise_untrusted,
+    normalise_untrusted_and_flag_tricks,
 )
 from tests.tools.fences import unfenced
 
@@ -76,9 +76,9 @@ def test_no_character_of_a_graded_text_stands_outside_the_fences(parts):
 @given(st.text(max_size=300))
 def test_all_of_a_short_text_is_inside_but_for_brackets_that_were_defused(text):
     inner = fence_text(text, NONCE).inner
-    assert inner.translate(str.maketrans("‹›()¦", "<>[]|")) == normalise_untrusted(text).text.translate(
-        str.maketrans("‹›()¦", "<>[]|")
-    )
+    assert inner.translate(str.maketrans("‹›()¦", "<>[]|")) == normalise_untrusted_and_flag_tricks(
+        text
+    ).text.translate(str.maketrans("‹›()¦", "<>[]|"))
 
 
 @pytest.mark.parametrize(

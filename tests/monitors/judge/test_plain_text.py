@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.judge.untrusted_text import INVISIBLE, LOOKALIKES, HostileFlag, normalise_untrusted
+from monitors.judge.untrusted_text import INVISIBLE, LOOKALIKES, HostileFlag, normalise_untrusted_and_flag_tricks
 
 TRICKY = st.text(
     st.one_of(
@@ -38,7 +38,7 @@ TRICKY = st.text(
     ],
 )
 def test_f47_a_trick_is_undone_and_reported(text, plain, flag):
-    assert normalise_untrusted(text) == (plain, frozenset({flag}))
+    assert normalise_untrusted_and_flag_tricks(text) == (plain, frozenset({flag}))
 
 
 @pytest.mark.parametrize(
@@ -59,31 +59,34 @@ def test_f47_a_trick_is_undone_and_reported(text, plain, flag):
     ],
 )
 def test_honest_text_of_any_script_is_left_alone(text):
-    assert normalise_untrusted(text) == (text, frozenset())
+    assert normalise_untrusted_and_flag_tricks(text) == (text, frozenset())
 
 
 def test_line_ends_of_all_kinds_become_one():
     """No line end is left that another reader of the prompt would take for one and we would not."""
-    assert normalise_untrusted("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h").text == "a\nb\nc\nd\ne\nf\ng\nh"
+    assert (
+        normalise_untrusted_and_flag_tricks("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h").text
+        == "a\nb\nc\nd\ne\nf\ng\nh"
+    )
 
 
 @given(TRICKY)
 def test_doing_it_twice_changes_nothing_more(text):
-    once = normalise_untrusted(text).text
-    assert normalise_untrusted(once).text == once
+    once = normalise_untrusted_and_flag_tricks(text).text
+    assert normalise_untrusted_and_flag_tricks(once).text == once
 
 
 @given(TRICKY)
 def test_nothing_unseen_is_left(text):
-    plain = normalise_untrusted(text).text
+    plain = normalise_untrusted_and_flag_tricks(text).text
     allowed = {"\u200c", "\u200d", "\ufe0e", "\ufe0f"}
     assert not (INVISIBLE - allowed) & set(plain)
     assert not any(
         "\u202a" <= c <= "\u202e" or "\u2066" <= c <= "\u2069" or "\U000e0000" <= c <= "\U000e007f" for c in plain
     )
-    assert plain.split("\n") == normalise_untrusted(plain).text.split("\n")
+    assert plain.split("\n") == normalise_untrusted_and_flag_tricks(plain).text.split("\n")
 
 
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20), max_size=60))
 def test_plain_ascii_is_left_alone(text):
-    assert normalise_untrusted(text) == (text, frozenset())
+    assert normalise_untrusted_and_flag_tricks(text) == (text, frozenset())

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.judge.prompt import CRITERIA_TOKENS, Task, build_prompt, build_subject, load_instructions
+from monitors.judge.prompt import (
+    CRITERIA_TOKENS,
+    Task,
+    build_judge_prompt,
+    build_subject_for_judge,
+    load_instructions,
+)
 from tests.builders import exchange, gold_case
 from tests.monitors.asking import GOLD, NONCE, RIGHT, ask
 from tests.servers.anthropic_rules import CUSTOM_ID
@@ -38,7 +44,9 @@ def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
 
 def test_every_accepted_gold_is_shown():
     case = gold_case(alternatives=("two years", "do saal"))
-    asked = build_prompt(build_subject(case, exchange(case).graded_text), prompt_id="x", nonce=NONCE)
+    asked = build_judge_prompt(
+        build_subject_for_judge(case, exchange(case).graded_text), prompt_id="x", nonce=NONCE
+    )
     found = read_prompt(asked.prompt.material)
     assert found is not None
     assert found.golds == ("24 months", "two years", "do saal")

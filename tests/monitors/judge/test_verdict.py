@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from monitors.errors import JudgeRefused, VerdictUnreadable
 from monitors.judge.model import ModelReply, Stop
 from monitors.judge.untrusted_text import fence_text
-from monitors.judge.verdict import KINDS, SCHEMA, JudgeVerdict, read_criteria, read_verdict
+from monitors.judge.verdict import (
+    KINDS,
+    SCHEMA,
+    JudgeVerdict,
+    parse_and_validate_criteria,
+    parse_and_validate_verdict,
+)
 from monitors.records.grades import Criterion, FailureKind
 from tests.monitors.asking import MODEL, NONCE
 from tests.servers.anthropic_replies import SPOILED, SPOILED_CRITERIA
@@ -46,27 +52,27 @@ def reply(text: str, stop: Stop = Stop.DONE) -> ModelReply:
 
 
 def read(**changes: Any) -> JudgeVerdict:
-    return read_verdict(reply(json.dumps(GOOD | changes)), GRADED)
+    return parse_and_validate_verdict(reply(json.dumps(GOOD | changes)), GRADED)
 
 
 def test_a_whole_verdict_is_read():
     assert read().factual_match
-    assert read_verdict(reply(json.dumps(BAD)), GRADED).failure_kinds == (FailureKind.WRONG_FACT,)
+    assert parse_and_validate_verdict(reply(json.dumps(BAD)), GRADED).failure_kinds == (FailureKind.WRONG_FACT,)
     assert read(score=1).score == 1.0
 
 
 @pytest.mark.parametrize("fault", sorted(SPOILED))
 def test_malformed_model_output_is_never_a_verdict(fault):
     with pytest.raises(VerdictUnreadable):
-        read_verdict(reply(SPOILED[fault](GOOD)), GRADED)
+        parse_and_validate_verdict(reply(SPOILED[fault](GOOD)), GRADED)
 
 
 def test_the_criteria_of_a_report_are_read_beside_its_rating():
     """What is missing has no words to quote: a 0 may have a reason instead. A long reason is cut, personal data in it masked."""
     reason = f"no fix, says asha.verma@example.com {'x' * 300}"
     rated = RATED | {"criteria": CRITERIA | {"completeness": {"score": 0, "quote": "", "reason": reason}}}
-    reading = read_criteria(reply(json.dumps(rated)), GRADED)
-    assert read_verdict(reply(json.dumps(rated)), GRADED).rubric == 4
+    reading = parse_and_validate_criteria(reply(json.dumps(rated)), GRADED)
+    assert parse_and_validate_verdict(reply(json.dumps(rated)), GRADED).rubric == 4
     assert [(c.name, c.score, c.quote) for c in reading.criteria] == [
         (Criterion.HELPFULNESS, 1, QUOTE),
         (Criterion.COMPLETENESS, 0, ""),
@@ -80,9 +86,9 @@ def test_the_criteria_of_a_report_are_read_beside_its_rating():
 @pytest.mark.parametrize("fault", sorted(SPOILED_CRITERIA))
 def test_a_faulty_criterion_leaves_all_three_unknown_and_the_rating_as_it_is(fault):
     spoiled = reply(SPOILED_CRITERIA[fault](RATED))
-    reading = read_criteria(spoiled, GRADED)
+    reading = parse_and_validate_criteria(spoiled, GRADED)
     assert (reading.criteria, bool(reading.problem)) == ((), True)
-    assert read_verdict(spoiled, GRADED).rubric == 4
+    assert parse_and_validate_verdict(spoiled, GRADED).rubric == 4
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_a_faulty_criterion_leaves_all_three_unknown_and_the_rating_as_it_is(fau
 )
 def test_output_that_is_not_an_object_is_never_a_verdict(text):
     with pytest.raises(VerdictUnreadable):
-        read_verdict(reply(text), GRADED)
+        parse_and_validate_verdict(reply(text), GRADED)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +127,9 @@ def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
 
 def test_a_refusal_and_a_cut_are_distinguished():
     with pytest.raises(JudgeRefused):
-        read_verdict(reply("", Stop.REFUSED), GRADED)
+        parse_and_validate_verdict(reply("", Stop.REFUSED), GRADED)
     with pytest.raises(VerdictUnreadable, match="cut off"):
-        read_verdict(reply(json.dumps(GOOD), Stop.CUT), GRADED)
+        parse_and_validate_verdict(reply(json.dumps(GOOD), Stop.CUT), GRADED)
 
 
 def test_no_error_repeats_the_answer():
@@ -162,7 +168,7 @@ def test_the_schema_is_one_that_the_api_takes_and_asks_for_all_that_is_read():
 @given(st.text(max_size=300))
 def test_no_text_is_a_verdict_by_chance_and_none_breaks_the_reader(text):
     with pytest.raises(VerdictUnreadable):
-        read_verdict(reply(text), GRADED)
+        parse_and_validate_verdict(reply(text), GRADED)
 
 
 JSON = st.recursive(

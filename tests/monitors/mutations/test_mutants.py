@@ -26,7 +26,7 @@ from monitors.mutations.mutants import (
     build_right_reply,
     is_still_right,
 )
-from monitors.mutations.quantities import change_scale, flip_bound, shift_period
+from monitors.mutations.quantities import change_order_of_magnitude, flip_bound, increase_last_period_by_one
 from monitors.records.base import Language
 from tests.monitors.goldset.gold_cases import case_of
 
@@ -193,7 +193,9 @@ def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
 
 def test_operators_without_anything_to_change_give_nothing():
     """No crash, no change."""
-    assert [make("Single private room") for make in (shift_period, change_scale, flip_bound)] == [""] * 3
+    assert [
+        make("Single private room") for make in (increase_last_period_by_one, change_order_of_magnitude, flip_bound)
+    ] == [""] * 3
 
 
 @pytest.mark.parametrize("text", PERSONAL)

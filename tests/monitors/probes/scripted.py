@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from monitors.probes.driver import Answer, EvidenceFilter, SelectEvidence, select_nothing
+from monitors.probes.driver import Answer, EvidenceFilter, SelectEvidence, select_no_evidence
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Timings
@@ -25,7 +25,11 @@ class ScriptedDriver:
         self.most_at_once = 0
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", select_evidence: SelectEvidence = select_nothing
+        self,
+        turns: tuple[str, ...],
+        *,
+        name: str = "question",
+        select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
         question = turns[-1]
         self.asked.append(question)

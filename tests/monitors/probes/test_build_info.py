@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.probes.browser.page_info import parse_page_info
-from monitors.probes.build_info import read_build_info, read_document_versions
+from monitors.probes.build_info import read_build_info, read_source_versions
 from monitors.probes.wire import WireRule, read_payload
 from monitors.records.exchanges import BuildInfo
 
@@ -52,7 +52,7 @@ def test_payload_and_headers_name_the_build(documents, headers, build):
 )
 def test_sources_that_are_listed_with_a_hash_or_version_keep_it(body, path, versions):
     """A source without one is left out: what is not known is not there."""
-    assert read_document_versions([body], path) == versions
+    assert read_source_versions([body], path) == versions
 
 
 def test_a_reply_in_a_browser_or_an_api_has_its_build_and_documents():

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from monitors.errors import NotReady
-from monitors.probes.readiness import wait_until_back
+from monitors.probes.readiness import wait_until_target_serves_again
 from monitors.probes.settings import ProbeSettings
 from monitors.records.targets import Target
 from tests.builders import TARGET
@@ -41,7 +41,7 @@ def at(server: Restarting) -> Target:
 
 async def test_f65_a_restart_is_waited_for() -> None:
     with Restarting(503, 502, 200) as server:
-        await wait_until_back(at(server), SETTINGS, has_answered=True)
+        await wait_until_target_serves_again(at(server), SETTINGS, has_answered=True)
         assert server.statuses == [200]
 
 
@@ -49,27 +49,29 @@ async def test_a_lasting_outage_is_reported_with_its_error() -> None:
     with Restarting(503) as server:
         impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
         with pytest.raises(NotReady, match=r"did not serve again within 0 s: HTTP 503"):
-            await wait_until_back(at(server), impatient, has_answered=True)
+            await wait_until_target_serves_again(at(server), impatient, has_answered=True)
     with pytest.raises(NotReady, match="ConnectError"):
-        await wait_until_back(at(server), impatient, has_answered=False)
+        await wait_until_target_serves_again(at(server), impatient, has_answered=False)
 
 
 async def test_an_api_that_refuses_a_get_is_there_and_a_page_that_is_not_found_is_not() -> None:
     impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
     with Restarting(405) as server:
-        await wait_until_back(at(server), impatient.model_copy(update={"driver": "json"}), has_answered=True)
+        await wait_until_target_serves_again(
+            at(server), impatient.model_copy(update={"driver": "json"}), has_answered=True
+        )
         with pytest.raises(NotReady, match="HTTP 405"):
-            await wait_until_back(at(server), impatient, has_answered=True)
+            await wait_until_target_serves_again(at(server), impatient, has_answered=True)
 
 
 async def test_the_commit_that_was_verified_must_be_back() -> None:
     with Restarting(200, commits=("0000000", "abcdef1")) as server:
         ready = SETTINGS.readiness.model_copy(update={"version_url": f"{server.url}/version"})
         settings = SETTINGS.model_copy(update={"readiness": ready})
-        await wait_until_back(at(server), settings, has_answered=True, commit="abcdef1234")
+        await wait_until_target_serves_again(at(server), settings, has_answered=True, commit="abcdef1234")
         assert server.commits == ["abcdef1"]
         with pytest.raises(NotReady, match="abcdef1 still serves"):
-            await wait_until_back(
+            await wait_until_target_serves_again(
                 at(server),
                 settings.model_copy(update={"outage_patience_s": 0.1}),
                 has_answered=True,

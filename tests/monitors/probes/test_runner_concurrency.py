@@ -22,7 +22,7 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.driver import Answer, SelectEvidence, select_nothing
+from monitors.probes.driver import Answer, SelectEvidence, select_no_evidence
 from monitors.probes.pace import Pace
 from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import (
@@ -67,7 +67,7 @@ class Schedule:
         )
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "", select_evidence: SelectEvidence = select_nothing
+        self, turns: tuple[str, ...], *, name: str = "", select_evidence: SelectEvidence = select_no_evidence
     ) -> Answer:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -163,7 +163,7 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
             turns: tuple[str, ...],
             *,
             name: str = "",  # noqa: ARG002 - the driver's protocol
-            select_evidence: SelectEvidence = select_nothing,  # noqa: ARG002 - same
+            select_evidence: SelectEvidence = select_no_evidence,  # noqa: ARG002 - same
         ) -> Answer:
             if turns == ("slow",):
                 await released.wait()
@@ -202,7 +202,7 @@ def test_a_closed_circuit_has_no_reason() -> None:
         _ = breaker.blame
     breaker.open_now(_failure("a"))
     breaker.record_answer()
-    breaker.record_failure(_failure("b"))
+    breaker.count_failure_toward_breaker(_failure("b"))
     breaker.open_now(_failure("c"))
     assert breaker.is_open
     assert breaker.blame is Blame.APP

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, group_by_stratum, sample_strata
+from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, group_latest_by_stratum, sample_strata
 from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 
@@ -58,5 +58,5 @@ def sample_conversations(
     seed: Seed,
     expected: Mapping[str, ExpectedRate] | None = None,
 ) -> Sample:
-    """Sample a nightly run's conversations: `group_by_stratum` and `sample_strata` in one."""
-    return sample_strata(group_by_stratum(conversations, facts), facts.settings, seed, expected)
+    """Sample a nightly run's conversations: `group_latest_by_stratum` and `sample_strata` in one."""
+    return sample_strata(group_latest_by_stratum(conversations, facts), facts.settings, seed, expected)

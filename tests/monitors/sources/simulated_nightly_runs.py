@@ -13,7 +13,14 @@ from typing import NamedTuple
 from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
 from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata, group_by_stratum, sample_strata
+from monitors.sources.sampling.sample import (
+    ExpectedRate,
+    Sample,
+    Seed,
+    Strata,
+    group_latest_by_stratum,
+    sample_strata,
+)
 from monitors.sources.sampling.settings import RiskSign, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.stats.agreement import Confusion
@@ -92,7 +99,7 @@ class Design(NamedTuple):
 @cache
 def _strata_of(settings: str) -> Strata:
     """The same every night, so reckoned once."""
-    return group_by_stratum(CONVERSATIONS, TargetFacts(SamplingSettings.model_validate_json(settings)))
+    return group_latest_by_stratum(CONVERSATIONS, TargetFacts(SamplingSettings.model_validate_json(settings)))
 
 
 @cache

@@ -56,7 +56,7 @@ def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier])
         taken=tuple(sorted(taken.values(), key=lambda one: (one.completed_at, one.id))),
         known=counts[IntakeDecision.TAKEN_EARLIER],
         again=counts[IntakeDecision.DUPLICATE] + counts[IntakeDecision.REPLACED],
-        notices=intake.build_warnings(),
+        notices=intake.build_duplicate_id_warnings(),
     )
 
 

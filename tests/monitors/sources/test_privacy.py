@@ -143,9 +143,9 @@ def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
 def test_a_forged_pseudonym_is_no_hiding_place() -> None:
     """Letters that look like a pseudonym stay only where the key made them: the rest is read as any text."""
     forged = "[phone " + "b" * 20 + "]"
-    assert list(Pseudonyms(KEY).find_spans(forged)) == []
+    assert list(Pseudonyms(KEY).find_pseudonym_spans(forged)) == []
     mine = Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450")
-    assert list(Pseudonyms(KEY).find_spans(f"a {mine} b")) == [(2, 2 + len(mine))]
+    assert list(Pseudonyms(KEY).find_pseudonym_spans(f"a {mine} b")) == [(2, 2 + len(mine))]
 
 
 PIECES = st.sampled_from(
@@ -174,7 +174,7 @@ def test_twice_is_once(asked: str, replied: str, mode: PrivacyMode) -> None:
 def test_no_find_survives_in_any_text(asked: str, replied: str, mode: PrivacyMode) -> None:
     turn = protect_conversation(conversation(asked, replied), mode, KEY).turns[0]
     for text in (asked, replied):
-        tokens = Pseudonyms(KEY).find_spans(text) if mode is PSEUDONYMISE else ()
+        tokens = Pseudonyms(KEY).find_pseudonym_spans(text) if mode is PSEUDONYMISE else ()
         masked_already = [*tokens, *(match.span() for match in LABEL.finditer(text))]
         for one in find_disclosures(text, hidden=sorted(masked_already)):
             said = text[one.start : one.end].strip()

@@ -13,8 +13,8 @@ from monitors.records.nightly import QuestionsAsked
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
 from monitors.sources.question_quality import (
     add_tallies,
-    count_questions,
-    measure_question_quality,
+    compute_question_thumbs_up_share,
+    count_questions_asked_by_app,
 )
 from monitors.stats.intervals import compute_wilson_interval
 
@@ -32,7 +32,7 @@ def conversation(*pressed: Pressed) -> Conversation:
 
 
 def quality_of(conversations: Sequence[Conversation]) -> QuestionsAsked:
-    return measure_question_quality(add_tallies(map(count_questions, conversations)))
+    return compute_question_thumbs_up_share(add_tallies(map(count_questions_asked_by_app, conversations)))
 
 
 def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:

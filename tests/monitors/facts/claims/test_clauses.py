@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.facts.claims.clauses import read_passage
+from monitors.facts.claims.clauses import build_passage_with_clauses
 from monitors.facts.claims.vocabulary import STEMS
 from monitors.facts.quantities.scan import scan
 
 
 def figures_with(text: str, word: str) -> list[str]:
     """What stands with a word, as it is written."""
-    passage = read_passage(scan(text))
+    passage = build_passage_with_clauses(scan(text))
     return [
         passage.scan.normalised.text[figure.start : figure.end]
         for clause in passage.clauses
@@ -41,4 +41,7 @@ def test_a_figure_stands_with_the_words_of_its_own_part(text: str, word: str, fi
 
 
 def test_a_sentence_without_two_figures_of_a_kind_is_one_clause() -> None:
-    assert len(read_passage(scan("In May, after the break, a tour of the house takes 3 hours.")).clauses) == 1
+    assert (
+        len(build_passage_with_clauses(scan("In May, after the break, a tour of the house takes 3 hours.")).clauses)
+        == 1
+    )

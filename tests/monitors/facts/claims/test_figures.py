@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.claims.clauses import read_passage
+from monitors.facts.claims.clauses import build_passage_with_clauses
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure
 from monitors.facts.quantities.locales import PLAIN, Locale
 from monitors.facts.quantities.scan import scan
 
-GERMAN, FRENCH, SPANISH = (PLAIN.with_speech(language) for language in ("de", "fr", "es"))
+GERMAN, FRENCH, SPANISH = (PLAIN.copy_for_foreign_language(language) for language in ("de", "fr", "es"))
 
 
 def figures(text: str, locale: Locale = PLAIN) -> list[Figure]:
-    return read_passage(scan(text, locale=locale)).figures
+    return build_passage_with_clauses(scan(text, locale=locale)).figures
 
 
 FORMS: list[list[tuple[str, Locale]]] = [
@@ -97,5 +97,5 @@ def test_equal_amounts_are_the_same_and_no_others(first: int, second: int, unit:
 
 @given(st.text(max_size=200))
 def test_figures_are_read_from_any_text(text: str) -> None:
-    passage = read_passage(scan(text))
+    passage = build_passage_with_clauses(scan(text))
     assert all(clause.first <= clause.after for clause in passage.clauses)

@@ -47,7 +47,7 @@ ONES = {1: "ein", 2: "zwei", 3: "drei", 4: "vier", 5: "fünf", 6: "sechs", 7: "s
     ],
 )
 def test_a_text_reads_as_its_translation(language: str, text: str, english: str) -> None:
-    said = scan(text, locale=PLAIN.with_speech(language)).readings
+    said = scan(text, locale=PLAIN.copy_for_foreign_language(language)).readings
     wanted = scan(english).readings
     assert [(one.kind, one.value, one.months, one.days, one.bound, one.date) for one in said] == [
         (one.kind, one.value, one.months, one.days, one.bound, one.date) for one in wanted
@@ -56,7 +56,7 @@ def test_a_text_reads_as_its_translation(language: str, text: str, english: str)
 
 @given(st.integers(min_value=2, max_value=9), st.integers(min_value=1, max_value=9))
 def test_german_number_words_are_put_together(tens: int, ones: int) -> None:
-    (reading,) = scan(f"{ONES[ones]}und{TENS[tens]} Tage", locale=PLAIN.with_speech("de")).readings
+    (reading,) = scan(f"{ONES[ones]}und{TENS[tens]} Tage", locale=PLAIN.copy_for_foreign_language("de")).readings
     assert reading.days == 10 * tens + ones
 
 

@@ -187,12 +187,12 @@ def test_leftovers_of_a_killed_process_are_removed_at_the_next_start(tmp_path, m
     dead.wait()
     (tmp_path / f".browser-{dead.pid}-x").mkdir()
     (tmp_path / f".browser-{os.getpid()}-x").mkdir()
-    new = processes.make_folder(tmp_path)
+    new = processes.make_folder_and_remove_stale(tmp_path)
     assert {one.name for one in tmp_path.iterdir()} == {f".browser-{os.getpid()}-x", new.name}
 
 
 def test_a_path_that_is_too_long_for_a_socket_is_not_used(tmp_path):
-    new = processes.make_folder(tmp_path / ("x" * 100))
+    new = processes.make_folder_and_remove_stale(tmp_path / ("x" * 100))
     assert tmp_path not in new.parents
     processes.remove_folder(new)
 
@@ -266,8 +266,8 @@ async def test_every_process_of_the_browser_is_counted_once_with_its_driver():
             await (await browser.new_page()).goto("data:text/html,<p>x")
         watch = chromium._watch
         assert watch is not None
-        tree = await asyncio.to_thread(watch._list_processes)
-        again = await asyncio.to_thread(watch._list_processes)
+        tree = await asyncio.to_thread(watch._list_browser_processes)
+        again = await asyncio.to_thread(watch._list_browser_processes)
     assert len({one.pid for one in tree}) == len(tree)
     assert sum(one.is_page for one in again) >= 2
     assert any(one.is_browser and one.rss_mb > 50 for one in tree)

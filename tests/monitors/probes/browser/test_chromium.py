@@ -61,13 +61,13 @@ async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(brows
         hung = await chromium.start_if_needed()
         page = await hung.new_page()
         chromium.retire_browser(hung)
-        await chromium.close_retired_browsers()
+        await chromium.close_idle_retired_browsers()
         assert await page.evaluate("1 + 1") == 2
         fresh = await chromium.start_if_needed()
         assert fresh is not hung
         assert chromium.starts == 2
         await page.close()
-        await chromium.close_retired_browsers()
+        await chromium.close_idle_retired_browsers()
         assert not hung.is_connected()
         assert fresh.is_connected()
 

@@ -16,13 +16,13 @@ WELCOME = "Welcome! Ask me about your policy."
 
 def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
     greetings = Greetings()
-    greetings.add_fresh_page([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
+    greetings.count_lines_of_fresh_page([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
     assert greetings.list_greeting_lines() == ()
-    greetings.add_fresh_page([WELCOME, "Yes."])
+    greetings.count_lines_of_fresh_page([WELCOME, "Yes."])
     assert greetings.list_greeting_lines() == (WELCOME,)
     other = "something else that is long enough"
     for _ in range(3):
-        greetings.add_fresh_page([other])
+        greetings.count_lines_of_fresh_page([other])
     assert greetings.list_greeting_lines() == (other,)
 
 
@@ -45,13 +45,13 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine it stands seconds after the page that was asked, which greets 2.5 s after it was loaded."""
-    stand = SilentPage._watch_page
+    stand = SilentPage._open_page_and_collect_lines
 
     async def late(silent: SilentPage) -> None:
         await asyncio.sleep(10)
         await stand(silent)
 
-    monkeypatch.setattr(SilentPage, "_watch_page", late)
+    monkeypatch.setattr(SilentPage, "_open_page_and_collect_lines", late)
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask(("slow 3 one",))
     assert answer.visible_text == reply("slow 3 one")

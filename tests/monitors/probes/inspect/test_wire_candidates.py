@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from monitors.probes.inspect.findings import (
     NetworkMessage,
     build_url_pattern,
-    compute_likeness,
+    compute_answer_share_in_text,
     find_common_candidates,
     find_wire_candidates,
 )
@@ -126,7 +126,7 @@ def test_variable_parts_of_an_address_become_wildcards(url: str, pattern: str) -
 
 def test_a_source_in_the_middle_does_not_hide_the_answer() -> None:
     answer = "One two three four"
-    assert compute_likeness(answer.replace("One", "One [Source: A]"), answer) > 0.6
+    assert compute_answer_share_in_text(answer.replace("One", "One [Source: A]"), answer) > 0.6
 
 
 @given(

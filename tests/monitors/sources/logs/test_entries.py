@@ -211,7 +211,9 @@ ALIASES = strategies.sampled_from(["ts", "time", "user_text", "question", "reaso
 def test_an_entry_in_the_usual_form_is_read_as_any_other(value):
     """The short way, which most entries take, comes to what the search through all names comes to."""
     raw = json.dumps(value)
-    usual, searched = (way(from_json(raw), LogFields()) for way in (entries._build_reply, entries._search_fields))
+    usual, searched = (
+        way(from_json(raw), LogFields()) for way in (entries._build_reply, entries._build_reply_field_by_field)
+    )
     assert usual == searched
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb
-from monitors.sources.traffic.items import LocatedItem, Window, hash_unsafe_id, parse_conversations
+from monitors.sources.traffic.items import LocatedItem, Window, hash_id_if_unsafe, parse_conversations
 from monitors.sources.traffic.settings import Fields
 
 T = "2026-03-01T12:00:00Z"
@@ -166,8 +166,8 @@ def test_an_item_that_is_not_a_conversation_is_reported_and_not_quoted(item: Any
 
 
 def test_an_id_is_the_sources_own_where_it_is_safe() -> None:
-    assert hash_unsafe_id("run:12.a") == "run:12.a"
-    assert hash_unsafe_id("0192f3c4-98d2-7145-a021-9823177450aa") == "0192f3c4-98d2-7145-a021-9823177450aa"
+    assert hash_id_if_unsafe("run:12.a") == "run:12.a"
+    assert hash_id_if_unsafe("0192f3c4-98d2-7145-a021-9823177450aa") == "0192f3c4-98d2-7145-a021-9823177450aa"
 
 
 @pytest.mark.parametrize("origin", ["../etc/passwd", "a b", "x" * 300, "tara@mailbox.example", "ключ"])
@@ -175,7 +175,7 @@ def test_f85_an_id_that_is_not_safe_becomes_a_digest(origin: str) -> None:
     item = conversation({"id": origin, "ts": T, "question": "q", "answer": "a"})
     assert item.origin_id == origin
     assert item.id.startswith("h-")
-    assert item.id == hash_unsafe_id(origin)
+    assert item.id == hash_id_if_unsafe(origin)
 
 
 def test_turns_that_share_a_session_are_conversations_of_their_own() -> None:
